@@ -1,0 +1,95 @@
+"""Checkpoints: weights as safetensors, with the recipe, scale, seed and machine that made them in the header. No pickle."""
+
+import json
+import platform
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import nn
+
+import companion
+from companion.training import History, write_safetensors
+
+WEIGHTS = Path(__file__).parent / "weights"
+CURVE_POINTS = 200
+
+
+class CheckpointError(ValueError):
+    """A file that is not the checkpoint it should be; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """How a checkpoint was made. ``loss_curve``: pairs (step, mean loss since the pair before), at most 200."""
+
+    recipe: str
+    scale: str
+    seed: int
+    steps: int
+    device: str
+    seconds: float
+    config: dict
+    loss_curve: list[tuple[int, float]]
+    versions: dict[str, str] = field(
+        default_factory=lambda: {"companion": companion.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    )
+
+
+def loss_curve(losses: list[float]) -> list[tuple[int, float]]:
+    """The losses of a run in at most 200 pairs (last step of a stretch, its mean loss)."""
+    stride = max(1, -(-len(losses) // CURVE_POINTS))
+    stretches = [losses[start : start + stride] for start in range(0, len(losses), stride)]
+    return [(start * stride + len(stretch), round(sum(stretch) / len(stretch), 6)) for start, stretch in enumerate(stretches)]
+
+
+def save(path: Path, model: nn.Module, *, recipe: str, scale: str, seed: int, history: History) -> Header:
+    """Write ``model`` (which has a dataclass ``config``) with the header of its run, and return the header."""
+    header = Header(
+        recipe, scale, seed, len(history.losses), history.device, round(history.seconds, 1), asdict(model.config), loss_curve(history.losses)
+    )
+    write_safetensors(path, model.state_dict(), {name: json.dumps(value) for name, value in asdict(header).items()})
+    return header
+
+
+def read_header(path: Path) -> Header:
+    """The header alone. Raises CheckpointError for a missing, truncated or foreign file."""
+    path = Path(path)
+    if not path.is_file():
+        raise CheckpointError(f"{path}: no such checkpoint; make it with `python -m companion train`")
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: not a safetensors file, or a truncated one ({error})") from None
+    missing = [name for name in Header.__dataclass_fields__ if name not in metadata]
+    if missing:
+        raise CheckpointError(f"{path}: not a checkpoint of this course: its header lacks {', '.join(missing)}")
+    return Header(**{name: json.loads(metadata[name]) for name in Header.__dataclass_fields__})
+
+
+def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
+    """Fill ``model`` from ``path``; return the header.
+
+    Raises CheckpointError for a missing, truncated or foreign file, for one of another recipe, and for weights whose names or shapes
+    are not the model's (each is named).
+    """
+    header = read_header(path)
+    if recipe is not None and header.recipe != recipe:
+        raise CheckpointError(f"{path}: made by the recipe {header.recipe!r}, not {recipe!r}")
+    with safe_open(path, "pt") as file:
+        found = {name: file.get_tensor(name) for name in file.keys()}
+    wanted = model.state_dict()
+    wrong = [f"{name} is missing" for name in wanted.keys() - found.keys()]
+    wrong += [f"{name} is not the model's" for name in found.keys() - wanted.keys()]
+    wrong += [
+        f"{name} has shape {tuple(found[name].shape)}, the model's {tuple(wanted[name].shape)}"
+        for name in wanted.keys() & found.keys()
+        if found[name].shape != wanted[name].shape
+    ]
+    if wrong:
+        raise CheckpointError(f"{path}: {'; '.join(sorted(wrong))}")
+    model.load_state_dict(found)
+    model.eval()
+    return header

@@ -1,0 +1,1 @@
+"""What learns, and what is built by hand from explicit weights."""

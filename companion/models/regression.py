@@ -1,0 +1,79 @@
+"""A transformer that reads linear regression prompts and predicts each label from the examples before it.
+
+Garg et al. (2022), arXiv:2208.01066, section 4: a decoder between two linear maps. They lay a prompt out as x1, (y1, 0, ..), x2, ..
+("interleaved"). The departure, "triplet": one token [x_{t-1}, y_{t-1}, x_t] for each prediction. It asks for the same predictions
+from the same information, in half the length, and saves the layers that would bring a label to its input.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from companion.models.decoder import Decoder, DecoderConfig
+
+
+@dataclass(frozen=True)
+class RegressorConfig:
+    """``n``: examples at most; ``scale``: the labels' and inputs' typical size, divided out before and multiplied back after."""
+
+    d: int
+    n: int
+    width: int
+    layers: int
+    heads: int
+    tokens: Literal["triplet", "interleaved"] = "triplet"
+    scale: float = 1.0
+
+    def __post_init__(self):
+        if self.d < 1 or self.n < 2:
+            raise ValueError(f"d = {self.d}, n = {self.n}: must be at least 1 and at least 2")
+        if self.tokens not in ("triplet", "interleaved"):
+            raise ValueError(f"tokens = {self.tokens!r}: must be 'triplet' or 'interleaved'")
+        if not self.scale > 0:
+            raise ValueError(f"scale = {self.scale!r}: must be positive")
+
+
+class InContextRegressor(nn.Module):
+    """Prediction t sees x_1, y_1, .., x_{t-1}, y_{t-1} and x_t, for every t of a prompt in one pass.
+
+    >>> model = InContextRegressor(RegressorConfig(d=5, n=21, width=64, layers=8, heads=4))
+    >>> model(xs, ys).shape        # xs (batch, 21, 5), ys (batch, 21); ys[:, -1] is never read
+    torch.Size([batch, 21])
+    """
+
+    def __init__(self, config: RegressorConfig):
+        super().__init__()
+        self.config = config
+        interleaved = config.tokens == "interleaved"
+        features, context = (config.d, 2 * config.n) if interleaved else (2 * config.d + 1, config.n)
+        self.read_in = nn.Linear(features, config.width)
+        self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, context))
+        self.read_out = nn.Linear(config.width, 1)
+        nn.init.normal_(self.read_in.weight, std=features**-0.5)
+
+    def tokens(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch length features"]:
+        """The prompt as tokens; raises ValueError when it does not fit the model's d and n."""
+        batch, n, d = xs.shape
+        if d != self.config.d or n > self.config.n:
+            raise ValueError(f"xs of shape {tuple(xs.shape)}: d must be {self.config.d} and n at most {self.config.n}")
+        if self.config.tokens == "interleaved":
+            labels = torch.cat([ys[..., None], ys.new_zeros(batch, n, d - 1)], dim=-1)  # (batch, n, d)
+            return torch.stack([xs, labels], dim=2).view(batch, 2 * n, d)
+        examples = torch.cat([xs, ys[..., None]], dim=-1)[:, :-1]  # (batch, n - 1, d + 1)
+        before = torch.cat([examples.new_zeros(batch, 1, d + 1), examples], dim=1)
+        return torch.cat([before, xs], dim=-1)
+
+    def streams(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "depth batch n width"]:
+        """The residual streams (depth = layers + 1) where predictions are made: what a layer's readout reads."""
+        every = 2 if self.config.tokens == "interleaved" else 1
+        x = self.read_in(self.tokens(xs, ys) / self.config.scale)
+        return torch.stack([stream[:, ::every] for stream in self.decoder.streams(x)])
+
+    def forward(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n"]:
+        """Predictions of all n labels."""
+        every = 2 if self.config.tokens == "interleaved" else 1
+        x = self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, ::every]
+        return self.read_out(x)[..., 0] * self.config.scale

@@ -1,0 +1,71 @@
+"""What is trained, at which scale. A recipe's name is a topic's, then what sets it apart: ``regression-isotropic``.
+
+Scales: ``smoke`` (seconds: does it run at all), ``course`` (a laptop's CPU), ``paper`` (the published sizes, for a GPU).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from companion import checkpoints
+from companion.checkpoints import Header
+from companion.training import History, Schedule, train
+
+SCALES = ("smoke", "course", "paper")
+TOPICS = ("regression",)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that decides a training run but its seed."""
+
+    name: str
+    scale: str
+    build: Callable[[], nn.Module]
+    draw: Callable[[int, torch.Generator], tuple[Tensor, ...]]
+    loss: Callable[..., Tensor]
+    schedule: Schedule
+    about: str
+
+    def model(self, seed: int = 0) -> nn.Module:
+        """A fresh model, initialised from ``seed`` without touching the global random state."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return self.build()
+
+    def train(self, *, seed: int = 0, device: str | None = None, resume: Path | None = None) -> tuple[nn.Module, History]:
+        """Train a fresh model with a progress bar; returns it on the CPU, with what the run did."""
+        model = self.model(seed)
+        label = f"{self.name} ({self.scale})"
+        history = train(model, self.draw, self.loss, self.schedule, seed=seed, device=device, resume=resume, label=label)
+        return model.cpu(), history
+
+
+def recipes() -> dict[str, dict[str, Recipe]]:
+    """Every recipe by name and scale."""
+    return {name: scales for topic in TOPICS for name, scales in import_module(f"companion.recipes.{topic}").RECIPES.items()}
+
+
+def recipe(name: str, scale: str = "course") -> Recipe:
+    """One recipe. Raises ValueError, naming what there is, for an unknown name or scale."""
+    known = recipes()
+    if name not in known:
+        raise ValueError(f"recipe = {name!r}: must be one of {', '.join(sorted(known))}")
+    if scale not in known[name]:
+        raise ValueError(f"scale = {scale!r}: {name} has {', '.join(known[name])}")
+    return known[name][scale]
+
+
+def weights_path(name: str, scale: str = "course") -> Path:
+    """Where the shipped checkpoint of a recipe lies (or would lie)."""
+    return checkpoints.WEIGHTS / f"{name}-{scale}.safetensors"
+
+
+def shipped(name: str, scale: str = "course") -> tuple[nn.Module, Header]:
+    """The shipped model of a recipe and the header that says how it was made."""
+    model = recipe(name, scale).model()
+    return model, checkpoints.load(weights_path(name, scale), model, recipe=name)

@@ -1,0 +1,59 @@
+"""Recipes of lessons 02 and 03: in-context linear regression.
+
+Published setting (Garg et al. 2022, arXiv:2208.01066, appendix A; Fu et al. 2024, arXiv:2310.17086): d = 20, 40 examples, 12 layers,
+8 heads, width 256, Adam 1e-4, batch 64, 500,001 steps with a curriculum. The ``paper`` scale keeps the sizes, sees as many prompts in
+larger batches, and has no curriculum; ``course`` is what an hour of one CPU core affords.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+from companion.models.regression import InContextRegressor, RegressorConfig
+from companion.recipes import Recipe
+from companion.samplers.regression import prompts
+from companion.training import Schedule
+
+
+def mean_squared_error(model, xs, ys):
+    """Mean over prefixes of (prediction - label)^2 / d, in the units of a label of variance d."""
+    scale = (model.module if hasattr(model, "module") else model).config.scale
+    return ((model(xs, ys) - ys) / scale).square().mean() / xs.shape[-1]
+
+
+def _recipe(name: str, scale: str, config: RegressorConfig, schedule: Schedule, about: str, kappa: float = 1.0) -> Recipe:
+    def draw(batch, generator):
+        return prompts(batch, config.n, config.d, kappa=kappa, generator=generator)[:2]
+
+    return Recipe(name, scale, partial(InContextRegressor, config), draw, mean_squared_error, schedule, about)
+
+
+def _scales(name: str, about: str, course: tuple[RegressorConfig, Schedule], kappa: float = 1.0) -> dict[str, Recipe]:
+    smoke = RegressorConfig(d=3, n=10, width=32, layers=2, heads=2), Schedule(steps=50, batch=32, lr=2e-3)
+    paper = RegressorConfig(d=20, n=41, width=256, layers=12, heads=8), Schedule(steps=31_250, batch=1024, lr=4e-4, warmup=1000)
+    sizes = {"smoke": smoke, "course": course, "paper": paper}
+    recipes = {}
+    for scale, (config, schedule) in sizes.items():
+        large = config.d // 2
+        mean_eigenvalue = (large * kappa + config.d - large) / config.d
+        recipes[scale] = _recipe(name, scale, replace(config, scale=mean_eigenvalue**0.5), schedule, about, kappa)
+    return recipes
+
+
+RECIPES = {
+    "regression-isotropic": _scales(
+        "regression-isotropic",
+        "8 layers on isotropic prompts (lesson 02)",
+        (RegressorConfig(d=5, n=21, width=64, layers=8, heads=4), Schedule(steps=16_000, batch=64, lr=1.5e-3)),
+    ),
+    "regression-ill-conditioned": _scales(
+        "regression-ill-conditioned",
+        "8 layers on prompts with condition number 100 (lesson 02)",
+        (RegressorConfig(d=5, n=21, width=64, layers=8, heads=4), Schedule(steps=16_000, batch=64, lr=1.5e-3)),
+        kappa=100.0,
+    ),
+    "regression-live": _scales(
+        "regression-live",
+        "4 layers that the learner trains in a minute (lesson 02)",
+        (RegressorConfig(d=3, n=10, width=64, layers=4, heads=4), Schedule(steps=1500, batch=64, lr=2e-3)),
+    ),
+}

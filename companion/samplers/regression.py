@@ -1,0 +1,65 @@
+"""Prompts of linear regression problems: a fresh task, and fresh data, in every sequence.
+
+Set-up of Garg, Tsipras, Liang, Valiant (2022), arXiv:2208.01066, section 3, and of Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086, section 3.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+class Prompts(NamedTuple):
+    """A batch of prompts: inputs, labels, and the weights that made them (which no learner sees)."""
+
+    xs: Float[Tensor, "batch n d"]
+    ys: Float[Tensor, "batch n"]
+    ws: Float[Tensor, "batch d"]
+
+
+def prompts(
+    batch: int,
+    n: int,
+    d: int,
+    *,
+    kappa: float = 1.0,
+    noise: float = 0.0,
+    generator: torch.Generator | int = 0,
+    dtype: torch.dtype = torch.float32,
+) -> Prompts:
+    """Draw w ~ N(0, I_d), x_i ~ N(0, Sigma), y_i = w^T x_i + noise * N(0, 1), anew for every sequence.
+
+    With ``kappa = 1`` Sigma is the identity ("isotropic"). With ``kappa > 1`` half of its eigenvalues (the larger half, rounded
+    down) are kappa, the others 1, in a basis drawn uniformly for each sequence ("ill-conditioned").
+
+    ``generator`` is a seed, or a ``torch.Generator``, whose device is then the device of the prompts.
+
+    >>> prompts(batch=64, n=21, d=5).xs.shape
+    torch.Size([64, 21, 5])
+
+    Raises ValueError for batch < 1, n < 2 (an example and a query), d < 1, kappa < 1 (or kappa > 1 with d = 1), noise < 0.
+    """
+    for name, value, least in (("batch", batch, 1), ("n", n, 2), ("d", d, 1), ("kappa", kappa, 1), ("noise", noise, 0)):
+        if not least <= value < float("inf"):
+            raise ValueError(f"{name} = {value!r}: must be finite and at least {least}")
+    if kappa > 1 and d < 2:
+        raise ValueError(f"kappa = {kappa!r} with d = {d}: two different eigenvalues need d >= 2")
+    if isinstance(generator, int):
+        generator = torch.Generator().manual_seed(generator)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, device=generator.device, dtype=dtype)
+
+    ws, xs = normal(batch, d), normal(batch, n, d)
+    if kappa > 1:
+        # The orthogonal factor of a Gaussian matrix, columns signed by R's diagonal, is uniform over all bases (Mezzadri 2007).
+        basis, r = torch.linalg.qr(normal(batch, d, d))
+        basis = basis * r.diagonal(dim1=-2, dim2=-1).sign()[:, None, :]
+        eigenvalues = torch.ones(d, device=xs.device, dtype=dtype)
+        eigenvalues[: d // 2] = kappa
+        xs = (xs * eigenvalues.sqrt()) @ basis.mT
+    ys = torch.einsum("bnd,bd->bn", xs, ws)
+    if noise > 0:
+        ys = ys + noise * normal(batch, n)
+    return Prompts(xs, ys, ws)

@@ -1,0 +1,183 @@
+"""The one training loop: seed, device, schedule, progress bar, resume; alone, or data-parallel under ``torchrun``.
+
+Every batch is drawn from the pair (seed, step), so a run that was killed goes on exactly where its last save was, and every rank of
+a data-parallel run draws the same global batch and keeps its own share: one process or many, the numbers are the same.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from tqdm.auto import tqdm
+
+SAVE_EVERY_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Adam with linear warm-up to ``lr`` and a cosine down to zero over ``steps``; gradients clipped to norm 1."""
+
+    steps: int
+    batch: int
+    lr: float
+    warmup: int = 200
+    betas: tuple[float, float] = (0.9, 0.99)
+    clip: float = 1.0
+
+    def __post_init__(self):
+        for name in ("steps", "batch"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least 1")
+        if not self.lr > 0:
+            raise ValueError(f"lr = {self.lr!r}: must be positive")
+
+    def lr_at(self, step: int) -> float:
+        """The learning rate of step 0, 1, .., steps - 1."""
+        warmup = min(self.warmup, max(1, self.steps // 10))
+        if step < warmup:
+            return self.lr * (step + 1) / warmup
+        return self.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, self.steps - warmup)))
+
+
+@dataclass
+class History:
+    """What a run did: the loss of every step, the seconds it took, the device it ran on."""
+
+    losses: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    device: str = "cpu"
+
+
+def pick_device(name: str | None = None) -> torch.device:
+    """``name`` if given, else cuda, mps or cpu, whichever is there first. Raises ValueError for a device that is not there."""
+    available = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available() + ["cpu"]
+    if name is not None and name.split(":")[0] not in available:
+        raise ValueError(f"device = {name!r}: this machine has {', '.join(available)}")
+    if name is None and available[0] == "cuda" and "LOCAL_RANK" in os.environ:
+        name = f"cuda:{os.environ['LOCAL_RANK']}"
+    return torch.device(name or available[0])
+
+
+def batch_generator(seed: int, step: int, device: torch.device) -> torch.Generator:
+    """The random numbers of one step: they depend on the seed and the step alone."""
+    return torch.Generator(device=device).manual_seed((seed * 1_000_003 + step + 1) % 2**63)
+
+
+def train(
+    model: nn.Module,
+    draw: Callable[[int, torch.Generator], tuple[Tensor, ...]],
+    loss: Callable[..., Tensor],
+    schedule: Schedule,
+    *,
+    seed: int = 0,
+    device: str | None = None,
+    resume: Path | None = None,
+    label: str = "training",
+) -> History:
+    """Train ``model`` in place and return its `History`.
+
+    ``draw(batch, generator)`` gives tensors with the batch first; ``loss(model, *tensors)`` their mean loss. With ``resume``, the
+    state is saved there every 20 seconds; a file that is already there is gone on from, and it is removed at the end.
+    Under ``torchrun`` the processes share every batch: ``schedule.batch`` must be a multiple of their number.
+    On a GPU the forward pass runs in bfloat16.
+    """
+    where = pick_device(device)
+    with _process_group(where) as (rank, world):
+        if schedule.batch % world:
+            raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {world}")
+        model.to(where).train()
+        optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, betas=schedule.betas)
+        history = History(device=str(where))
+        if resume is not None and resume.exists():
+            _load_state(resume, model, optimizer, history, schedule, seed)
+        wrapped = DistributedDataParallel(model) if world > 1 else model
+
+        started, saved, before = time.perf_counter(), time.perf_counter(), history.seconds
+        first = len(history.losses)
+        bar = tqdm(range(first, schedule.steps), initial=first, total=schedule.steps, desc=label, disable=rank > 0, mininterval=0.5)
+        for step in bar:
+            for group in optimizer.param_groups:
+                group["lr"] = schedule.lr_at(step)
+            tensors = draw(schedule.batch, batch_generator(seed, step, where))
+            with torch.autocast(where.type, torch.bfloat16, enabled=where.type == "cuda"):
+                value = loss(wrapped, *(tensor[rank::world] for tensor in tensors))
+            optimizer.zero_grad(set_to_none=True)
+            value.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
+            optimizer.step()
+
+            value = value.detach().float()
+            if world > 1:
+                dist.all_reduce(value)
+            history.losses.append(value.item() / world)
+            history.seconds = before + time.perf_counter() - started
+            if step % 20 == 0:
+                bar.set_postfix(loss=f"{sum(history.losses[-100:]) / len(history.losses[-100:]):.4f}", refresh=False)
+            if resume is not None and rank == 0 and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
+                _save_state(resume, model, optimizer, history, schedule, seed)
+                saved = time.perf_counter()
+        if rank == 0 and resume is not None:
+            resume.unlink(missing_ok=True)
+    model.eval()
+    return history
+
+
+@contextmanager
+def _process_group(device: torch.device):
+    """(rank, number of processes): a group of them under ``torchrun``, else (0, 1)."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        yield 0, 1
+        return
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield dist.get_rank(), world
+    finally:
+        dist.destroy_process_group()
+
+
+def write_safetensors(path: Path, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
+    """Write beside, then rename: ``path`` is never half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside, header)
+    os.replace(beside, path)
+
+
+def _identity(schedule: Schedule, seed: int) -> str:
+    return repr((schedule, seed))
+
+
+def _save_state(path, model, optimizer, history, schedule, seed) -> None:
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    for index, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"adam.{index}.{name}": tensor for name, tensor in state.items()}
+    tensors["losses"] = torch.tensor(history.losses, dtype=torch.float64)
+    write_safetensors(path, tensors, {"run": _identity(schedule, seed), "seconds": str(history.seconds)})
+
+
+def _load_state(path, model, optimizer, history, schedule, seed) -> None:
+    with safe_open(path, "pt", device=history.device) as file:
+        header = file.metadata()
+        if header.get("run") != _identity(schedule, seed):
+            raise ValueError(f"{path}: saved by another run ({header.get('run')}); remove it to start afresh")
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+    model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("adam."):
+            index, key = name[5:].split(".")
+            state.setdefault(int(index), {})[key] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    history.losses = tensors["losses"].tolist()
+    history.seconds = float(header["seconds"])
