@@ -1,0 +1,150 @@
+r"""Classical algorithms for linear regression, on every prefix of every prompt at once.
+
+Each takes prompts ``xs`` (batch, n, d) and ``ys`` (batch, n) and gives, for every t = 0 .. n - 1, the weights that it would use to
+predict y_t from the t examples before it; `predict` turns weights into predictions. Before any example the weights are 0.
+
+With S = X^T X and b = X^T y of a prefix, one eigendecomposition S = V diag(lambda) V^T gives every step of both iterations exactly:
+
+    Iterative Newton   M_k b = V f(lambda) V^T b,  f = (1 - (1 - alpha lambda^2)^(2^k)) / lambda
+    gradient descent   w_s   = V f(lambda) V^T b,  f = (1 - (1 - lr lambda)^s) / lambda
+
+The recurrences themselves are here too (`newton_iterated`, `gradient_descent_iterated`): what one reads first, and a check on the rest.
+Source: Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086, section 3; the closed forms are worked out here (the expansion printed in the
+paper's appendix differs).
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+# Below this share of a vector's squared length, what sticks out of the span of earlier inputs is rounding (float64).
+DEPENDENT = 1e-12
+
+
+def predict(ws: Float[Tensor, "*steps batch n d"], xs: Float[Tensor, "batch n d"]) -> Float[Tensor, "*steps batch n"]:
+    """The prediction w_t^T x_t of every prefix."""
+    return (ws * xs).sum(dim=-1)
+
+
+def least_squares(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n d"]:
+    """Ordinary least squares, w = S^+ b: of minimum norm while there are fewer examples than dimensions.
+
+    Recursive least squares started with Greville's (1960) updates of the pseudo-inverse, in float64. Two d x d matrices are carried
+    along: ``outside`` projects onto what no input has reached yet, ``inverse`` is S^+.
+    """
+    _check(xs, ys)
+    batch, n, d = xs.shape
+    outside = torch.eye(d, dtype=torch.float64, device=xs.device).repeat(batch, 1, 1)
+    inverse = torch.zeros_like(outside)
+    w = outside.new_zeros(batch, d)
+    ws = []
+    for x, y in zip(xs.double().unbind(1), ys.double().unbind(1), strict=True):
+        ws.append(w)
+        new = torch.bmm(outside, x[..., None])[..., 0]  # (batch, d): the part of x that points in a new direction
+        known = torch.bmm(inverse, x[..., None])[..., 0]
+        squared = (new * x).sum(-1, keepdim=True)
+        is_new = squared > DEPENDENT * x.square().sum(-1, keepdim=True)
+        spread = 1 + (known * x).sum(-1, keepdim=True)
+        gain = torch.where(is_new, new / squared, known / spread)
+        w = w + gain * (y[:, None] - (w * x).sum(-1, keepdim=True))
+        if is_new.any():
+            outside -= torch.where(is_new, new, 0)[..., None] * gain[:, None, :]
+        change = (known - spread / 2 * gain)[..., None] * gain[:, None, :]
+        inverse -= change
+        inverse -= change.mT
+    return torch.stack(ws, dim=1).to(xs.dtype)
+
+
+def newton(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int]) -> Float[Tensor, "steps batch n d"]:
+    """Iterative Newton's M_k b for each k of ``steps``: M_0 = alpha S, M_{k+1} = 2 M_k - M_k S M_k, alpha = 1 / |S S^T|_F.
+
+    Departure: the paper prints alpha = 2 / |S S^T|_2, at which the largest direction never converges; its code uses this one.
+    """
+    eigenvalues, _, _ = spectrum = _spectrum(xs, ys, steps)
+    alpha = 1 / eigenvalues.pow(4).sum(-1, keepdim=True).sqrt().clamp_min(torch.finfo(torch.float64).tiny)
+    # log1p and expm1 keep the digits of directions that have hardly begun to converge; rounding must not push alpha lambda^2 past 1
+    log_left = torch.log1p(-(alpha * eigenvalues.square()).clamp(0, 1))
+    return _filtered(spectrum, xs, steps, lambda k: -torch.expm1(2.0**k * log_left))
+
+
+def gradient_descent(
+    xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int], lr: float = 0.01
+) -> Float[Tensor, "steps batch n d"]:
+    """Gradient descent on |X w - y|^2 / 2 from 0 after each number of ``steps``: w_{s+1} = w_s - lr (S w_s - b).
+
+    The sum over examples is not divided by their number, as in the paper's code; it converges where lr lambda_max(S) < 2.
+    """
+    eigenvalues, _, _ = spectrum = _spectrum(xs, ys, steps)
+    return _filtered(spectrum, xs, steps, lambda s: 1 - (1 - lr * eigenvalues).pow(s))
+
+
+def newton_iterated(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int]) -> Float[Tensor, "steps batch n d"]:
+    """The same as `newton`, by its recurrence."""
+    S, b = _moments(xs, ys, steps)
+    M = S / torch.linalg.matrix_norm(S @ S.mT)[..., None, None].clamp_min(torch.finfo(S.dtype).tiny)
+    ws = {}
+    for k in range(max(steps) + 1):
+        ws[k] = (M @ b[..., None])[..., 0]
+        M = 2 * M - M @ S @ M
+    return torch.stack([ws[k] for k in steps])
+
+
+def gradient_descent_iterated(
+    xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int], lr: float = 0.01
+) -> Float[Tensor, "steps batch n d"]:
+    """The same as `gradient_descent`, by its recurrence."""
+    S, b = _moments(xs, ys, steps)
+    w = torch.zeros_like(b)
+    ws = {}
+    for s in range(max(steps) + 1):
+        ws[s] = w
+        w = w - lr * ((S @ w[..., None])[..., 0] - b)
+    return torch.stack([ws[s] for s in steps])
+
+
+def online_gradient_descent(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n d"]:
+    """One step an example, from 0: w <- w + (y - w^T x) x / |x|^2, which fits the newest example and forgets the older ones."""
+    _check(xs, ys)
+    w = torch.zeros_like(xs[:, 0])
+    ws = []
+    for x, y in zip(xs.unbind(1), ys.unbind(1), strict=True):
+        ws.append(w)
+        residual = y - (w * x).sum(-1)
+        w = w + (residual / x.square().sum(-1))[:, None] * x
+    return torch.stack(ws, dim=1)
+
+
+def _check(xs: Tensor, ys: Tensor) -> None:
+    if xs.shape[:-1] != ys.shape:
+        raise ValueError(f"ys of shape {tuple(ys.shape)}: must be {tuple(xs.shape[:-1])}, one label for each input of xs")
+
+
+def _moments(xs: Tensor, ys: Tensor, steps: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """S (batch, n, d, d) and b (batch, n, d) of the examples before each position."""
+    _check(xs, ys)
+    if not steps or min(steps) < 0:
+        raise ValueError(f"steps = {steps!r}: must be at least one number, none below 0")
+    examples, labels = xs[:, :-1], ys[:, :-1]
+    S = torch.zeros(*xs.shape, xs.shape[-1], dtype=xs.dtype, device=xs.device)
+    b = torch.zeros_like(xs)
+    S[:, 1:] = (examples[..., :, None] * examples[..., None, :]).cumsum(dim=1)
+    b[:, 1:] = (examples * labels[..., None]).cumsum(dim=1)
+    return S, b
+
+
+def _spectrum(xs: Tensor, ys: Tensor, steps: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvalues of S, coordinates of b in its eigenbasis, and the eigenbasis, in float64."""
+    S, b = _moments(xs.double(), ys.double(), steps)
+    eigenvalues, basis = torch.linalg.eigh(S)
+    return eigenvalues, (basis.mT @ b[..., None])[..., 0], basis
+
+
+def _filtered(spectrum: tuple[Tensor, Tensor, Tensor], xs: Tensor, steps: Sequence[int], progress: Callable[[int], Tensor]) -> Tensor:
+    """V diag(progress(step) / lambda) V^T b: ``progress`` is the share, 0 to 1, of each direction that is solved after a step."""
+    eigenvalues, b, basis = spectrum
+    seen = eigenvalues > DEPENDENT * eigenvalues.amax(-1, keepdim=True)
+    solved = torch.where(seen, b / eigenvalues, 0)
+    coefficients = torch.stack([progress(step) * solved for step in steps], dim=-1)  # (batch, n, d, steps)
+    return (basis @ coefficients).movedim(-1, 0).to(xs.dtype)

@@ -1,0 +1,1 @@
+"""Transformers that nobody trained: explicit weights that carry out an algorithm."""

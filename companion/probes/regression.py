@@ -1,0 +1,108 @@
+"""How close two ways of predicting are: by their errors, or by the weights that they behave as if they had.
+
+Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086, section 4 (there "SimE" and "SimW").
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from companion.probes.readouts import apply_readouts
+
+
+def similarity_of_errors(
+    first: Float[Tensor, "rows batch n"], second: Float[Tensor, "columns batch n"], ys: Float[Tensor, "batch n"]
+) -> Float[Tensor, "rows columns"]:
+    """The mean over prompts of the cosine between two predictors' residuals, for every pair.
+
+    A residual vector runs over the prefixes of one prompt; the empty prefix, where every algorithm says 0, is left out.
+    """
+    a, b = (F.normalize((ys - predictions)[..., 1:].double(), dim=-1) for predictions in (first, second))
+    return (torch.einsum("rbn,cbn->rc", a, b) / ys.shape[0]).to(ys.dtype)
+
+
+def induced_weights(
+    predictor: Callable[[Tensor, Tensor], Tensor],
+    xs: Float[Tensor, "batch n d"],
+    ys: Float[Tensor, "batch n"],
+    *,
+    queries: int | None = None,
+    seed: int = 0,
+) -> Float[Tensor, "rows batch n d"]:
+    """The weights that a predictor acts as if it had after each prefix.
+
+    ``predictor(xs, ys)`` gives predictions (rows, batch, n). After each prefix it is asked about ``queries`` fresh inputs (4 d unless
+    told), of the size of those in the prompts, and least squares fits its answers.
+    """
+    batch, n, d = xs.shape
+    queries = 4 * d if queries is None else queries
+    if queries < d:
+        raise ValueError(f"queries = {queries}: at least d = {d} are needed to determine the weights")
+    generator = torch.Generator(device=xs.device).manual_seed(seed)
+    asked = torch.randn(queries, d, generator=generator, device=xs.device, dtype=xs.dtype) * xs.square().mean().sqrt()
+    inverse = torch.linalg.pinv(asked)  # (d, queries)
+    weights = []
+    for t in range(n):
+        prompts = xs[:, None, : t + 1].repeat(1, queries, 1, 1)
+        prompts[:, :, t] = asked
+        labels = ys[:, None, : t + 1].repeat(1, queries, 1)
+        answers = predictor(prompts.flatten(0, 1), labels.flatten(0, 1))[..., t].unflatten(-1, (batch, queries))
+        weights.append(answers @ inverse.mT)
+    return torch.stack(weights, dim=2)
+
+
+def similarity_of_weights(
+    first: Float[Tensor, "rows batch n d"], second: Float[Tensor, "columns batch n d"]
+) -> Float[Tensor, "rows columns"]:
+    """The mean over prompts and prefixes (but the empty one) of the cosine between two predictors' weights, for every pair."""
+    a, b = (F.normalize(weights[:, :, 1:].double(), dim=-1) for weights in (first, second))
+    return (torch.einsum("rbnd,cbnd->rc", a, b) / a[0, ..., 0].numel()).to(first.dtype)
+
+
+def readout_predictor(model, readouts: Float[Tensor, "depth width+1"]) -> Callable[[Tensor, Tensor], Tensor]:
+    """What each layer of an in-context regressor predicts through its readout, as a predictor with a row per layer."""
+    return lambda xs, ys: apply_readouts(readouts, model.streams(xs, ys))
+
+
+class Match(NamedTuple):
+    """The best step for each row, its similarity, and the steps within ``tie`` of it (first and last)."""
+
+    step: list[int]
+    similarity: list[float]
+    ties: list[tuple[int, int]]
+
+
+def best_match(similarity: Float[Tensor, "rows columns"], steps: list[int], tie: float = 0.0005) -> Match:
+    """The step of an algorithm that each row resembles most, with the range of steps that ties with it (at three digits)."""
+    if similarity.shape[1] != len(steps):
+        raise ValueError(f"steps: {len(steps)} of them for {similarity.shape[1]} columns")
+    best, index = similarity.max(dim=1)
+    tied = [[steps[i] for i in torch.nonzero(row >= top - tie).flatten().tolist()] for row, top in zip(similarity, best, strict=True)]
+    return Match([steps[i] for i in index.tolist()], best.tolist(), [(min(group), max(group)) for group in tied])
+
+
+class Rate(NamedTuple):
+    """R^2 of steps = a + slope * layer and of log2(steps) = a + slope2 * layer."""
+
+    slope: float
+    linear_r2: float
+    log2_slope: float
+    exponential_r2: float
+
+
+def growth_rate(layers: list[int], steps: list[int]) -> Rate:
+    """Does the matched step grow linearly or exponentially with the layer? Steps must be at least 1, over three layers or more."""
+    if len(layers) != len(steps) or len(steps) < 3 or min(steps) < 1:
+        raise ValueError(f"layers = {layers}, steps = {steps}: as many of each, three or more, and every step at least 1")
+    x, y = torch.tensor(layers, dtype=torch.float64), torch.tensor(steps, dtype=torch.float64)
+    fits = []
+    for target in (y, y.log2()):
+        dx, dy = x - x.mean(), target - target.mean()
+        slope = (dx @ dy) / (dx @ dx)
+        left = (dy - slope * dx).square().sum() / dy.square().sum().clamp_min(1e-300)
+        fits += [slope.item(), 1 - left.item()]
+    return Rate(*fits)
