@@ -14,13 +14,17 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm.auto import tqdm
 
 SAVE_EVERY_SECONDS = 20.0
+
+
+class ResumeError(ValueError):
+    """A saved state that this run cannot go on from; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +64,15 @@ class History:
 
 def pick_device(name: str | None = None) -> torch.device:
     """``name`` if given, else cuda, mps or cpu, whichever is there first. Raises ValueError for a device that is not there."""
-    available = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available() + ["cpu"]
-    if name is not None and name.split(":")[0] not in available:
+    available = [f"cuda:{index}" for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    available += ["mps"] * torch.backends.mps.is_available() + ["cpu"]
+    kinds = dict.fromkeys(device.split(":")[0] for device in available)
+    if name is not None and name not in [*available, *kinds]:
         raise ValueError(f"device = {name!r}: this machine has {', '.join(available)}")
-    if name is None and available[0] == "cuda" and "LOCAL_RANK" in os.environ:
+    name = name or next(iter(kinds))
+    if name == "cuda" and "LOCAL_RANK" in os.environ:  # one GPU for each process of this machine
         name = f"cuda:{os.environ['LOCAL_RANK']}"
-    return torch.device(name or available[0])
+    return torch.device(name)
 
 
 def batch_generator(seed: int, step: int, device: torch.device) -> torch.Generator:
@@ -87,7 +94,8 @@ def train(
     """Train ``model`` in place and return its `History`.
 
     ``draw(batch, generator)`` gives tensors with the batch first; ``loss(model, *tensors)`` their mean loss. With ``resume``, the
-    state is saved there every 20 seconds; a file that is already there is gone on from, and it is removed at the end.
+    state is saved there every 20 seconds; a file that is already there is gone on from (ResumeError if another run saved it), and it is
+    removed at the end.
     Under ``torchrun`` the processes share every batch: ``schedule.batch`` must be a multiple of their number.
     On a GPU the forward pass runs in bfloat16.
     """
@@ -99,7 +107,7 @@ def train(
         optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, betas=schedule.betas)
         history = History(device=str(where))
         if resume is not None and resume.exists():
-            _load_state(resume, model, optimizer, history, schedule, seed)
+            _load_state(resume, model, optimizer, history, _identity(label, schedule, seed))
         wrapped = DistributedDataParallel(model) if world > 1 else model
 
         started, saved, before = time.perf_counter(), time.perf_counter(), history.seconds
@@ -124,7 +132,7 @@ def train(
             if step % 20 == 0:
                 bar.set_postfix(loss=f"{sum(history.losses[-100:]) / len(history.losses[-100:]):.4f}", refresh=False)
             if resume is not None and rank == 0 and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
-                _save_state(resume, model, optimizer, history, schedule, seed)
+                _save_state(resume, model, optimizer, history, _identity(label, schedule, seed))
                 saved = time.perf_counter()
         if rank == 0 and resume is not None:
             resume.unlink(missing_ok=True)
@@ -147,32 +155,41 @@ def _process_group(device: torch.device):
 
 
 def write_safetensors(path: Path, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
-    """Write beside, then rename: ``path`` is never half a file."""
+    """Write beside, then rename: ``path`` is never half a file, and nothing stays beside it when writing fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside, header)
-    os.replace(beside, path)
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside, header)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
-def _identity(schedule: Schedule, seed: int) -> str:
-    return repr((schedule, seed))
+def _identity(label: str, schedule: Schedule, seed: int) -> str:
+    return f"{label}, seed {seed}, {schedule}"
 
 
-def _save_state(path, model, optimizer, history, schedule, seed) -> None:
+def _save_state(path, model, optimizer, history, run: str) -> None:
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{index}.{name}": tensor for name, tensor in state.items()}
     tensors["losses"] = torch.tensor(history.losses, dtype=torch.float64)
-    write_safetensors(path, tensors, {"run": _identity(schedule, seed), "seconds": str(history.seconds)})
+    write_safetensors(path, tensors, {"run": run, "seconds": str(history.seconds)})
 
 
-def _load_state(path, model, optimizer, history, schedule, seed) -> None:
-    with safe_open(path, "pt", device=history.device) as file:
-        header = file.metadata()
-        if header.get("run") != _identity(schedule, seed):
-            raise ValueError(f"{path}: saved by another run ({header.get('run')}); remove it to start afresh")
-        tensors = {name: file.get_tensor(name) for name in file.keys()}
-    model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+def _load_state(path, model, optimizer, history, run: str) -> None:
+    try:
+        with safe_open(path, "pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+    except SafetensorError as error:
+        raise ResumeError(f"{path}: not the saved state of a run ({error}); remove it to start afresh") from None
+    if header.get("run") != run:
+        raise ResumeError(f"{path}: saved by another run ({header.get('run')}), not by this one ({run}); remove it to start afresh")
+    try:
+        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+    except RuntimeError as error:
+        raise ResumeError(f"{path}: saved with another model ({error}); remove it to start afresh") from None
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("adam."):

@@ -1,0 +1,72 @@
+"""The door: ``python -m companion lab | test | run | release | train``. Standard library only, so that it opens on a bare Python.
+
+A command first makes sure that what it needs is installed (`companion.cli.setup`), then runs its own machinery in `companion.cli`.
+"""
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts an older Python should read this, not a traceback)
+    sys.exit("This course needs Python 3.11 or newer; this is Python %d.%d (%s)." % (*sys.version_info[:2], sys.executable))  # noqa: UP031
+
+import argparse
+from importlib import import_module
+
+SCALES = ("smoke", "course", "paper")
+EXTRAS = {"lab": (), "test": ("test",), "run": (), "release": ("grading",), "train": ()}
+
+
+def parser() -> argparse.ArgumentParser:
+    """What can be said at the door."""
+    door = argparse.ArgumentParser(
+        prog="python -m companion",
+        description="Transformers as Algorithms: a notebook course on how transformers compute.",
+        allow_abbrev=False,
+        epilog="The first command installs what it needs into .venv, unless it is there already. Options for pip: COURSE_PIP_ARGS.",
+    )
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--cpu", action="store_true", help="when something must be installed, take PyTorch's CPU-only build")
+    commands = door.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    lab = commands.add_parser("lab", parents=[common], help="open the lessons in JupyterLab")
+    lab.add_argument("--no-browser", action="store_true", help="serve, and print the address instead of opening it")
+    lab.add_argument("--port", type=int, default=8888, help="the port to serve on (default: %(default)s, or the next free one)")
+
+    test = commands.add_parser("test", parents=[common], help="run every test", allow_abbrev=False)
+    test.add_argument("pytest_args", nargs="*", metavar="PYTEST-ARGUMENT", help="handed to pytest as it is: -x, a file under tests/, ...")
+
+    run = commands.add_parser("run", parents=[common], help="execute the solutions and report on their claims")
+    run.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given")
+    run.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
+    run.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    run.add_argument("--out", default="build/run", metavar="FOLDER", help="where notebooks and report go (default: %(default)s)")
+    run.add_argument("--readme", action="store_true", help="write the claims into README.md's scoreboard; needs a run of all lessons")
+
+    release = commands.add_parser("release", parents=[common], help="make lessons/ from solutions/")
+    release.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given")
+    release.add_argument("--check", action="store_true", help="write nothing; tell what differs, and exit with 1 if anything does")
+
+    train = commands.add_parser("train", parents=[common], help="train a recipe and keep its checkpoint")
+    train.add_argument("recipe", nargs="?", metavar="RECIPE", help="which one; without it, the recipes are listed")
+    train.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
+    train.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    train.add_argument("--device", help="cuda, mps or cpu (default: the first of these that is there)")
+    train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
+    return door
+
+
+def main(argv: list[str]) -> int:
+    """Run one command; its exit status."""
+    door = parser()
+    arguments, rest = door.parse_known_args(argv)
+    if arguments.command == "test":
+        arguments.pytest_args = argv[argv.index("test") + 1 :]
+        while "--cpu" in arguments.pytest_args:
+            arguments.pytest_args.remove("--cpu")
+    elif rest:
+        door.error(f"unrecognized arguments: {' '.join(rest)}")
+    import_module("companion.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
+    return import_module(f"companion.cli.{arguments.command}").main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""The lessons there are: folders ``solutions/NN-topic`` with a notebook of the same name."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from companion.cli.setup import ROOT
+
+FACTS = {"title": str, "question": str, "minutes": int, "machine_seconds": int, "needs": list}
+
+
+class LessonError(ValueError):
+    """A lesson that is not there or not as it should be; the message names it."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson by its source."""
+
+    name: str
+    source: Path
+
+    def facts(self) -> dict:
+        """Title, question, minutes, machine_seconds and needs: the notebook's metadata ``companion``. Raises LessonError where it
+        lacks one, or one is of the wrong type."""
+        facts = json.loads(self.source.read_text(encoding="utf-8"))["metadata"].get("companion", {})
+        wrong = [f"{fact} ({kind.__name__})" for fact, kind in FACTS.items() if not isinstance(facts.get(fact), kind)]
+        if wrong:
+            raise LessonError(f"{self.name}: the notebook's metadata 'companion' needs {', '.join(wrong)}")
+        return facts
+
+
+def every(root: Path = ROOT) -> list[Lesson]:
+    """All lessons, in order."""
+    sources = sorted(root.glob("solutions/*/*.ipynb"))
+    return [Lesson(source.stem, source) for source in sources if source.stem == source.parent.name]
+
+
+def chosen(words: list[str], root: Path = ROOT) -> list[Lesson]:
+    """The lessons that ``words`` name, in order: a number, a whole name, or a part of one name only; all of them if no word is given.
+
+    Raises LessonError, naming what there is, for a word that names none or more than one.
+    """
+    lessons = every(root)
+    if not words:
+        return lessons
+    found = set()
+    for word in words:
+        fits = [lesson for lesson in lessons if word == lesson.name] or [
+            lesson for lesson in lessons if (lesson.name.startswith(f"{word}-") if word.isdigit() else word in lesson.name)
+        ]
+        if len(fits) != 1:
+            there = ", ".join(lesson.name for lesson in fits or lessons) or "no lesson yet"
+            raise LessonError(f"LESSON = {word!r}: {'fits more than one' if fits else 'there is no such lesson'}; there is {there}")
+        found.add(fits[0])
+    return [lesson for lesson in lessons if lesson in found]

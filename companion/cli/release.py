@@ -1,0 +1,143 @@
+"""``release``: ``lessons/`` from ``solutions/`` with nbgrader, byte for byte the same on every machine."""
+
+import shutil
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+
+import nbformat
+from nbgrader.apps import NbGraderAPI
+from traitlets.config import Config
+
+from companion.cli.lessons import Lesson, LessonError, chosen, every
+from companion.cli.setup import ROOT
+
+STUB = "# your code here\nraise NotImplementedError"
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+
+def main(arguments: Namespace, root: Path = ROOT) -> int:
+    """Make the lessons, or with ``--check`` tell what differs."""
+    try:
+        lessons = chosen(arguments.lessons, root)
+        (root / "build").mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=root / "build") as folder:  # on lessons/'s own disk, so that a rename will do
+            made = generate(lessons, Path(folder))
+            (made / "README.md").write_bytes(start_page(every(root)).encode())
+            differences = compare(made, root / "lessons", whole=not arguments.lessons)
+            for difference in differences:
+                print(f"lessons/{difference}")
+            if arguments.check:
+                print(f"{len(lessons)} lessons: " + (f"{len(differences)} differences; run `release`" if differences else "up to date"))
+                return int(bool(differences))
+            replace(made, root / "lessons", whole=not arguments.lessons)
+            print(f"{len(lessons)} lessons: " + ("released" if differences else "nothing to do"))
+    except LessonError as error:
+        print(f"release: {error}")
+        return 1
+    return 0
+
+
+def generate(lessons: list[Lesson], folder: Path) -> Path:
+    """Make ``lessons`` in ``folder`` and return the folder that they lie in. Raises LessonError with nbgrader's reason."""
+    made = folder / "lessons"
+    made.mkdir()
+    config = Config()
+    config.CourseDirectory.root = str(folder)
+    config.CourseDirectory.source_directory = "solutions"
+    config.CourseDirectory.release_directory = "lessons"
+    config.GenerateAssignment.no_database = True
+    config.SaveCells.enabled = False
+    config.ClearSolutions.code_stub = {"python": STUB}
+    config.NbGraderAPI.log_level = "CRITICAL"
+    api = NbGraderAPI(config=config)
+    for lesson in lessons:
+        source = folder / "solutions" / lesson.name
+        shutil.copytree(lesson.source.parent, source, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        notebook = nbformat.read(source / lesson.source.name, as_version=4)
+        notebook.metadata = {"companion": notebook.metadata.get("companion"), "kernelspec": KERNEL, "language_info": {"name": "python"}}
+        nbformat.write(notebook, source / lesson.source.name)
+        result = api.generate_assignment(lesson.name)
+        if not result["success"]:
+            reason = result.get("log") or result["error"]
+            raise LessonError(f"{lesson.name}: nbgrader could not make it\n{reason}")
+        _settle(made / lesson.name / lesson.source.name)
+    return made
+
+
+def _settle(path: Path) -> None:
+    """Write a notebook in the one form that every version and platform gives: no outputs, sorted keys, a newline at the end."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    path.write_bytes((nbformat.writes(notebook).rstrip("\n") + "\n").encode())
+
+
+def start_page(lessons: list[Lesson]) -> str:
+    """The map of the lessons in Markdown: what JupyterLab opens on."""
+    lines = [
+        "# Transformers as Algorithms",
+        "",
+        "Read and run the lessons in this order. Each is one notebook: a question, code to read, exercises that check themselves.",
+        "",
+        "| Lesson | The question | You need | Machine | First |",
+        "|---|---|---|---|---|",
+    ]
+    for lesson in lessons:
+        facts = lesson.facts()
+        link = f"[{lesson.name[:2]} {facts['title']}]({lesson.name}/{lesson.name}.ipynb)"
+        needs = "<br>".join(facts["needs"]) or "nothing"
+        lines.append(f"| {link} | {facts['question']} | {facts['minutes']} min | {_time(facts['machine_seconds'])} | {needs} |")
+    return "\n".join(lines) + "\n"
+
+
+def _time(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def compare(made: Path, lessons: Path, *, whole: bool) -> list[str]:
+    """One line for every file of ``made`` that ``lessons`` has otherwise, and (``whole``) for every one that it has beside them."""
+    new = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
+    old = {path.relative_to(lessons) for path in _files(lessons)}
+    if not whole:
+        touched = {path.parts[0] for path in new}
+        old = {path for path in old if path.parts[0] in touched}
+    lines = [f"{path.as_posix()}: is missing" for path in sorted(new - old)]
+    lines += [f"{path.as_posix()}: comes from no solution" for path in sorted(old - new)]
+    for path in sorted(new & old):
+        if (made / path).read_bytes() != (lessons / path).read_bytes():
+            lines.append(f"{path.as_posix()}: differs{_where(made / path, lessons / path) if path.suffix == '.ipynb' else ''}")
+    return lines
+
+
+def _files(lessons: Path) -> list[Path]:
+    """What stands in ``lessons``, but for what editors and runs leave there."""
+    paths = (path for path in lessons.rglob("*") if path.is_file())
+    return [path for path in paths if not any(part.startswith((".", "__")) for part in path.relative_to(lessons).parts)]
+
+
+def _where(made: Path, kept: Path) -> str:
+    """In which cells two notebooks differ."""
+    try:
+        new, old = nbformat.read(made, as_version=4), nbformat.read(kept, as_version=4)
+    except nbformat.reader.NotJSONError:
+        return ": not a notebook"
+    if len(new.cells) != len(old.cells):
+        return f": {len(old.cells)} cells instead of {len(new.cells)}"
+    cells = [str(number) for number, pair in enumerate(zip(new.cells, old.cells, strict=True), 1) if pair[0] != pair[1]]
+    return f" in cell {', '.join(cells)}" if cells else " in the notebook's metadata or form"
+
+
+def replace(made: Path, lessons: Path, *, whole: bool) -> None:
+    """Move what was made to where it belongs, one lesson at a time and each in one rename."""
+    lessons.mkdir(exist_ok=True)
+    gone = made.parent / "gone"
+    gone.mkdir()
+    for old in lessons.iterdir():
+        if (made / old.name).exists() or (whole and not old.name.startswith(".")):
+            old.rename(gone / old.name)
+        if (made / old.name).exists():
+            (made / old.name).rename(old)
+    for new in made.iterdir():
+        new.rename(lessons / new.name)

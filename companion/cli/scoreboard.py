@@ -1,0 +1,40 @@
+"""The README's scoreboard: every claim of every lesson, what was published, what ours gives, and whether it holds."""
+
+import re
+from pathlib import Path
+
+OPEN, CLOSE = "<!-- scoreboard -->", "<!-- /scoreboard -->"
+HEAD = "| Lesson | Claim | Source | Published | Our checkpoint | This run | Holds |\n|---|---|---|---|---|---|---|"
+
+
+def table(report: dict) -> str:
+    """The report's claims as a Markdown table, a line under it saying how they were made."""
+    rows = [
+        [entry["lesson"], *(claim[key] for key in ("statement", "source", "published", "checkpoint", "run", "holds"))]
+        for entry in report["lessons"]
+        for claim in entry["claims"]
+    ]
+    lines = ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+    made = sorted({f"scale {entry['scale']}, seed {entry['seed']}" for entry in report["lessons"]})
+    return "\n".join([HEAD, *lines, "", f"Made by `python3 -m companion run --readme` ({'; '.join(made)})."])
+
+
+def _cell(value) -> str:
+    """One value as it reads in a table: yes or no, three digits of a number, text with nothing that would end the cell."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "**no**"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def update(report: dict, readme: Path) -> None:
+    """Put the table of ``report`` between the marks of ``readme``. Raises ValueError where there are no marks."""
+    text = readme.read_text(encoding="utf-8")
+    block = re.compile(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", re.DOTALL)
+    if not block.search(text):
+        raise ValueError(f"{readme}: has no {OPEN} … {CLOSE} to put the scoreboard in")
+    new = f"{OPEN}\n{table(report)}\n{CLOSE}"
+    readme.write_text(block.sub(lambda _: new, text), encoding="utf-8", newline="\n")

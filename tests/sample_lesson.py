@@ -1,0 +1,61 @@
+"""A tiny lesson in a tiny checkout, for the tests of the machinery."""
+
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+NAME = "07-doubling"
+FACTS = {"title": "Doubling", "question": "What is twice a number?", "minutes": 5, "machine_seconds": 2, "needs": ["a number"]}
+CLAIM = {"id": "07.1", "statement": "Doubles", "source": "Euclid", "published": 2.0, "checkpoint": None, "run": 2.0, "holds": True}
+
+
+def _graded(name: str, *, solution: bool) -> dict:
+    kind = {"solution": solution, "grade": not solution, "locked": not solution} | ({} if solution else {"points": 1})
+    return {"nbgrader": {"grade_id": name, "schema_version": 3, "task": False, **kind}}
+
+
+def notebook(exercise: str = "    return 2 * x", closing: str = "print('the end')", kept: str = "solved") -> nbformat.NotebookNode:
+    """A solved lesson: parameters, an exercise with a stand-in, its check (whose output is kept), a claim and a closing cell."""
+    keep = {"tags": ["keep_output", "nbval-check-output"]}
+    check = "try:\n    print('solved' if double(2) == 4 else 'wrong')\nexcept NotImplementedError:\n    print('not attempted')"
+    hidden = "\n### BEGIN HIDDEN TESTS\nassert double(3) == 6\n### END HIDDEN TESTS"
+    cells = [
+        new_markdown_cell("# Doubling\n\nWhat is twice a number?"),
+        new_code_cell('SCALE = "course"\nSEED = 0', metadata={"tags": ["parameters"]}),
+        new_markdown_cell("## A claim about two"),
+        new_code_cell(
+            "def double(x):\n    ### BEGIN SOLUTION\n" + exercise + "\n    ### END SOLUTION", metadata=_graded("double", solution=True)
+        ),
+        new_code_cell(check + hidden, metadata=_graded("double-check", solution=False) | keep),
+        new_code_cell(
+            "from IPython.display import display\n"
+            f"display({{'application/vnd.companion.claims+json': [{CLAIM!r}], 'text/plain': 'one claim'}}, raw=True)"
+        ),
+        new_code_cell(closing),
+    ]
+    for number, cell in enumerate(cells):
+        cell.id = f"cell-{number}"
+    count = 0
+    for cell in cells:
+        if cell.cell_type == "code":
+            count += 1
+            cell.execution_count = count
+    cells[4].outputs = [nbformat.v4.new_output("stream", name="stdout", text=kept + "\n")]
+    return new_notebook(
+        cells=cells,
+        metadata={
+            "companion": FACTS,
+            "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+            "language_info": {"name": "python", "version": "3.99"},
+        },
+    )
+
+
+def checkout(root: Path, *, name: str = NAME, **changes) -> Path:
+    """A folder with one solved lesson in ``solutions/``; ``changes`` as for `notebook`."""
+    folder = root / "solutions" / name
+    folder.mkdir(parents=True)
+    nbformat.write(notebook(**changes), folder / f"{name}.ipynb")
+    (folder / "figure.png").write_bytes(b"a picture")
+    return root
