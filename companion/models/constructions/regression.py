@@ -79,7 +79,7 @@ class NewtonTransformer:
         self.width = ends[-1]
         copy, product = self._map, self._product
 
-        half_newton = product("b", "a", value=copy("a", "a", -n / 2))
+        half_newton = product("a", "b", value=copy("a", "a", -n / 2))
         self.layers = [
             Layer("move the query to q, copy x to b", [self._gate(copy("a", "q", n) + copy("a", "a", -n))], copy("a", "b")),
             Layer("a = x + alpha S x", product("a", "a", value=copy("a", "a", n * alpha)), self._zero()),

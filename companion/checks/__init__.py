@@ -1,0 +1,1 @@
+"""The exercises' checks: one module per topic, on the machinery of `companion.checks.exercise`."""

@@ -1,0 +1,327 @@
+"""The exercises of lessons on in-context regression.
+
+Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to name the mistake.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from companion.baselines.regression import gradient_descent, newton
+from companion.checks.exercise import Exercise
+from companion.models.regression import InContextRegressor, RegressorConfig
+from companion.probes.readouts import apply_readouts, fit_readouts
+from companion.probes.regression import similarity_of_errors as similarities
+
+__all__ = ["gd_closed_form", "newton_layer", "newton_step", "readout_predictions", "similarity_of_errors", "triplet_tokens"]
+
+
+def _size(generator: Generator, low: int, high: int) -> int:
+    return int(torch.randint(low, high + 1, (), generator=generator))
+
+
+def _normal(generator: Generator, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def _draw_prompt(generator: Generator) -> dict:
+    batch, n, d = _size(generator, 2, 4), _size(generator, 4, 7), _size(generator, 2, 5)
+    return {"xs": _normal(generator, batch, n, d), "ys": _normal(generator, batch, n)}
+
+
+# -- triplet_tokens
+
+
+def _triplets(xs: Tensor, ys: Tensor) -> Tensor:
+    batch, n, d = xs.shape
+    return InContextRegressor(RegressorConfig(d=d, n=n, width=1, layers=1, heads=1)).tokens(xs, ys)
+
+
+def _tokens_from(before_x: Tensor, before_y: Tensor, xs: Tensor) -> Tensor:
+    return torch.cat([before_x, before_y[..., None], xs], dim=-1)
+
+
+def _shift(values: Tensor, by: int = 1) -> Tensor:
+    """Each position gets what stood ``by`` places before it, or 0."""
+    return torch.cat([torch.zeros_like(values[:, :by]), values[:, :-by]], dim=1)
+
+
+triplet_tokens = Exercise(
+    name="triplet_tokens",
+    answer=_triplets,
+    draw=_draw_prompt,
+    mistakes={
+        "token t holds y_t, the label that it must predict: the answer leaks. Use the example before, t - 1": (
+            lambda xs, ys: _tokens_from(_shift(xs), ys, xs)
+        ),
+        "token t holds its own example (x_t, y_t): shift the examples by one place": lambda xs, ys: _tokens_from(xs, ys, xs),
+        "the first token holds the last example: torch.roll wraps around; the first token has no example before it, so zeros": (
+            lambda xs, ys: _tokens_from(xs.roll(1, dims=1), ys.roll(1, dims=1), xs)
+        ),
+        "the examples are shifted by two places, not one": lambda xs, ys: _tokens_from(_shift(xs, 2), _shift(ys, 2), xs),
+        "the shift goes the wrong way: token t holds example t + 1, which lies in the future": lambda xs, ys: _tokens_from(
+            _shift(xs.flip(1)).flip(1), _shift(ys.flip(1)).flip(1), xs
+        ),
+        "the order within a token is [x_{t-1}, y_{t-1}, x_t]; here x_t comes first": (
+            lambda xs, ys: torch.cat([xs, _shift(xs), _shift(ys)[..., None]], dim=-1)
+        ),
+        "the order within a token is [x_{t-1}, y_{t-1}, x_t]; here y_{t-1} comes last": (
+            lambda xs, ys: torch.cat([_shift(xs), xs, _shift(ys)[..., None]], dim=-1)
+        ),
+        "the labels are shifted but the inputs beside them are not: x_{t-1} belongs to y_{t-1}": (
+            lambda xs, ys: _tokens_from(xs, _shift(ys), xs)
+        ),
+        "the examples are shifted along the batch; the position is dimension 1": lambda xs, ys: _tokens_from(
+            torch.cat([torch.zeros_like(xs[:1]), xs[:-1]]), torch.cat([torch.zeros_like(ys[:1]), ys[:-1]]), xs
+        ),
+    },
+)
+
+
+# -- newton_step
+
+
+def _draw_newton(generator: Generator) -> dict:
+    d = _size(generator, 2, 6)
+    x = _normal(generator, 2 * d, d)
+    S = x.T @ x
+    return {"M": torch.linalg.inv(S + 0.3 * d * torch.eye(d, dtype=S.dtype)) + 0.01 * _normal(generator, d, d), "S": S}
+
+
+newton_step = Exercise(
+    name="newton_step",
+    answer=lambda M, S: 2 * M - M @ S @ M,
+    draw=_draw_newton,
+    mistakes={
+        "the factor 2 is missing: M S M is subtracted from 2 M, not from M": lambda M, S: M - M @ S @ M,
+        "M S M is added; it must be subtracted": lambda M, S: 2 * M + M @ S @ M,
+        "S M S is subtracted; it is S that stands in the middle: M S M": lambda M, S: 2 * M - S @ M @ S,
+        "only one M: the product has three factors, M S M": lambda M, S: 2 * M - M @ S,
+        "only one M: the product has three factors, M S M (not S M)": lambda M, S: 2 * M - S @ M,
+        "`*` multiplies entry by entry; matrices are multiplied by `@`": lambda M, S: 2 * M - M * S * M,
+        "one of the products is entry by entry: `*` where `@` belongs": lambda M, S: 2 * M - (M @ S) * M,
+        "2 I - S M is the error, not yet the update: multiply by M": lambda M, S: 2 * torch.eye(len(S), dtype=S.dtype) - S @ M,
+        "this is the answer after two steps; make one": lambda M, S: _newton_twice(M, S),
+        "this is where the iteration ends, the inverse of S; make one step towards it": lambda M, S: torch.linalg.inv(S),
+        "the last factor is transposed; M need not be symmetric": lambda M, S: 2 * M - M @ S @ M.mT,
+        "the two are swapped: S is updated as if it were M": lambda M, S: 2 * S - S @ M @ S,
+    },
+)
+
+
+def _newton_twice(M: Tensor, S: Tensor) -> Tensor:
+    M = 2 * M - M @ S @ M
+    return 2 * M - M @ S @ M
+
+
+# -- gd_closed_form
+
+
+def _draw_gd(generator: Generator) -> dict:
+    d = _size(generator, 2, 6)
+    x = _normal(generator, 3 * d, d)
+    S = x.T @ x
+    lr = float(0.3 / torch.linalg.eigvalsh(S)[-1])
+    return {"S": S, "b": S @ _normal(generator, d), "lr": lr, "steps": _size(generator, 2, 12)}
+
+
+def _gd(S: Tensor, b: Tensor, lr: float, steps: int) -> Tensor:
+    eigenvalues, V = torch.linalg.eigh(S)
+    return V @ ((1 - (1 - lr * eigenvalues).pow(steps)) / eigenvalues * (V.mT @ b))
+
+
+def _gd_wrong(share, rotate_in: bool = True, rotate_out: bool = True):
+    """`_gd` with another share of each direction, or with one of its two rotations left out."""
+
+    def wrong(S: Tensor, b: Tensor, lr: float, steps: int) -> Tensor:
+        eigenvalues, V = torch.linalg.eigh(S)
+        solved = share(eigenvalues, lr, steps) * (V.mT @ b if rotate_in else b)
+        return V @ solved if rotate_out else solved
+
+    return wrong
+
+
+def _share(e: Tensor, lr: float, steps: float) -> Tensor:
+    return (1 - (1 - lr * e).pow(steps)) / e
+
+
+gd_closed_form = Exercise(
+    name="gd_closed_form",
+    answer=_gd,
+    draw=_draw_gd,
+    mistakes={
+        "one step too many: from w = 0, the power is `steps`": _gd_wrong(lambda e, lr, s: _share(e, lr, s + 1)),
+        "one step too few: from w = 0, the power is `steps`": _gd_wrong(lambda e, lr, s: _share(e, lr, s - 1)),
+        "each direction must be divided by its eigenvalue: b = S w has it once too often": _gd_wrong(lambda e, lr, s: e * _share(e, lr, s)),
+        "this is what is left to do, (1 - lr lambda)^steps; the share that is done is 1 minus that": (
+            _gd_wrong(lambda e, lr, s: (1 - lr * e).pow(s) / e)
+        ),
+        "the answer is still in the eigenbasis: rotate back with V": _gd_wrong(_share, rotate_out=False),
+        "b was not rotated into the eigenbasis: V^T b": _gd_wrong(_share, rotate_in=False),
+        "V and V^T are swapped: eigh gives S = V diag(lambda) V^T, so V^T goes in and V comes back": lambda S, b, lr, steps: (
+            torch.linalg.eigh(S)[1].mT @ (_share(torch.linalg.eigh(S)[0], lr, steps) * (torch.linalg.eigh(S)[1] @ b))
+        ),
+        "this is where gradient descent ends, S^-1 b; the number of steps must matter": _gd_wrong(lambda e, lr, s: 1 / e),
+        "the power and the product are exchanged: (1 - lr lambda)^steps, not 1 - lr lambda steps": _gd_wrong(
+            lambda e, lr, s: lr * s + 0 * e
+        ),
+        "this is Iterative Newton's share, with the power 2^steps; gradient descent's power is `steps`": (
+            _gd_wrong(lambda e, lr, s: (1 - (1 - lr * e).pow(2.0**s)) / e)
+        ),
+        "the gradient of |X w - y|^2 / 2 is S w - b, without a factor 2": _gd_wrong(lambda e, lr, s: _share(e, 2 * lr, s)),
+        "the gradient is not divided by the number of dimensions or examples": lambda S, b, lr, steps: _gd(S, b, lr / len(b), steps),
+    },
+    tolerance=1e-8,
+)
+
+
+# -- similarity_of_errors
+
+
+def _draw_errors(generator: Generator) -> dict:
+    batch, n = _size(generator, 3, 6), _size(generator, 4, 9)
+    ys = 2 + _normal(generator, batch, n)
+    first = ys + _normal(generator, batch, n) * (1 + 3 * torch.arange(batch)[:, None])
+    return {"first": first, "second": first + _normal(generator, batch, n), "ys": ys}
+
+
+def _mean_cosine(a: Tensor, b: Tensor) -> Tensor:
+    return F.cosine_similarity(a, b, dim=-1).mean()
+
+
+similarity_of_errors = Exercise(
+    name="similarity_of_errors",
+    answer=lambda first, second, ys: similarities(first[None], second[None], ys)[0, 0],
+    draw=_draw_errors,
+    mistakes={
+        "the empty prefix counts: leave position 0 out, where every algorithm says 0": (
+            lambda first, second, ys: _mean_cosine(ys - first, ys - second)
+        ),
+        "the last position is left out; it is the first, the empty prefix, that must go": (
+            lambda first, second, ys: _mean_cosine((ys - first)[:, :-1], (ys - second)[:, :-1])
+        ),
+        "this is the cosine between the predictions; take the residuals ys - prediction": (
+            lambda first, second, ys: _mean_cosine(first[:, 1:], second[:, 1:])
+        ),
+        "one cosine over the whole batch: take one for each prompt, then their mean": lambda first, second, ys: F.cosine_similarity(
+            (ys - first)[:, 1:].flatten(), (ys - second)[:, 1:].flatten(), dim=0
+        ),
+        "the cosine runs over the prompts at each position; a residual vector runs over the positions of one prompt": (
+            lambda first, second, ys: F.cosine_similarity((ys - first)[:, 1:], (ys - second)[:, 1:], dim=0).mean()
+        ),
+        "this is the correlation: a cosine does not subtract the mean": lambda first, second, ys: _mean_cosine(
+            *((r - r.mean(-1, keepdim=True)) for r in ((ys - first)[:, 1:], (ys - second)[:, 1:]))
+        ),
+        "the inner product is not divided by the two lengths": (
+            lambda first, second, ys: ((ys - first)[:, 1:] * (ys - second)[:, 1:]).sum(-1).mean()
+        ),
+        "the sum over the prompts is not divided by their number": (
+            lambda first, second, ys: F.cosine_similarity((ys - first)[:, 1:], (ys - second)[:, 1:], dim=-1).sum()
+        ),
+        "the residuals are squared before the cosine; keep their signs": (
+            lambda first, second, ys: _mean_cosine((ys - first)[:, 1:].square(), (ys - second)[:, 1:].square())
+        ),
+        "the residuals lost their signs": lambda first, second, ys: _mean_cosine((ys - first)[:, 1:].abs(), (ys - second)[:, 1:].abs()),
+    },
+)
+
+
+# -- readout_predictions
+
+
+def _draw_readout(generator: Generator) -> dict:
+    points, width = _size(generator, 30, 40), _size(generator, 3, 6)
+    hidden, fresh = 1 + _normal(generator, points, width), 1 + _normal(generator, points // 2, width)
+    return {"hidden": hidden, "targets": 5 + hidden @ _normal(generator, width) + _normal(generator, points), "fresh": fresh}
+
+
+def _readout(hidden: Tensor, targets: Tensor, fresh: Tensor) -> Tensor:
+    return apply_readouts(fit_readouts(hidden[None], targets), fresh[None])[0]
+
+
+def _solve(hidden: Tensor, targets: Tensor) -> Tensor:
+    return torch.linalg.pinv(hidden) @ targets
+
+
+readout_predictions = Exercise(
+    name="readout_predictions",
+    answer=_readout,
+    draw=_draw_readout,
+    mistakes={
+        "there is no intercept: append a column of ones, to hidden and to fresh": (
+            lambda hidden, targets, fresh: fresh @ _solve(hidden, targets)
+        ),
+        "the weights are right, but the intercept (or the means that were taken out) is missing from the predictions": (
+            lambda hidden, targets, fresh: fresh @ fit_readouts(hidden[None], targets)[0, :-1]
+        ),
+        "the mean of the targets is put back, the mean of the features is not taken out of fresh": (
+            lambda hidden, targets, fresh: fresh @ _solve(hidden - hidden.mean(0), targets - targets.mean()) + targets.mean()
+        ),
+        "fresh is centred by its own mean; the readout was fitted around the mean of hidden": lambda hidden, targets, fresh: (
+            (fresh - fresh.mean(0)) @ _solve(hidden - hidden.mean(0), targets - targets.mean()) + targets.mean()
+        ),
+        "these are H^T y, not yet divided by H^T H": lambda hidden, targets, fresh: _ones(fresh) @ (_ones(hidden).mT @ targets),
+        "every prediction is the mean of the targets: the features are not used": lambda hidden, targets, fresh: (
+            targets.mean() + 0 * fresh[:, 0]
+        ),
+        "a ridge penalty pulls the weights to 0; plain least squares has none": lambda hidden, targets, fresh: (
+            _ones(fresh)
+            @ torch.linalg.solve(_ones(hidden).mT @ _ones(hidden) + torch.eye(hidden.shape[1] + 1).to(hidden), _ones(hidden).mT @ targets)
+        ),
+    },
+    tolerance=1e-6,
+)
+
+
+def _ones(features: Tensor) -> Tensor:
+    return torch.cat([features, torch.ones_like(features[:, :1])], dim=1)
+
+
+# -- newton_layer
+
+
+def _draw_layer(generator: Generator) -> dict:
+    n, d = _size(generator, 4, 9), _size(generator, 2, 4)
+    x = _normal(generator, n, d)
+    return {"a": 0.3 * x + 0.05 * _normal(generator, n, d), "b": x}
+
+
+def _layer(a: Tensor, b: Tensor) -> Tensor:
+    return 2 * (a - (a @ b.mT) @ a / 2)
+
+
+def _heads(a: Tensor, b: Tensor, second_value: float, factor: float = -0.5) -> Tensor:
+    scores = factor * a @ b.mT
+    return torch.relu(scores) @ a + torch.relu(-scores) @ (second_value * a)
+
+
+newton_layer = Exercise(
+    name="newton_layer",
+    answer=_layer,
+    draw=_draw_layer,
+    mistakes={
+        "both heads have the value +a, as printed: relu(s) + relu(-s) = |s|. The second head's value must be -a": (
+            lambda a, b: 2 * (a + _heads(a, b, +1))
+        ),
+        "only the head with relu(s) is there; negative scores are lost. Add the head with relu(-s) and value -a": (
+            lambda a, b: 2 * (a + torch.relu(-0.5 * a @ b.mT) @ a)
+        ),
+        "the scores have the wrong sign: they are -1/2 times a_i . b_j": lambda a, b: 2 * (a + _heads(a, b, -1, factor=0.5)),
+        "the factor 1/2 of the scores is missing: the MLP doubles what attention adds, too": lambda a, b: (
+            2 * (a + _heads(a, b, -1, factor=-1))
+        ),
+        "the MLP is missing: block a is doubled after attention": lambda a, b: a + _heads(a, b, -1),
+        "attention's output replaces the stream; a layer adds to it": lambda a, b: 2 * _heads(a, b, -1),
+        "only the stream is doubled, not what attention added to it: the MLP comes after": lambda a, b: 2 * a + _heads(a, b, -1),
+        "the values are b; what is summed up is a_j = M x_j": lambda a, b: 2 * (a - 0.5 * (a @ b.mT) @ b),
+        "the scores compare a with a; query a_i and key b_j (or the other way round) belong together": lambda a, b: (
+            2 * (a - 0.5 * (a @ a.mT) @ a)
+        ),
+        "the scores compare b with b; query a_i and key b_j belong together": lambda a, b: 2 * (a - 0.5 * (b @ b.mT) @ a),
+        "the score of token i on token j is a_i . b_j; yours is b_i . a_j, the transpose": lambda a, b: 2 * (a - 0.5 * (b @ a.mT) @ a),
+        "the attention is a softmax; this construction uses relu, without normalisation over the tokens": lambda a, b: (
+            2 * (a + torch.softmax(-0.5 * a @ b.mT, -1) @ a)
+        ),
+        "the sum over tokens is divided by their number": lambda a, b: 2 * (a - 0.5 * (a @ b.mT) @ a / len(a)),
+    },
+)

@@ -1,0 +1,109 @@
+"""The house style: one palette that survives colour blindness, one heat map, one way to show a figure with its alt text.
+
+Figures carry their own white paper, so that they read the same on a dark page and on a light one.
+"""
+
+import base64
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito (2008): eight colours that people with any common colour vision tell apart. Who is who is the same in every lesson.
+COLORS = {
+    "transformer": "#0072B2",
+    "newton": "#D55E00",
+    "gradient descent": "#009E73",
+    "least squares": "#000000",
+    "online gradient descent": "#CC79A7",
+    "control": "#999999",
+    "highlight": "#E69F00",
+    "second": "#56B4E9",
+}
+
+STYLE = {
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": "medium",
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "image.cmap": "cividis",
+}
+
+
+def use_house_style() -> None:
+    """Make every figure from here on look like the course's."""
+    plt.rcParams.update(STYLE)
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as a PNG."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+class Picture:
+    """A finished figure with the ``alt`` text that stands for it where it cannot be seen: the last expression of a cell."""
+
+    def __init__(self, figure: Figure, alt: str):
+        self.alt, self.png = alt, png(figure)
+        plt.close(figure)  # or the notebook would show it a second time, without the text
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}, {"image/png": {"alt": self.alt}}
+
+
+def heat_map(
+    ax: Axes,
+    values: np.ndarray,
+    *,
+    rows: Sequence[object],
+    columns: Sequence[object],
+    best: str | None = None,
+    low: float | None = None,
+    high: float | None = None,
+) -> None:
+    """A matrix as colours with its numbers written in. ``best='column'`` (or ``'row'``) frames the largest of each column (row)."""
+    values = np.asarray(values)
+    image = ax.imshow(values, aspect="auto", vmin=low, vmax=high)
+    ax.set_xticks(range(len(columns)), [str(column) for column in columns])
+    ax.set_yticks(range(len(rows)), [str(row) for row in rows])
+    ax.grid(False)
+    size = min(9.0, 150 / max(values.shape))
+    for (i, j), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            shade = image.norm(value)
+            ax.text(
+                j, i, f"{value:.2f}".replace("0.", "."), ha="center", va="center", fontsize=size, color="white" if shade < 0.5 else "black"
+            )
+    if best is not None:
+        axis = 0 if best == "column" else 1
+        filled = np.where(np.isfinite(values), values, -np.inf)
+        for k, at in enumerate(filled.argmax(axis=axis)):
+            x, y = (k, at) if best == "column" else (at, k)
+            ax.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.2))
+
+
+def learning_curve(ax: Axes, curve: Sequence[tuple[int, float]], *, label: str, color: str, floor: float | None = None) -> None:
+    """Loss against step, on a logarithmic scale, above the ``floor`` that no learner can beat."""
+    steps, losses = zip(*curve, strict=True)
+    ax.plot(steps, losses, color=color, label=label)
+    if floor is not None:
+        ax.axhline(floor, color=COLORS["least squares"], linestyle="--", label="least squares")
+    ax.set(xlabel="training step", ylabel="loss", yscale="log")
+    ax.legend()

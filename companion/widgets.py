@@ -1,0 +1,49 @@
+"""A figure with sliders: `Explorer`."""
+
+import base64
+import html
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from companion.figures import STYLE, png
+
+
+class Explorer:
+    """Redraws a figure whenever a control moves; on a static page it is a picture of its first state.
+
+    ``draw(ax, **values)`` draws the figure for the controls' values; it is an ordinary function, which tests call without a kernel.
+    ``alt`` says what is to be seen, for those who cannot see it. A control is any ipywidget that has a ``value``:
+
+    >>> Explorer(draw, alt="The error after k steps.", k=ipywidgets.IntSlider(3, 0, 20))
+    """
+
+    def __init__(self, draw: Callable[..., None], *, alt: str, size: tuple[float, float] = (7.5, 4.0), **controls: ipywidgets.ValueWidget):
+        if not controls:
+            raise ValueError("controls: an explorer needs at least one control, such as k=ipywidgets.IntSlider(3, 0, 20)")
+        self.draw, self.alt, self.size, self.controls = draw, alt, size, controls
+        for name, control in controls.items():
+            control.description = control.description or name
+            control.observe(self._redraw, names="value")
+        # An <img> rather than ipywidgets.Image, which has no alt text
+        self.picture = ipywidgets.HTML()
+        self.box = ipywidgets.VBox([*controls.values(), self.picture])
+        self._redraw()
+
+    def _redraw(self, change: object = None) -> None:
+        with rc_context(STYLE):
+            figure = Figure(figsize=self.size)
+            self.draw(figure.subplots(), **{name: control.value for name, control in self.controls.items()})
+            self.png = png(figure)
+        encoded = base64.b64encode(self.png).decode()
+        self.picture.value = f'<img alt="{html.escape(self.alt)}" src="data:image/png;base64,{encoded}">'
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = self.box._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        data = {**data, "image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
+        return data, {**metadata, "image/png": {"alt": self.alt}}
