@@ -14,11 +14,10 @@ import papermill
 import psutil
 from papermill.exceptions import PapermillExecutionError
 
+from companion.claims import MIME
 from companion.cli import scoreboard
 from companion.cli.lessons import Lesson, LessonError, chosen
 from companion.cli.setup import ROOT
-
-CLAIMS = "application/vnd.companion.claims+json"
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
@@ -94,7 +93,7 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path) -> dict:
 def harvest(notebook: nbformat.NotebookNode) -> list[dict]:
     """The claims that the notebook's outputs hold, in order."""
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
-    return [claim for output in outputs for claim in output.get("data", {}).get(CLAIMS, [])]
+    return [claim for output in outputs for claim in output.get("data", {}).get(MIME, [])]
 
 
 def failing_cell(executed: nbformat.NotebookNode, lesson: Lesson) -> str:
