@@ -11,7 +11,7 @@ from companion.cli.setup import ROOT
 SETTINGS = Path(__file__).parent / "jupyter"  # Markdown opens rendered: the start page is Markdown
 
 
-def main(arguments: Namespace) -> int:
+def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Serve ``lessons/`` until interrupted, and open its start page in the browser."""
     command = [sys.executable, "-m", "jupyterlab", f"--port={arguments.port}", "--ServerApp.root_dir=lessons"]
     command += ["--LabApp.default_url=/lab/tree/README.md"] + ["--no-browser"] * arguments.no_browser
@@ -19,6 +19,6 @@ def main(arguments: Namespace) -> int:
         command.append("--allow-root")  # whoever is root here is most likely in a container, where JupyterLab would refuse to start
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH")]))
     try:
-        return subprocess.call(command, cwd=ROOT)
+        return subprocess.call(command, cwd=root)
     except KeyboardInterrupt:  # JupyterLab got it too, and has shut its kernels down
         return 0

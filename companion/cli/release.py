@@ -49,7 +49,7 @@ def generate(lessons: list[Lesson], folder: Path) -> Path:
     config.GenerateAssignment.no_database = True
     config.SaveCells.enabled = False
     config.ClearSolutions.code_stub = {"python": STUB}
-    config.NbGraderAPI.log_level = "CRITICAL"
+    config.NbGraderAPI.log_level = "ERROR"
     api = NbGraderAPI(config=config)
     for lesson in lessons:
         source = folder / "solutions" / lesson.name

@@ -1,0 +1,60 @@
+"""The door opens on a bare Python, and says what it wants."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ["lab", "test", "run", "release", "train"]
+
+
+def door(*arguments: str, python: tuple[str, ...] = (sys.executable,)) -> subprocess.CompletedProcess:
+    return subprocess.run([*python, "-m", "companion", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_needs_nothing_but_python(command):
+    bare = (sys._base_executable, "-S", "-E", "-W", "error")
+    answer = door(*filter(None, [command]), "--help", python=bare)
+    assert answer.returncode == 0, answer.stderr
+    assert all(name in answer.stdout for name in ([command] if command else COMMANDS))
+
+
+def test_an_older_python_is_told_what_is_needed():
+    code = "import runpy, sys; sys.version_info = (3, 9, 7); runpy.run_module('companion', run_name='__main__')"
+    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("This course needs Python 3.11 or newer; this is Python 3.9 (")
+    for name in ("__init__.py", "__main__.py"):
+        ast.parse((ROOT / "companion" / name).read_text(encoding="utf-8"), feature_version=(3, 7))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: COMMAND"),
+        (["lesson"], "invalid choice: 'lesson'"),
+        (["run", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
+        (["run", "--sead", "1"], "unrecognized arguments: --sead"),
+        (["train", "--seed", "one"], "--seed: invalid int value: 'one'"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    answer = door(*arguments)
+    assert answer.returncode == 2
+    assert message in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_test_hands_its_arguments_to_pytest():
+    answer = door("test", "--collect-only", "-q", "-n0", "tests/cli/test_door.py", "-k", "hands_its_arguments")
+    assert "test_test_hands_its_arguments_to_pytest" in answer.stdout
+    assert door("test", "-n0", "tests/no_such_file.py").returncode == 4, "pytest's own exit status"
+
+
+def test_importing_the_companion_loads_nothing_heavy():
+    code = "import companion, sys; print([name for name in ('torch', 'numpy', 'matplotlib') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"

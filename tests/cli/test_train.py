@@ -1,0 +1,69 @@
+"""``train`` makes a checkpoint out of a recipe, and says what is wrong with what it was given."""
+
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from companion import checkpoints
+from companion.cli import train
+from companion.recipes import recipe
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def arguments(**changes) -> Namespace:
+    return Namespace(**{"recipe": "regression-live", "scale": "smoke", "seed": 0, "device": "cpu", "out": None} | changes)
+
+
+def test_it_trains_saves_and_reports(tmp_path, capsys):
+    out = tmp_path / "new folder/live.safetensors"
+    assert train.main(arguments(seed=4, out=str(out))) == 0
+    header = checkpoints.load(out, recipe("regression-live", "smoke").model(), recipe="regression-live")
+    assert (header.recipe, header.scale, header.seed, header.device) == ("regression-live", "smoke", 4, "cpu")
+    assert f"{out}: {header.steps} steps in" in capsys.readouterr().out
+    assert [path.name for path in out.parent.iterdir()] == ["live.safetensors"], "the state to resume from is gone"
+
+
+def test_without_a_recipe_it_lists_them(capsys):
+    assert train.main(arguments(recipe=None)) == 0
+    assert any(line.startswith("regression-live ") and "lesson 02" in line for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"recipe": "addition-xl"}, "recipe = 'addition-xl': must be one of "),
+        ({"device": "tpu"}, "device = 'tpu': this machine has "),
+        ({"out": "weights.pt"}, "out = 'weights.pt': must be a file that ends in .safetensors"),
+    ],
+)
+def test_bad_input_is_named(capsys, changes, message):
+    assert train.main(arguments(**changes)) == 2
+    assert f"train: {message}" in capsys.readouterr().out
+
+
+def test_another_runs_state_is_not_gone_on_from(tmp_path, capsys):
+    partial = tmp_path / "live.partial.safetensors"
+    partial.write_bytes(b"no safetensors file")
+    assert train.main(arguments(out=str(tmp_path / "live.safetensors"))) == 1
+    assert f"train: {partial}: not the saved state of a run" in capsys.readouterr().out
+    assert partial.read_bytes() == b"no safetensors file", "left for whoever owns it"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="PyTorch for Windows has no libuv, which torchrun's rendezvous needs")
+def test_under_torchrun_one_process_saves_for_all(tmp_path):
+    """``torchrun`` with two gloo processes: one checkpoint, the same loss curve at the same global batch."""
+    together, alone = tmp_path / "together.safetensors", tmp_path / "alone.safetensors"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
+    command = ["-m", "companion", "train", "regression-live", "--scale", "smoke", "--device", "cpu", "--out", str(together)]
+    loopback = os.environ | {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
+    done = subprocess.run([*launch, *command], cwd=ROOT, env=loopback, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("steps in") == 1, "one process alone saves"
+    assert train.main(arguments(out=str(alone))) == 0
+    curves = [[loss for _, loss in checkpoints.read_header(path).loss_curve] for path in (together, alone)]
+    assert curves[0] == pytest.approx(curves[1], abs=1e-4)
