@@ -6,7 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 
 import nbformat
-from nbgrader.apps import NbGraderAPI
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import capture_log
 from traitlets.config import Config
 
 from companion.cli.lessons import Lesson, LessonError, chosen, every
@@ -49,15 +51,14 @@ def generate(lessons: list[Lesson], folder: Path) -> Path:
     config.GenerateAssignment.no_database = True
     config.SaveCells.enabled = False
     config.ClearSolutions.code_stub = {"python": STUB}
-    config.NbGraderAPI.log_level = "ERROR"
-    api = NbGraderAPI(config=config)
     for lesson in lessons:
         source = folder / "solutions" / lesson.name
         shutil.copytree(lesson.source.parent, source, ignore=shutil.ignore_patterns(".*", "__pycache__"))
         notebook = nbformat.read(source / lesson.source.name, as_version=4)
         notebook.metadata = {"companion": notebook.metadata.get("companion"), "kernelspec": KERNEL, "language_info": {"name": "python"}}
         nbformat.write(notebook, source / lesson.source.name)
-        result = api.generate_assignment(lesson.name)
+        config.CourseDirectory.assignment_id = lesson.name
+        result = capture_log(GenerateAssignment(coursedir=CourseDirectory(config=config), config=config))
         if not result["success"]:
             reason = result.get("log") or result["error"]
             raise LessonError(f"{lesson.name}: nbgrader could not make it\n{reason}")

@@ -1,0 +1,140 @@
+"""Every lesson runs, solved and unsolved, and stands in the form that the course keeps its notebooks in."""
+
+import re
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbval_lesson import compare_outputs
+
+from companion.cli import release, run
+from companion.cli.lessons import Lesson, every
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLUTIONS = every()
+UNSOLVED = [Lesson(lesson.name, ROOT / "lessons" / lesson.name / lesson.source.name) for lesson in SOLUTIONS]
+REMOTE = re.compile(
+    r"""!\[[^\]]*\]\(\s*https?:|<(?:img|script|iframe|video|link)\b[^>]*(?:src|href)\s*=\s*["']?https?:|@import|url\(\s*["']?https?:"""
+)
+FETCHES = re.compile(
+    r"^\s*[%!]|\bsys\.path\b|\bpip\b|\burlopen\b|\burlretrieve\b|\brequests\.|\bload_state_dict_from_url\b|from_pretrained", re.M
+)
+IMAGE = re.compile(r"!\[(?P<markdown>[^\]]*)\]\([^)]*\)|<img\b(?P<html>[^>]*)>")
+
+solved = pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)
+unsolved = pytest.mark.parametrize("lesson", UNSOLVED, ids=lambda lesson: lesson.name)
+both = pytest.mark.parametrize("lesson", SOLUTIONS + UNSOLVED, ids=lambda lesson: f"{lesson.source.parts[-3]}/{lesson.name}")
+
+
+def read(lesson: Lesson) -> nbformat.NotebookNode:
+    return nbformat.read(lesson.source, as_version=4)
+
+
+def tags(cell: nbformat.NotebookNode) -> list[str]:
+    return cell.metadata.get("tags", [])
+
+
+def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@solved
+def test_the_solution_gives_what_it_stores_at_course_scale(lesson):
+    compare_outputs(lesson.source)
+
+
+@solved
+def test_the_solution_runs_at_smoke_scale(lesson, tmp_path):
+    entry = run.execute(lesson, "smoke", 1, tmp_path)
+    assert entry["errors"] == []
+    assert entry["claims"], "a lesson makes claims"
+    assert len({claim["id"] for claim in entry["claims"]}) == len(entry["claims"])
+    executed = nbformat.read(tmp_path / f"{lesson.name}.ipynb", as_version=4)
+    for number, cell in enumerate(executed.cells, 1):
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                assert output.metadata.get("image/png", {}).get("alt"), f"the figure of cell {number} has no alt text"
+
+
+@unsolved
+def test_the_unsolved_lesson_runs_to_its_end(lesson, tmp_path):
+    assert run.execute(lesson, "smoke", 1, tmp_path)["errors"] == []
+
+
+def test_the_lessons_are_what_the_solutions_give(capsys):
+    status = release.main(Namespace(lessons=[], check=True))
+    assert status == 0, capsys.readouterr().out
+
+
+@solved
+def test_the_lesson_says_what_the_start_page_needs(lesson):
+    facts = lesson.facts()
+    assert facts["question"].endswith("?")
+    assert 60 <= facts["minutes"] <= 90
+    assert 0 < facts["machine_seconds"] <= 120
+    assert all(isinstance(need, str) for need in facts["needs"])
+
+
+@solved
+def test_the_solution_is_stored_after_a_run_from_top_to_bottom_and_stripped(lesson):
+    counts = [cell.execution_count for cell in code(read(lesson))]
+    assert counts == list(range(1, len(counts) + 1))
+    verify = [sys.executable, "-m", "nbstripout", "--verify", "--keep-id", "--keep-count", str(lesson.source)]
+    assert subprocess.run(verify, check=False).returncode == 0, "run nbstripout --keep-id --keep-count"
+
+
+@solved
+def test_what_is_compared_is_what_is_kept(lesson):
+    kept = [cell for cell in code(read(lesson)) if "keep_output" in tags(cell)]
+    assert kept
+    for cell in code(read(lesson)):
+        assert ("keep_output" in tags(cell)) == ("nbval-check-output" in tags(cell)), cell.source
+    for cell in kept:
+        assert [output.output_type for output in cell.outputs] == ["stream"], f"one printed text, and nothing else:\n{cell.source}"
+
+
+@both
+def test_it_has_one_parameters_cell_with_the_courses_defaults(lesson):
+    parameters = [cell.source for cell in code(read(lesson)) if "parameters" in tags(cell)]
+    assert len(parameters) == 1
+    names: dict = {}
+    exec(parameters[0], names)
+    assert (names["SCALE"], names["SEED"]) == ("course", 0)
+
+
+@both
+def test_cells_are_identified_and_none_hides_a_failure(lesson):
+    notebook = read(lesson)
+    nbformat.validate(notebook)
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    assert not [cell.source for cell in notebook.cells if "raises-exception" in tags(cell)]
+
+
+@both
+def test_it_takes_nothing_from_elsewhere(lesson):
+    for number, cell in enumerate(read(lesson).cells, 1):
+        found = (FETCHES if cell.cell_type == "code" else REMOTE).search(cell.source)
+        assert not found, f"cell {number}: {found[0]!r}"
+
+
+@both
+def test_every_picture_in_the_text_is_there_and_has_alt_text(lesson):
+    for number, cell in enumerate(read(lesson).cells, 1):
+        for image in IMAGE.finditer(cell.source) if cell.cell_type == "markdown" else ():
+            alt = image["markdown"] if image["html"] is None else "".join(re.findall(r'alt="([^"]*)"', image["html"]))
+            assert len(alt) >= 8, f"cell {number}: {image[0]}"
+            path = re.search(r'\]\(([^)\s]+)|src="([^"]+)"', image[0])
+            assert (lesson.source.parent / (path[1] or path[2])).is_file(), f"cell {number}: {image[0]}"
+
+
+@unsolved
+def test_the_lesson_gives_nothing_away(lesson):
+    for cell in code(read(lesson)):
+        assert not cell.outputs
+        assert cell.execution_count is None
+        assert "HIDDEN TESTS" not in cell.source
+        assert "BEGIN SOLUTION" not in cell.source
