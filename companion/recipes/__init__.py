@@ -34,7 +34,7 @@ class Recipe:
     def model(self, seed: int = 0) -> nn.Module:
         """A fresh model, initialised from ``seed`` without touching the global random state."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)  # the CPU's alone; torch.manual_seed would reach every GPU's
             return self.build()
 
     def train(self, *, seed: int = 0, device: str | None = None, resume: Path | None = None) -> tuple[nn.Module, History]:

@@ -28,7 +28,7 @@ def _recipe(name: str, scale: str, config: RegressorConfig, schedule: Schedule, 
 
 
 def _scales(name: str, about: str, course: tuple[RegressorConfig, Schedule], kappa: float = 1.0) -> dict[str, Recipe]:
-    smoke = RegressorConfig(d=3, n=10, width=32, layers=2, heads=2), Schedule(steps=50, batch=32, lr=2e-3)
+    smoke = RegressorConfig(d=3, n=10, width=32, layers=4, heads=2), Schedule(steps=50, batch=32, lr=2e-3)
     paper = RegressorConfig(d=20, n=41, width=256, layers=12, heads=8), Schedule(steps=31_250, batch=1024, lr=4e-4, warmup=1000)
     sizes = {"smoke": smoke, "course": course, "paper": paper}
     recipes = {}
