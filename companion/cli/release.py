@@ -30,10 +30,10 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             for difference in differences:
                 print(f"lessons/{difference}")
             if arguments.check:
-                print(f"{len(lessons)} lessons: " + (f"{len(differences)} differences; run `release`" if differences else "up to date"))
+                print(f"{len(differences)} differences; run `release`" if differences else "The lessons are up to date")
                 return int(bool(differences))
             replace(made, root / "lessons", whole=not arguments.lessons)
-            print(f"{len(lessons)} lessons: " + ("released" if differences else "nothing to do"))
+            print("Released " + ", ".join(lesson.name for lesson in lessons))
     except LessonError as error:
         print(f"release: {error}")
         return 1

@@ -128,8 +128,10 @@ def outdated(venv: Path, extras: tuple[str, ...], root: Path = ROOT) -> bool:
     except (OSError, ValueError):
         # a .venv that somebody made and filled by hand has no stamp: it is judged by what is missing
         return not (venv.exists() and Path(sys.prefix).resolve() == venv.resolve())
-    current = stamp["fingerprint"] == _fingerprint(root) and stamp["root"] == str(root)
-    return not (current and set(extras) <= set(stamp["extras"]) and venv_python(venv).exists())
+    if stamp["fingerprint"] != _fingerprint(root) or stamp["root"] != str(root) or not venv_python(venv).exists():
+        return True
+    installed = _requirements(_project(root), tuple(stamp["extras"]))
+    return not set(_requirements(_project(root), extras)) <= set(installed)
 
 
 def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool = False) -> None:
@@ -196,7 +198,7 @@ class _Heartbeat(threading.Thread):
                 before = now
 
     def installed(self) -> int:
-        return sum(1 for _ in self.venv.glob("[Ll]ib/**/*.dist-info"))
+        return sum(len(list(self.venv.glob(f"{lib}/site-packages/*.dist-info"))) for lib in ("lib/python*", "Lib"))
 
 
 def _bin_first(folder: Path) -> None:

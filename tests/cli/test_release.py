@@ -36,7 +36,7 @@ def test_it_is_the_same_byte_for_byte(tmp_path, capsys):
     before = (tmp_path / LESSON).read_bytes()
     capsys.readouterr()
     assert run(tmp_path) == 0
-    assert capsys.readouterr().out == "1 lessons: nothing to do\n"
+    assert capsys.readouterr().out == f"Released {NAME}\n"
     assert (tmp_path / LESSON).read_bytes() == before
 
 
@@ -59,7 +59,7 @@ def test_check_names_what_differs_and_writes_nothing(tmp_path, capsys):
         f"lessons/{NAME}/notes.txt: comes from no solution",
         f"{LESSON}: differs in cell 7",
         "lessons/README.md: differs",
-        "1 lessons: 4 differences; run `release`",
+        "4 differences; run `release`",
     ]
     assert (tmp_path / LESSON).read_text() == edited
 

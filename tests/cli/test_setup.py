@@ -19,6 +19,7 @@ import zipfile
 from pathlib import Path
 
 NAME = "tiny-0.1-py3-none-any.whl"
+METADATA = "Metadata-Version: 2.1\\nName: tiny\\nVersion: 0.1\\nProvides-Extra: test\\nRequires-Dist: pip; extra == 'test'\\n"
 
 
 def get_requires_for_build_editable(config_settings=None):
@@ -28,7 +29,7 @@ def get_requires_for_build_editable(config_settings=None):
 def build_editable(folder, config_settings=None, metadata_directory=None):
     with zipfile.ZipFile(Path(folder) / NAME, "w") as wheel:
         wheel.writestr("tiny.pth", str(Path.cwd()))
-        wheel.writestr("tiny-0.1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: tiny\\nVersion: 0.1\\nProvides-Extra: test\\n")
+        wheel.writestr("tiny-0.1.dist-info/METADATA", METADATA)
         wheel.writestr("tiny-0.1.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: tiny\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr("tiny-0.1.dist-info/RECORD", "")
     return NAME
@@ -44,7 +45,7 @@ name = "tiny"
 version = "0.1"
 dependencies = []
 [project.optional-dependencies]
-test = []
+test = ["pip"]
 """
 
 
@@ -147,3 +148,15 @@ def test_every_requirement_has_an_exact_version_in_the_constraints():
     for requirement in setup._requirements(setup._project(ROOT), ("test",)):
         assert requirement.split(">=")[0] in pinned
     assert pinned["torch"] == "2.13.0", "without the +cpu of one platform"
+
+
+def test_an_extra_that_is_part_of_an_installed_one_needs_no_install(tmp_path):
+    venv = tmp_path / ".venv"
+    setup.venv_python(venv).parent.mkdir(parents=True)
+    setup.venv_python(venv).touch()
+    stamp = {"fingerprint": setup._fingerprint(ROOT), "root": str(ROOT), "extras": ["test"]}
+    setup._stamp(venv).write_text(json.dumps(stamp))
+    assert not setup.outdated(venv, ("grading",), ROOT)
+    setup._stamp(venv).write_text(json.dumps(stamp | {"extras": ["grading"]}))
+    assert setup.outdated(venv, ("test",), ROOT)
+    assert not setup.outdated(venv, (), ROOT)
