@@ -37,7 +37,9 @@ class Claims:
     def __init__(self) -> None:
         self.rows: list[Claim] = []
 
-    def add(self, id: str, statement: str, *, source: str, published: str, checkpoint: str = "-", run: str = "-", holds: bool) -> None:
+    def add(
+        self, id: str, statement: str, *, source: str, published: str, checkpoint: str = "-", run: str = "-", holds: bool | np.bool_
+    ) -> None:
         """Append a row. Raises ValueError for an id that is taken, or a claim without a measured figure."""
         if any(row.id == id for row in self.rows):
             raise ValueError(f"id = {id!r}: there is such a claim already")

@@ -51,11 +51,11 @@ class Exercise:
     mistakes: Mapping[str, Callable[..., Tensor]] = field(default_factory=dict)
     tolerance: float = 1e-6
 
-    def __call__(self, function: Callable[..., Tensor]) -> "Attempt":
+    def __call__(self, function: Callable[..., Any]) -> "Attempt":
         """Decorate the learner's function."""
         return Attempt(self, function)
 
-    def check(self, function: Callable[..., Tensor]) -> None:
+    def check(self, function: Callable[..., Any]) -> None:
         """Print 'correct' or 'not attempted', or raise a `Mistake` with the diagnosis."""
         try:
             self._examine(_own(function), CHECK_SEEDS)
@@ -64,11 +64,11 @@ class Exercise:
         else:
             print(f"{self.name}: correct")
 
-    def grade(self, function: Callable[..., Tensor]) -> None:
+    def grade(self, function: Callable[..., Any]) -> None:
         """Raise unless the learner's own function is right on inputs that ``check`` has not used."""
         self._examine(_own(function), GRADE_SEEDS)
 
-    def _examine(self, function: Callable[..., Tensor], seeds: range) -> None:
+    def _examine(self, function: Callable[..., Any], seeds: range) -> None:
         for seed in seeds:
             inputs = self.draw(torch.Generator().manual_seed(seed))
             given = _copy(inputs)
@@ -82,7 +82,7 @@ class Exercise:
                 raise Mistake(f"{self.name}: {self._diagnose(function, inputs, got, expected)}")
         self._check_device(function, inputs)
 
-    def _call(self, function: Callable[..., Tensor], inputs: dict[str, Any]) -> Any:
+    def _call(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
         try:
             return function(*inputs.values())
         except NotImplementedError as error:
@@ -152,13 +152,13 @@ class Exercise:
             return None
         return f"does not use its argument {name}" if torch.equal(again, got) else None
 
-    def _check_device(self, function: Callable[..., Tensor], inputs: dict[str, Any]) -> None:
+    def _check_device(self, function: Callable[..., Any], inputs: dict[str, Any]) -> None:
         """Inputs on the meta device, which has shapes but no numbers, stand for a GPU: CPU tensors made on the way clash with them."""
         elsewhere = {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in inputs.items()}
         try:
             got = function(*elsewhere.values())
         except Exception as error:  # only a clash of devices matters: an honest answer may need the numbers that meta has not
-            clash = any(sign in str(error) for sign in ("same device", "expected device meta", "Cannot copy out of meta tensor"))
+            clash = any(sign in str(error) for sign in ("same device", "on the expected device", "Cannot copy out of meta tensor"))
             if not clash:
                 return
             got = torch.empty(0)
@@ -171,11 +171,11 @@ class Exercise:
 class Attempt:
     """A learner's function; it stands in with the course's answer until it is written."""
 
-    def __init__(self, exercise: Exercise, own: Callable[..., Tensor]):
+    def __init__(self, exercise: Exercise, own: Callable[..., Any]):
         functools.update_wrapper(self, own)
         self.exercise, self.own = exercise, own
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.own(*args, **kwargs)
         except NotImplementedError as error:
@@ -184,7 +184,7 @@ class Attempt:
         return self.exercise.answer(*args, **kwargs)
 
 
-def _own(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _own(function: Callable[..., Any]) -> Callable[..., Any]:
     return function.own if isinstance(function, Attempt) else function
 
 

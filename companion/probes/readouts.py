@@ -5,21 +5,22 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def fit_readouts(streams: Float[Tensor, "depth *points width"], targets: Float[Tensor, "*points"]) -> Float[Tensor, "depth width+1"]:
+def fit_readouts(streams: Float[Tensor, "depth *points width"], targets: Float[Tensor, "*points"]) -> Float[Tensor, "depth width_and_one"]:
     """The least-squares readout of every layer, weights first, intercept last; one for all points (prompts and positions).
 
     Where the original trains readouts by gradient descent, the minimum is computed: least squares in float64, so that directions
     that a layer does not use get weight 0.
     """
-    depth, width = streams.shape[0], streams.shape[-1]
-    features = _with_ones(streams.reshape(depth, -1, width).double())
-    answers = targets.reshape(-1, 1).double().expand(depth, -1, 1)
-    gram = features.mT @ features  # (depth, width + 1, width + 1): small, however many points there are
-    return (torch.linalg.pinv(gram, rtol=1e-12, hermitian=True) @ (features.mT @ answers))[..., 0].to(streams.dtype)
+    answers = targets.reshape(-1).double()
+    readouts = []
+    for stream in streams:  # one layer at a time: in float64, all of them would fill a small machine's memory
+        features = _with_ones(stream.reshape(-1, stream.shape[-1]).double())
+        readouts.append(torch.linalg.pinv(features.mT @ features, rtol=1e-12, hermitian=True) @ (features.mT @ answers))
+    return torch.stack(readouts).to(streams.dtype)
 
 
 def apply_readouts(
-    readouts: Float[Tensor, "depth width+1"], streams: Float[Tensor, "depth *points width"]
+    readouts: Float[Tensor, "depth width_and_one"], streams: Float[Tensor, "depth *points width"]
 ) -> Float[Tensor, "depth *points"]:
     """What every layer's readout says."""
     return torch.einsum("l...w,lw->l...", _with_ones(streams), readouts)

@@ -63,7 +63,7 @@ def similarity_of_weights(
     return (torch.einsum("rbnd,cbnd->rc", a, b) / a[0, ..., 0].numel()).to(first.dtype)
 
 
-def readout_predictor(model, readouts: Float[Tensor, "depth width+1"]) -> Callable[[Tensor, Tensor], Tensor]:
+def readout_predictor(model, readouts: Float[Tensor, "depth width_and_one"]) -> Callable[[Tensor, Tensor], Tensor]:
     """What each layer of an in-context regressor predicts through its readout, as a predictor with a row per layer."""
     return lambda xs, ys: apply_readouts(readouts, model.streams(xs, ys))
 
