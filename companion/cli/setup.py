@@ -13,6 +13,7 @@ import time
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -45,12 +46,19 @@ def ensure(extras: tuple[str, ...], argv: list[str], *, cpu: bool = False, root:
         sys.exit(f"Set-up: {error}")
     except KeyboardInterrupt:
         sys.exit("Set-up: interrupted. The same command goes on from here.")
-    command = [str(python), "-m", "companion", *argv]
     _bin_first(python.parent)
-    if os.name == "nt":  # there execv returns to the shell at once and leaves the new process in the background
-        sys.exit(subprocess.call(command))
+    go_on_as([str(python), "-m", "companion", *argv])
+
+
+def go_on_as(command: list[str]) -> NoReturn:
+    """Let ``command`` take this process's place: signals reach it, and its exit status is ours."""
     sys.stdout.flush()
-    os.execv(command[0], command)
+    if os.name != "nt":
+        os.execv(command[0], command)
+    try:  # there execv returns to the shell at once and leaves the new process in the background
+        sys.exit(subprocess.call(command))
+    except KeyboardInterrupt:  # the command got it too
+        sys.exit(1)
 
 
 def missing(extras: tuple[str, ...], root: Path = ROOT) -> list[str]:

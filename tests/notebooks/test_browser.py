@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -34,14 +33,14 @@ def lab(root: Path):
         port = free.getsockname()[1]
     code = (
         "import sys; from argparse import Namespace; from pathlib import Path; from companion.cli import lab\n"
-        "sys.exit(lab.main(Namespace(port=int(sys.argv[2]), no_browser=True), Path(sys.argv[1])))"
+        "lab.main(Namespace(port=int(sys.argv[2]), no_browser=True), Path(sys.argv[1]))"
     )
     # a home of its own: the settings and the workspaces of whoever runs the tests stay out of it
     folders = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
     environment = os.environ | {name: str(root / "jupyter") for name in folders} | {"JUPYTER_TOKEN": "for-the-test"}
     with (root / "lab.log").open("w") as log:
         command = [sys.executable, "-c", code, str(root), str(port)]
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     address = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + 90
@@ -55,7 +54,7 @@ def lab(root: Path):
             pytest.fail(f"JupyterLab did not start:\n{(root / 'lab.log').read_text()}")
         yield address
     finally:
-        os.killpg(server.pid, signal.SIGTERM)
+        server.terminate()
         server.wait(30)
 
 
