@@ -20,7 +20,7 @@ COLORS = {
     "gradient descent": "#009E73",
     "least squares": "#000000",
     "online gradient descent": "#CC79A7",
-    "control": "#777777",
+    "control": "#BBBBBB",
     "highlight": "#E69F00",
     "second": "#56B4E9",
 }
