@@ -1,4 +1,4 @@
-"""Checkpoints: weights as safetensors, with the recipe, scale, seed and machine that made them in the header. No pickle."""
+"""Checkpoints: weights as safetensors, with the recipe, scale, seed and machine that made them in the header."""
 
 import json
 import platform
@@ -47,7 +47,14 @@ def loss_curve(losses: list[float]) -> list[tuple[int, float]]:
 def save(path: Path, model: nn.Module, *, recipe: str, scale: str, seed: int, history: History) -> Header:
     """Write ``model`` (which has a dataclass ``config``) with the header of its run, and return the header."""
     header = Header(
-        recipe, scale, seed, len(history.losses), history.device, round(history.seconds, 1), asdict(model.config), loss_curve(history.losses)
+        recipe,
+        scale,
+        seed,
+        len(history.losses),
+        history.device,
+        round(history.seconds, 1),
+        asdict(model.config),
+        loss_curve(history.losses),
     )
     write_safetensors(path, model.state_dict(), {name: json.dumps(value) for name, value in asdict(header).items()})
     return header
@@ -66,14 +73,19 @@ def read_header(path: Path) -> Header:
     missing = [name for name in Header.__dataclass_fields__ if name not in metadata]
     if missing:
         raise CheckpointError(f"{path}: not a checkpoint of this course: its header lacks {', '.join(missing)}")
-    return Header(**{name: json.loads(metadata[name]) for name in Header.__dataclass_fields__})
+    try:
+        values = {name: json.loads(metadata[name]) for name in Header.__dataclass_fields__}
+        values["loss_curve"] = [(step, loss) for step, loss in values["loss_curve"]]
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: not a checkpoint of this course: its header does not read as one ({error})") from None
+    return Header(**values)
 
 
 def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
     """Fill ``model`` from ``path``; return the header.
 
-    Raises CheckpointError for a missing, truncated or foreign file, for one of another recipe, and for weights whose names or shapes
-    are not the model's (each is named).
+    Raises CheckpointError for a missing, truncated or foreign file, for one of another recipe, and for a config, or weights' names or
+    shapes, that are not the model's (each is named).
     """
     header = read_header(path)
     if recipe is not None and header.recipe != recipe:
@@ -83,6 +95,11 @@ def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
     wanted = model.state_dict()
     wrong = [f"{name} is missing" for name in wanted.keys() - found.keys()]
     wrong += [f"{name} is not the model's" for name in found.keys() - wanted.keys()]
+    wrong += [
+        f"config.{name} is {header.config.get(name)!r}, the model's {value!r}"
+        for name, value in json.loads(json.dumps(asdict(model.config))).items()
+        if header.config.get(name) != value
+    ]
     wrong += [
         f"{name} has shape {tuple(found[name].shape)}, the model's {tuple(wanted[name].shape)}"
         for name in wanted.keys() & found.keys()

@@ -84,7 +84,7 @@ def heat_map(
     ax.set_xticks(range(len(columns)), [str(column) for column in columns])
     ax.set_yticks(range(len(rows)), [str(row) for row in rows])
     ax.grid(False)
-    size = min(9.0, 150 / max(values.shape))
+    size = min(9.0, 180 / max(values.shape))
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
             shade = image.norm(value)

@@ -100,9 +100,10 @@ def train(
     On a GPU the forward pass runs in bfloat16.
     """
     where = pick_device(device)
-    with _process_group(where) as (rank, world):
-        if schedule.batch % world:
-            raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {world}")
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if schedule.batch % world:
+        raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {world}")
+    with _process_group(where, world) as rank:
         model.to(where).train()
         optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, betas=schedule.betas)
         history = History(device=str(where))
@@ -141,15 +142,14 @@ def train(
 
 
 @contextmanager
-def _process_group(device: torch.device):
-    """(rank, number of processes): a group of them under ``torchrun``, else (0, 1)."""
-    world = int(os.environ.get("WORLD_SIZE", "1"))
+def _process_group(device: torch.device, world: int):
+    """This process's rank in the group that ``torchrun`` started; 0 when it is alone."""
     if world == 1:
-        yield 0, 1
+        yield 0
         return
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
-        yield dist.get_rank(), world
+        yield dist.get_rank()
     finally:
         dist.destroy_process_group()
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import ipywidgets
 from matplotlib import rc_context
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.figures import STYLE, png
@@ -28,13 +27,13 @@ class Explorer:
         self.draw, self.alt, self.size, self.controls = draw, alt, size, controls
         for name, control in controls.items():
             control.description = control.description or name
-            control.observe(self._redraw, names="value")
+            control.observe(lambda _: self._redraw(), names="value")
         # An <img> rather than ipywidgets.Image, which has no alt text
         self.picture = ipywidgets.HTML()
         self.box = ipywidgets.VBox([*controls.values(), self.picture])
         self._redraw()
 
-    def _redraw(self, change: object = None) -> None:
+    def _redraw(self) -> None:
         with rc_context(STYLE):
             figure = Figure(figsize=self.size)
             self.draw(figure.subplots(), **{name: control.value for name, control in self.controls.items()})

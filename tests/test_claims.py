@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from companion.claims import MIME, Claims, published_table
 
 

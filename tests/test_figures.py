@@ -6,10 +6,11 @@ import itertools
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from companion.figures import COLORS, Picture, heat_map, learning_curve
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+
+from companion.figures import COLORS, Picture, heat_map, learning_curve
 
 # Machado, Oliveira, Fernandes (2009): severe protanomaly, deuteranomaly, tritanomaly on linear RGB
 VISION = {

@@ -4,6 +4,7 @@ import base64
 
 import ipywidgets
 import pytest
+
 from companion.widgets import Explorer
 
 

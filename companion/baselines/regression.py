@@ -94,38 +94,43 @@ def newton_iterated(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
 def gradient_descent_iterated(
     xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int], lr: float = 0.01
 ) -> Float[Tensor, "steps batch n d"]:
-    """The same as `gradient_descent`, by its recurrence."""
-    S, b = _moments(xs, ys, steps)
-    w = torch.zeros_like(b)
+    """The same as `gradient_descent`, by its recurrence, with the gradient as sum_i (w_t . x_i - y_i) x_i over the examples i < t.
+
+    Read it as attention: the weights of every prefix are queries, inputs are keys and values, and the mask is causal.
+    """
+    _check(xs, ys, steps)
+    w = torch.zeros_like(xs)
     ws = {}
     for s in range(max(steps) + 1):
-        ws[s] = w
-        w = w - lr * ((S @ w[..., None])[..., 0] - b)
+        if s in steps:
+            ws[s] = w
+        residuals = (w @ xs.mT).sub_(ys[:, None, :]).tril_(-1)  # (batch, t, i), of the examples before t alone
+        w = torch.baddbmm(w, residuals, xs, alpha=-lr)
     return torch.stack([ws[s] for s in steps])
 
 
 def online_gradient_descent(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n d"]:
     """One step an example, from 0: w <- w + (y - w^T x) x / |x|^2, which fits the newest example and forgets the older ones."""
     _check(xs, ys)
+    directions = xs / xs.square().sum(-1, keepdim=True).clamp_min(torch.finfo(xs.dtype).tiny)  # an input of 0 teaches nothing
     w = torch.zeros_like(xs[:, 0])
     ws = []
-    for x, y in zip(xs.unbind(1), ys.unbind(1), strict=True):
+    for x, y, direction in zip(xs.unbind(1), ys.unbind(1), directions.unbind(1), strict=True):
         ws.append(w)
-        residual = y - (w * x).sum(-1)
-        w = w + (residual / x.square().sum(-1))[:, None] * x
+        w = torch.addcmul(w, (y - torch.linalg.vecdot(w, x))[:, None], direction)
     return torch.stack(ws, dim=1)
 
 
-def _check(xs: Tensor, ys: Tensor) -> None:
+def _check(xs: Tensor, ys: Tensor, steps: Sequence[int] = (0,)) -> None:
     if xs.shape[:-1] != ys.shape:
         raise ValueError(f"ys of shape {tuple(ys.shape)}: must be {tuple(xs.shape[:-1])}, one label for each input of xs")
+    if not steps or min(steps) < 0:
+        raise ValueError(f"steps = {steps!r}: must be at least one number, none below 0")
 
 
 def _moments(xs: Tensor, ys: Tensor, steps: Sequence[int]) -> tuple[Tensor, Tensor]:
     """S (batch, n, d, d) and b (batch, n, d) of the examples before each position."""
-    _check(xs, ys)
-    if not steps or min(steps) < 0:
-        raise ValueError(f"steps = {steps!r}: must be at least one number, none below 0")
+    _check(xs, ys, steps)
     examples, labels = xs[:, :-1], ys[:, :-1]
     S = torch.zeros(*xs.shape, xs.shape[-1], dtype=xs.dtype, device=xs.device)
     b = torch.zeros_like(xs)

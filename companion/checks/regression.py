@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.baselines.regression import gradient_descent, newton
 from companion.checks.exercise import Exercise
 from companion.models.regression import InContextRegressor, RegressorConfig
 from companion.probes.readouts import apply_readouts, fit_readouts
@@ -88,6 +87,11 @@ def _draw_newton(generator: Generator) -> dict:
     return {"M": torch.linalg.inv(S + 0.3 * d * torch.eye(d, dtype=S.dtype)) + 0.01 * _normal(generator, d, d), "S": S}
 
 
+def _newton_twice(M: Tensor, S: Tensor) -> Tensor:
+    M = 2 * M - M @ S @ M
+    return 2 * M - M @ S @ M
+
+
 newton_step = Exercise(
     name="newton_step",
     answer=lambda M, S: 2 * M - M @ S @ M,
@@ -101,17 +105,12 @@ newton_step = Exercise(
         "`*` multiplies entry by entry; matrices are multiplied by `@`": lambda M, S: 2 * M - M * S * M,
         "one of the products is entry by entry: `*` where `@` belongs": lambda M, S: 2 * M - (M @ S) * M,
         "2 I - S M is the error, not yet the update: multiply by M": lambda M, S: 2 * torch.eye(len(S), dtype=S.dtype) - S @ M,
-        "this is the answer after two steps; make one": lambda M, S: _newton_twice(M, S),
+        "this is the answer after two steps; make one": _newton_twice,
         "this is where the iteration ends, the inverse of S; make one step towards it": lambda M, S: torch.linalg.inv(S),
         "the last factor is transposed; M need not be symmetric": lambda M, S: 2 * M - M @ S @ M.mT,
         "the two are swapped: S is updated as if it were M": lambda M, S: 2 * S - S @ M @ S,
     },
 )
-
-
-def _newton_twice(M: Tensor, S: Tensor) -> Tensor:
-    M = 2 * M - M @ S @ M
-    return 2 * M - M @ S @ M
 
 
 # -- gd_closed_form

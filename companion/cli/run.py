@@ -1,5 +1,6 @@
 """``run``: executes the solutions with papermill and reports: seconds, memory, errors, and what became of every claim."""
 
+import base64
 import json
 import os
 import tempfile
@@ -32,7 +33,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         return 2
     out = Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
-    report = {"lessons": [execute(lesson, arguments.scale, arguments.seed, out) for lesson in lessons]}
+    report = {"lessons": [execute(lesson, arguments.scale, arguments.seed, out, figure=arguments.readme) for lesson in lessons]}
     write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     for entry in report["lessons"]:
         holding = sum(claim["holds"] is True for claim in entry["claims"])
@@ -48,8 +49,11 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     return int(any(entry["errors"] for entry in report["lessons"]))
 
 
-def execute(lesson: Lesson, scale: str, seed: int, out: Path) -> dict:
-    """Run one lesson's notebook, keep it as .ipynb and .html in ``out``, and return its entry of the report."""
+def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = False) -> dict:
+    """Run one lesson's notebook, keep it as .ipynb and .html in ``out``, and return its entry of the report.
+
+    With ``figure``, the picture at the lesson's head is drawn anew (see `draw_head`).
+    """
     with tempfile.TemporaryDirectory(dir=out) as folder, PeakMemory() as peak:
         path = Path(folder) / lesson.source.name
         started, failure = time.perf_counter(), None
@@ -73,7 +77,14 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path) -> dict:
             notebook = nbformat.read(path, as_version=4)
             claims = harvest(notebook)
             write(out / f"{lesson.name}.ipynb", nbformat.writes(notebook))
+            if figure and not failure:
+                draw_head(notebook, lesson)
             exporter = nbconvert.HTMLExporter(embed_images=True)
+            # A widget is dead on a page without a kernel: show the picture that stands for it
+            live = "application/vnd.jupyter.widget-view+json"
+            for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+                if "image/png" in output.get("data", {}):
+                    output.data.pop(live, None)
             html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": lesson.name, "path": str(lesson.source.parent)}})
             write(out / f"{lesson.name}.html", html)
         if failure:
@@ -94,6 +105,14 @@ def harvest(notebook: nbformat.NotebookNode) -> list[dict]:
     """The claims that the notebook's outputs hold, in order."""
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
     return [claim for output in outputs for claim in output.get("data", {}).get(MIME, [])]
+
+
+def draw_head(executed: nbformat.NotebookNode, lesson: Lesson) -> None:
+    """Save the picture that the cell tagged ``figure`` shows as ``figure.png`` beside the solution."""
+    for cell in executed.cells:
+        if "figure" in cell.metadata.get("tags", []):
+            [picture] = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
+            (lesson.source.parent / "figure.png").write_bytes(base64.b64decode(picture))
 
 
 def failing_cell(executed: nbformat.NotebookNode, lesson: Lesson) -> str:

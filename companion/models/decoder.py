@@ -34,6 +34,8 @@ class DecoderConfig:
         for name in ("width", "layers", "heads", "context"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least 1")
+        if self.mlp < 0:
+            raise ValueError(f"mlp = {self.mlp!r}: must be at least 0")
         if self.width % self.heads:
             raise ValueError(f"heads = {self.heads}: must divide width = {self.width}")
         if self.attention not in ("softmax", "linear"):

@@ -32,8 +32,8 @@ class RegressorConfig:
             raise ValueError(f"d = {self.d}, n = {self.n}: must be at least 1 and at least 2")
         if self.tokens not in ("triplet", "interleaved"):
             raise ValueError(f"tokens = {self.tokens!r}: must be 'triplet' or 'interleaved'")
-        if not self.scale > 0:
-            raise ValueError(f"scale = {self.scale!r}: must be positive")
+        if not 0 < self.scale < float("inf"):
+            raise ValueError(f"scale = {self.scale!r}: must be positive and finite")
 
 
 class InContextRegressor(nn.Module):

@@ -1,6 +1,6 @@
 """Prompts of linear regression problems: a fresh task, and fresh data, in every sequence.
 
-Set-up of Garg, Tsipras, Liang, Valiant (2022), arXiv:2208.01066, section 3, and of Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086, section 3.
+Set-up of Garg, Tsipras, Liang, Valiant (2022), arXiv:2208.01066, and of Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086 (section 3 of each).
 """
 
 from typing import NamedTuple

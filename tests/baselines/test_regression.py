@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 import torch
+from sklearn.linear_model import LinearRegression
+
 from companion.baselines.regression import (
     gradient_descent,
     gradient_descent_iterated,
@@ -14,7 +16,6 @@ from companion.baselines.regression import (
     predict,
 )
 from companion.samplers.regression import prompts
-from sklearn.linear_model import LinearRegression
 
 STEPS = [0, 1, 2, 5, 11, 23]
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from companion.models.constructions.regression import NewtonTransformer
 from companion.samplers.regression import prompts
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LinearRegression
+
 from companion.baselines import regression as baselines
 from companion.models.regression import InContextRegressor, RegressorConfig
 from companion.probes.readouts import apply_readouts, fit_readouts
@@ -15,7 +17,6 @@ from companion.probes.regression import (
     similarity_of_weights,
 )
 from companion.samplers.regression import prompts
-from sklearn.linear_model import LinearRegression
 
 
 def test_readouts_are_scikit_learns_least_squares():

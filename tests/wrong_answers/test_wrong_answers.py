@@ -3,9 +3,10 @@
 import pkgutil
 from importlib import import_module
 
-import companion.checks
 import pytest
 import torch
+
+import companion.checks
 from companion.checks import exercise as machinery
 from companion.checks.exercise import Exercise, Mistake, NotAttempted
 

@@ -1,0 +1,29 @@
+"""What holds in every test: shapes and types in signatures are enforced, warnings are errors, torch computes on one thread."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch, and for the processes that tests start
+os.environ.setdefault("TQDM_DISABLE", "1")
+
+import pytest
+import torch
+from jaxtyping import install_import_hook
+
+# "numeric tower": an int is a float wherever one is asked for, as everywhere in Python's typing (PEP 484)
+TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    """Before any test module, and so before anything of the companion, is imported."""
+    torch.set_num_threads(1)
+    install_import_hook("companion", TYPECHECKER)
+    config.addinivalue_line("filterwarnings", "error")
+
+
+@pytest.fixture(autouse=True)
+def _same_random_state():
+    """A test may draw from torch's global generator; it starts where every other test does."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        yield
