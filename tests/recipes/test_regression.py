@@ -1,0 +1,76 @@
+"""Every recipe trains at smoke scale; shipped checkpoints are what their recipes say, and predict as well as claimed."""
+
+import pytest
+import torch
+
+from companion.baselines.regression import least_squares, predict
+from companion.checkpoints import read_header
+from companion.recipes import SCALES, recipe, recipes, shipped, weights_path
+from companion.samplers.regression import prompts
+
+SHIPPED = {"regression-isotropic": 1.0, "regression-ill-conditioned": 100.0}
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_recipe_learns_something_at_smoke_scale(name):
+    model, history = recipe(name, "smoke").train(seed=1)
+    assert not model.training
+    assert sum(history.losses[-10:]) < 0.97 * sum(history.losses[:10])
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_recipe_has_every_scale(name):
+    assert tuple(recipes()[name]) == SCALES
+    assert recipe(name, "paper").build().config.d == 20
+
+
+def test_a_seed_is_a_model():
+    first, again, other = (recipe("regression-live", "smoke").model(seed).read_in.weight for seed in (3, 3, 4))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize(
+    "name, scale, message", [("nothing", "course", "recipe = 'nothing'"), ("regression-live", "huge", "scale = 'huge'")]
+)
+def test_unknown_names_are_answered_with_what_there_is(name, scale, message):
+    with pytest.raises(ValueError, match=message):
+        recipe(name, scale)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_checkpoint_is_its_recipes(name):
+    header, plan = read_header(weights_path(name)), recipe(name)
+    assert (header.recipe, header.scale, header.steps) == (name, "course", plan.schedule.steps)
+    assert header.loss_curve[-1][0] == header.steps
+
+
+@pytest.mark.parametrize("name, kappa", SHIPPED.items())
+def test_a_shipped_model_is_within_five_percent_of_least_squares(name, kappa):
+    model, _ = shipped(name)
+    xs, ys, _ = prompts(512, model.config.n, model.config.d, kappa=kappa, generator=99)
+    with torch.no_grad():
+        error = (model(xs, ys) - ys).square().mean()
+    assert error < 1.05 * (predict(least_squares(xs, ys), xs) - ys).square().mean()
+
+
+def test_a_shipped_models_first_steps_are_made_again_by_its_recipe():
+    """Not all 16,000 steps: the first stretch of the loss curve, of 80 steps, on the smaller of the two models."""
+    plan = recipe("regression-ill-conditioned")
+    losses, stretch = [], read_header(weights_path(plan.name)).loss_curve[0]
+
+    class Enough(Exception):
+        pass
+
+    def loss(model, *tensors):
+        if len(losses) == stretch[0]:
+            raise Enough
+        value = plan.loss(model, *tensors)
+        losses.append(value.item())
+        return value
+
+    from companion.training import train
+
+    with pytest.raises(Enough):
+        train(plan.model(0), plan.draw, loss, plan.schedule, device="cpu")
+    assert sum(losses) / len(losses) == pytest.approx(stretch[1], rel=1e-3)
