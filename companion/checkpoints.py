@@ -20,6 +20,12 @@ class CheckpointError(ValueError):
     """A file that is not the checkpoint it should be; the message says what is wrong with it."""
 
 
+def _machine(device: str) -> str:
+    """The system, its processor, and what computed: the GPU's name, or the number of threads."""
+    computed = torch.cuda.get_device_name(device) if device.startswith("cuda") else f"{torch.get_num_threads()} threads"
+    return f"{platform.system()} {platform.machine()}, {computed}"
+
+
 @dataclass(frozen=True)
 class Header:
     """How a checkpoint was made. ``loss_curve``: pairs (step, mean loss since the pair before), at most 200."""
@@ -29,6 +35,7 @@ class Header:
     seed: int
     steps: int
     device: str
+    machine: str
     seconds: float
     config: dict
     loss_curve: list[tuple[int, float]]
@@ -52,6 +59,7 @@ def save(path: Path, model: nn.Module, *, recipe: str, scale: str, seed: int, hi
         seed,
         len(history.losses),
         history.device,
+        _machine(history.device),
         round(history.seconds, 1),
         asdict(model.config),
         loss_curve(history.losses),
