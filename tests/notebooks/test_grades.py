@@ -1,0 +1,84 @@
+"""What nbgrader makes of a lesson: full points when it is solved, none when it is not, and a wrong answer costs its own points alone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from companion.cli.lessons import every
+
+CONFIG = """
+c = get_config()
+c.CourseDirectory.course_id = "test"
+c.CourseDirectory.source_directory = "solutions"
+c.ExecutePreprocessor.timeout = 300
+"""
+WRONG = 'return "no tensor"'
+
+
+@pytest.fixture
+def nbgrader(tmp_path):
+    """Run nbgrader in a course of its own."""
+    (tmp_path / "nbgrader_config.py").write_text(CONFIG)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # it starts alembic by name
+
+    def run(*words):
+        done = subprocess.run(
+            [sys.executable, "-m", "nbgrader", *words],
+            check=False,
+            cwd=tmp_path,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+
+    return run
+
+
+def hand_in(lesson, folder, student, *, edit):
+    """What ``edit`` makes of the source of every code cell of the lesson as released, at smoke scale, as the student's submission."""
+    notebook = nbformat.read(folder / "release" / lesson.name / lesson.source.name, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = edit(cell).replace('SCALE = "course"', 'SCALE = "smoke"')
+    target = folder / "submitted" / student / lesson.name
+    target.mkdir(parents=True)
+    nbformat.write(notebook, target / lesson.source.name)
+
+
+@pytest.mark.filterwarnings("default")  # nbgrader's own deprecations are not ours to mend
+@pytest.mark.parametrize("lesson", every(), ids=lambda lesson: lesson.name)
+def test_points_go_to_right_answers_alone(lesson, nbgrader, tmp_path):
+    from nbgrader.api import Gradebook
+
+    source = nbformat.read(lesson.source, as_version=4)
+    answers = {cell.metadata.nbgrader.grade_id: cell.source for cell in source.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+    mistaken = next(iter(answers))
+
+    def solve(cell, *, but=None):
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if name not in answers or name == but:
+            return cell.source
+        return answers[name]
+
+    (tmp_path / "solutions" / lesson.name).mkdir(parents=True)
+    nbformat.write(source, tmp_path / "solutions" / lesson.name / lesson.source.name)
+    nbgrader("generate_assignment", lesson.name)
+    hand_in(lesson, tmp_path, "unsolved", edit=lambda cell: cell.source)
+    hand_in(lesson, tmp_path, "solved", edit=solve)
+    hand_in(lesson, tmp_path, "mistaken", edit=lambda cell: solve(cell, but=mistaken).replace("raise NotImplementedError", WRONG))
+    nbgrader("autograde", lesson.name)
+
+    points = {}
+    with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as book:
+        for student in ("unsolved", "solved", "mistaken"):
+            [graded] = book.find_submission(lesson.name, student).notebooks
+            points[student] = {grade.name: grade.auto_score for grade in graded.grades if grade.cell.cell_type == "code"}
+            full = {grade.name: grade.max_score for grade in graded.grades if grade.cell.cell_type == "code"}
+    assert points["solved"] == full
+    assert points["unsolved"] == dict.fromkeys(full, 0)
+    assert points["mistaken"] == full | {f"{mistaken}-check": 0}
