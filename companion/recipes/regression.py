@@ -48,7 +48,7 @@ RECIPES = {
     "regression-ill-conditioned": _scales(
         "regression-ill-conditioned",
         "8 layers on prompts with condition number 100 (lesson 02)",
-        (RegressorConfig(d=5, n=21, width=64, layers=8, heads=4), Schedule(steps=16_000, batch=64, lr=1.5e-3)),
+        (RegressorConfig(d=10, n=31, width=64, layers=8, heads=4), Schedule(steps=16_000, batch=64, lr=1.2e-3)),
         kappa=100.0,
     ),
     "regression-live": _scales(

@@ -55,7 +55,7 @@ def test_a_shipped_model_is_within_five_percent_of_least_squares(name, kappa):
 
 
 def test_a_shipped_models_first_steps_are_made_again_by_its_recipe():
-    """Not all 16,000 steps: the first stretch of the loss curve, of 80 steps, on the smaller of the two models."""
+    """Not all 16,000 steps: the first stretch of the loss curve, of 80 steps."""
     plan = recipe("regression-ill-conditioned")
     losses, stretch = [], read_header(weights_path(plan.name)).loss_curve[0]
 
