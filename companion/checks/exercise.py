@@ -13,6 +13,7 @@ Until the function is written, calling it gives the course's answer, so that the
 """
 
 import functools
+import inspect
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CHECK_SEEDS = range(3)
+CHECK_SEEDS = range(5)
 GRADE_SEEDS = range(1000, 1006)
+CONFIRM_SEEDS = range(2000, 2003)
 
 
 class Mistake(AssertionError):
@@ -36,12 +38,13 @@ class NotAttempted(Mistake):
     """An exercise that still has its stub, where an answer is due."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exercise:
     """An exercise on a pure function from tensors (and numbers) to one tensor.
 
     ``draw(generator)`` gives one call's arguments by name, in order; sizes should vary from draw to draw. ``mistakes`` maps a
-    diagnosis to the wrong function that it recognises: an answer that equals it, and not the course's, gets that diagnosis.
+    diagnosis to the wrong function that it recognises: an answer that equals it, and not the course's, gets that diagnosis, the
+    first that fits.
     Values are right within ``tolerance``, relative to the largest entry of the course's answer.
     """
 
@@ -69,50 +72,59 @@ class Exercise:
         self._examine(_own(function), GRADE_SEEDS)
 
     def _examine(self, function: Callable[..., Any], seeds: range) -> None:
-        for seed in seeds:
-            inputs = self.draw(torch.Generator().manual_seed(seed))
-            given = _copy(inputs)
-            got = self._call(function, given)
-            for name, value in inputs.items():
-                if isinstance(value, Tensor) and not torch.equal(value, given[name]):
-                    raise Mistake(f"{self.name}: changes its argument {name} in place; work on a new tensor instead")
-            expected = self.answer(**_copy(inputs))
-            self._compare_form(got, expected, inputs)
-            if not self._close(got, expected):
-                raise Mistake(f"{self.name}: {self._diagnose(function, inputs, got, expected)}")
-        self._check_device(function, inputs)
+        _examined.add(self)
+        try:
+            for seed in seeds:
+                inputs = self._drawn(seed)
+                self._examine_on(inputs, function)
+            self._check_device(function, inputs)
+        finally:
+            _examined.discard(self)
+
+    def _drawn(self, seed: int) -> dict[str, Any]:
+        return self.draw(torch.Generator().manual_seed(seed))
+
+    def _examine_on(self, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
+        given = _copy(inputs)
+        got = self._call(function, given)
+        for name, value in inputs.items():
+            if isinstance(value, Tensor) and not torch.equal(value, given[name]):
+                raise Mistake(f"{self.name}: changes its argument {name} in place; work on a new tensor instead")
+        expected = self.answer(**_copy(inputs))
+        self._compare_form(got, expected, inputs)
+        if not self._close(got.detach(), expected):
+            raise Mistake(f"{self.name}: {self._diagnose(function, inputs, got.detach(), expected)}")
 
     def _call(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
         try:
             return function(*inputs.values())
-        except NotImplementedError as error:
-            if len(traceback.extract_tb(error.__traceback__)) == 2:  # raised by the stub itself, not inside something it calls
+        except NotAttempted:
+            raise
+        except (Exception, SystemExit) as error:
+            if _is_stub(function, error):
                 raise NotAttempted(f"{self.name}: not attempted") from None
-            raise self._crash(error, inputs) from None
-        except Exception as error:
-            raise self._crash(error, inputs) from None
+            raise self._crash(function, error, inputs) from None
 
-    def _crash(self, error: Exception, inputs: dict[str, Any]) -> Mistake:
-        frames = traceback.extract_tb(error.__traceback__)
-        line = frames[1].line if len(frames) > 1 else ""
+    def _crash(self, function: Callable[..., Any], error: BaseException, inputs: dict[str, Any]) -> Mistake:
+        text, line = str(error), _line(function, error)
+        reason = (f" at `{line}`" if line else "") + (f": {text}" if text else "")
         hint = ""
-        if "dtype" in str(error) or "Float and Double" in str(error) or "Double and Float" in str(error):
+        if "dtype" in text or "scalar type" in text:
             hint = " A tensor that you create has another dtype than the inputs: pass dtype=... on, or use torch.zeros_like and its kin."
-        shapes = ", ".join(f"{name} {_form(value)}" for name, value in inputs.items())
-        at = f" at `{line}`" if line else ""
-        return Mistake(f"{self.name}: raises {type(error).__name__}{at}: {error}.{hint} The inputs were {shapes}.")
+        return Mistake(f"{self.name}: raises {type(error).__name__}{reason}.{hint} The inputs were {_forms(inputs)}.")
 
     def _compare_form(self, got: Any, expected: Tensor, inputs: dict[str, Any]) -> None:
-        shapes = ", ".join(f"{name} {_form(value)}" for name, value in inputs.items())
         if got is None:
             raise Mistake(f"{self.name}: returns nothing; is a `return` missing?")
-        if not isinstance(got, Tensor):
+        if type(got) not in (Tensor, torch.nn.Parameter):
             raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {tuple(expected.shape)}")
         if got.shape != expected.shape:
-            hint = " It is the transpose of the right shape." if got.shape == expected.shape[::-1] else ""
-            raise Mistake(f"{self.name}: wrong shape {tuple(got.shape)}, must be {tuple(expected.shape)}, for {shapes}.{hint}")
+            hint = _shape_hint(tuple(got.shape), tuple(expected.shape))
+            raise Mistake(f"{self.name}: wrong shape {tuple(got.shape)}, must be {tuple(expected.shape)}, for {_forms(inputs)}.{hint}")
         if got.dtype != expected.dtype:
-            raise Mistake(f"{self.name}: wrong dtype {got.dtype}, must be {expected.dtype}, that of the inputs")
+            as_given = any(isinstance(value, Tensor) and value.dtype == expected.dtype for value in inputs.values())
+            source = ", that of the inputs" if as_given else ""
+            raise Mistake(f"{self.name}: wrong dtype {got.dtype}, must be {expected.dtype}{source}")
         if got.device != expected.device:
             raise Mistake(f"{self.name}: the answer is on {got.device}, the inputs are on {expected.device}")
         if not torch.isfinite(got).all() and torch.isfinite(expected).all():
@@ -121,36 +133,68 @@ class Exercise:
     def _close(self, got: Tensor, expected: Tensor) -> bool:
         if got.shape != expected.shape:
             return False
-        scale = expected.abs().max().clamp_min(torch.finfo(torch.float32).tiny) if expected.numel() else 1.0
-        return bool(((got - expected).abs() <= self.tolerance * scale).all())
+        got, expected = _wide(got), _wide(expected)
+        sizes = expected.abs()
+        scale = torch.where(sizes.isfinite(), sizes, 0).max() if sizes.numel() else 0
+        return bool(((got == expected) | ((got - expected).abs() <= self.tolerance * scale)).all())  # inf == inf, but inf - inf is NaN
 
-    def _diagnose(self, function, inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
+    def _diagnose(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
         for diagnosis, wrong in self.mistakes.items():
             imitation = wrong(**_copy(inputs))
-            if not self._close(imitation, expected) and self._close(got, imitation):
+            if not self._close(imitation, expected) and self._close(got, imitation) and self._imitates(wrong, function):
                 return diagnosis
+        for name, value in inputs.items():
+            if isinstance(value, Tensor) and self._close(got, value):
+                return f"the answer is the argument {name}, unchanged"
+        if not got.any():
+            return "every entry is 0"
+        if got.dtype == torch.bool and self._close(~got, expected):
+            return "True and False are exchanged"
+        for name in inputs:
+            if self._ignores(function, inputs, name, got, expected):
+                return f"does not use its argument {name}"
+        return self._compare_values(_wide(got), _wide(expected))
+
+    def _imitates(self, wrong: Callable[..., Tensor], function: Callable[..., Any]) -> bool:
+        """Whether two functions agree on further inputs: on a single one, of small sizes, different mistakes may look alike."""
+        for inputs in map(self._drawn, CONFIRM_SEEDS):
+            try:
+                got = function(*_copy(inputs).values())
+            except Exception:  # a wrong answer that crashes elsewhere is not the one imitated
+                return False
+            if not (isinstance(got, Tensor) and self._close(got, wrong(**_copy(inputs)))):
+                return False
+        return True
+
+    def _compare_values(self, got: Tensor, expected: Tensor) -> str:
+        if self._close(-got, expected):
+            return "the sign is flipped"
         ratio = (got * expected).sum() / expected.square().sum()
-        if ratio.abs() > 1e-9 and self._close(got / ratio, expected):
-            return "the sign is flipped" if abs(ratio + 1) < 1e-3 else f"every entry is {ratio:.4g} times what it should be"
+        if got.numel() > 1 and ratio.abs() > 1e-9 and self._close(got / ratio, expected):  # one number is a multiple of any other
+            return f"every entry is {ratio:.4g} times what it should be"
         if got.ndim >= 2 and got.shape[-1] == got.shape[-2] and self._close(got.mT, expected):
             return "the answer is transposed"
-        for name, value in inputs.items():
-            if ignored := self._ignores(function, inputs, name, value, expected, got):
-                return ignored
-        at = tuple(int(i) for i in torch.unravel_index((got - expected).abs().argmax(), got.shape))
-        return f"wrong values; the worst is at {list(at)}: {got[at]:.6g}, should be {expected[at]:.6g}"
+        off, largest = (got - expected).abs(), expected.abs().max()
+        if off.max() < 1e-3 * largest:
+            relative = f"{off.max() / largest:.0e}"
+            return f"nearly right, off by {relative} of the largest entry: is a part in float32, or a small constant added?"
+        at = tuple(int(i) for i in torch.unravel_index(off.argmax(), got.shape))
+        if not at:
+            return f"wrong value {got:.6g}, should be {expected:.6g}"
+        many = int((off > self.tolerance * largest).sum())
+        return f"wrong values in {many} of {got.numel()} entries; the worst is at {list(at)}: {got[at]:.6g}, should be {expected[at]:.6g}"
 
-    def _ignores(self, function, inputs, name, value, expected, got) -> str | None:
-        if not (isinstance(value, Tensor) and value.is_floating_point()):
-            return None
-        changed = _copy(inputs) | {name: value + 1 + value.abs()}
-        if self._close(self.answer(**_copy(changed)), expected):
-            return None
+    def _ignores(self, function: Callable[..., Any], inputs: dict[str, Any], name: str, got: Tensor, expected: Tensor) -> bool:
+        """Whether the answer stays the same where another value of this argument should change it."""
+        value = inputs[name]
+        if isinstance(value, bool) or not isinstance(value, int | float | Tensor):
+            return False
         try:
-            again = function(*changed.values())
+            another = value.roll(1, -1) if isinstance(value, Tensor) and not value.is_floating_point() else value + 1 + abs(value)
+            changed = inputs | {name: another}
+            return not self._close(self.answer(**_copy(changed)), expected) and torch.equal(function(*_copy(changed).values()), got)
         except Exception:  # an answer already known to be wrong may crash on other inputs; then the argument is not ignored
-            return None
-        return f"does not use its argument {name}" if torch.equal(again, got) else None
+            return False
 
     def _check_device(self, function: Callable[..., Any], inputs: dict[str, Any]) -> None:
         """Inputs on the meta device, which has shapes but no numbers, stand for a GPU: CPU tensors made on the way clash with them."""
@@ -179,18 +223,61 @@ class Attempt:
         try:
             return self.own(*args, **kwargs)
         except NotImplementedError as error:
-            if len(traceback.extract_tb(error.__traceback__)) > 2:
+            if not _is_stub(self.own, error):
                 raise
+        if self.exercise in _examined:  # what is checked calls the stub
+            raise NotAttempted(f"{self.exercise.name}: not attempted")
         return self.exercise.answer(*args, **kwargs)
 
 
+_examined: set[Exercise] = set()  # the exercises being checked at the moment; for these nothing stands in
+
+
 def _own(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function.own if isinstance(function, Attempt) else function
+    return _own(function.own) if isinstance(function, Attempt) else function
+
+
+def _is_stub(function: Callable[..., Any], error: BaseException) -> bool:
+    """Whether the function itself raised a bare NotImplementedError. Those of torch's operations come with a message."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return isinstance(error, NotImplementedError) and not error.args and frame.f_code is _code(function)
+
+
+def _line(function: Callable[..., Any], error: BaseException) -> str:
+    """The function's own line that failed, wherever below it the error was raised."""
+    trace = error.__traceback__
+    own = [frame.f_code is _code(function) for frame, _ in traceback.walk_tb(trace)]
+    return next((summary.line or "" for summary, is_own in zip(traceback.extract_tb(trace), own, strict=True) if is_own), "")
+
+
+def _code(function: Callable[..., Any]) -> Any:
+    return getattr(inspect.unwrap(function), "__code__", None)
 
 
 def _copy(inputs: dict[str, Any]) -> dict[str, Any]:
     return {name: value.clone() if isinstance(value, Tensor) else value for name, value in inputs.items()}
 
 
+def _wide(values: Tensor) -> Tensor:
+    return values.to(torch.complex128 if values.is_complex() else torch.float64)
+
+
+def _forms(inputs: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {_form(value)}" for name, value in inputs.items())
+
+
 def _form(value: Any) -> str:
-    return str(tuple(value.shape)) if isinstance(value, Tensor) else repr(value)
+    if isinstance(value, Tensor):
+        return str(tuple(value.shape))
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+
+def _shape_hint(got: tuple[int, ...], right: tuple[int, ...]) -> str:
+    if sorted(got) == sorted(right):
+        return " It is the transpose of the right shape." if len(right) == 2 else " The sizes are right, their order is not."
+    if [size for size in got if size > 1] == [size for size in right if size > 1]:
+        return f" A dimension of size 1 is {'too many' if len(got) > len(right) else 'missing'}."
+    if right and got == (*right, right[-1]):
+        n = right[-1]
+        return f" ({n},) and ({n}, 1) broadcast to ({n}, {n}): do two such tensors meet?"
+    return ""

@@ -67,6 +67,15 @@ triplet_tokens = Exercise(
         "the order within a token is [x_{t-1}, y_{t-1}, x_t]; here y_{t-1} comes last": (
             lambda xs, ys: torch.cat([_shift(xs), xs, _shift(ys)[..., None]], dim=-1)
         ),
+        "the order within a token is [x_{t-1}, y_{t-1}, x_t]; here y_{t-1} comes first": (
+            lambda xs, ys: torch.cat([_shift(ys)[..., None], _shift(xs), xs], dim=-1)
+        ),
+        "the last part of token t is x_t itself, the question; here it is shifted, too": (
+            lambda xs, ys: _tokens_from(_shift(xs), _shift(ys), _shift(xs))
+        ),
+        "the first token holds its own example, label included; it has no example before it, so zeros": (
+            lambda xs, ys: _tokens_from(torch.cat([xs[:, :1], xs[:, :-1]], 1), torch.cat([ys[:, :1], ys[:, :-1]], 1), xs)
+        ),
         "the labels are shifted but the inputs beside them are not: x_{t-1} belongs to y_{t-1}": (
             lambda xs, ys: _tokens_from(xs, _shift(ys), xs)
         ),
@@ -103,8 +112,13 @@ newton_step = Exercise(
         "only one M: the product has three factors, M S M": lambda M, S: 2 * M - M @ S,
         "only one M: the product has three factors, M S M (not S M)": lambda M, S: 2 * M - S @ M,
         "`*` multiplies entry by entry; matrices are multiplied by `@`": lambda M, S: 2 * M - M * S * M,
-        "one of the products is entry by entry: `*` where `@` belongs": lambda M, S: 2 * M - (M @ S) * M,
-        "2 I - S M is the error, not yet the update: multiply by M": lambda M, S: 2 * torch.eye(len(S), dtype=S.dtype) - S @ M,
+        "the second product is entry by entry: `*` where `@` belongs": lambda M, S: 2 * M - (M @ S) * M,
+        "the first product is entry by entry: `*` where `@` belongs": lambda M, S: 2 * M - (M * S) @ M,
+        "S must stand in the middle, M S M; here it comes last: M M S": lambda M, S: 2 * M - M @ M @ S,
+        "S must stand in the middle, M S M; here it comes first: S M M": lambda M, S: 2 * M - S @ M @ M,
+        "the factor 2 belongs to M alone, not to M S M": lambda M, S: 2 * (M - M @ S @ M),
+        "the error I - S M is added as it is; M times the error must be added": lambda M, S: M + torch.eye(len(S)).to(S) - S @ M,
+        "2 I - S M is the error, not yet the update: multiply by M": lambda M, S: 2 * torch.eye(len(S)).to(S) - S @ M,
         "this is the answer after two steps; make one": _newton_twice,
         "this is where the iteration ends, the inverse of S; make one step towards it": lambda M, S: torch.linalg.inv(S),
         "the last factor is transposed; M need not be symmetric": lambda M, S: 2 * M - M @ S @ M.mT,
@@ -120,8 +134,9 @@ def _draw_gd(generator: Generator) -> dict:
     d = _size(generator, 2, 6)
     x = _normal(generator, 3 * d, d)
     S = x.T @ x
-    lr = float(0.3 / torch.linalg.eigvalsh(S)[-1])
-    return {"S": S, "b": S @ _normal(generator, d), "lr": lr, "steps": _size(generator, 2, 12)}
+    lr = float(0.05 / torch.linalg.eigvalsh(S)[-1])
+    steps = _size(generator, 3, 7)  # at least 3: of 2 steps, one too few is just one; at most 7: not even 2^steps steps must arrive
+    return {"S": S, "b": S @ _normal(generator, d), "lr": lr, "steps": steps}
 
 
 def _gd(S: Tensor, b: Tensor, lr: float, steps: int) -> Tensor:
@@ -144,6 +159,10 @@ def _share(e: Tensor, lr: float, steps: float) -> Tensor:
     return (1 - (1 - lr * e).pow(steps)) / e
 
 
+def _exchanged(V: Tensor, eigenvalues: Tensor, b: Tensor, lr: float, steps: int) -> Tensor:
+    return V @ (_share(eigenvalues, lr, steps) * (V @ b))
+
+
 gd_closed_form = Exercise(
     name="gd_closed_form",
     answer=_gd,
@@ -151,6 +170,10 @@ gd_closed_form = Exercise(
     mistakes={
         "one step too many: from w = 0, the power is `steps`": _gd_wrong(lambda e, lr, s: _share(e, lr, s + 1)),
         "one step too few: from w = 0, the power is `steps`": _gd_wrong(lambda e, lr, s: _share(e, lr, s - 1)),
+        "eigh returns the eigenvalues first and V second; here they are exchanged": lambda S, b, lr, steps: _exchanged(
+            *torch.linalg.eigh(S), b, lr, steps
+        ),
+        "this is the answer after one step: is the `return` inside the loop?": _gd_wrong(lambda e, lr, s: lr + 0 * e),
         "each direction must be divided by its eigenvalue: b = S w has it once too often": _gd_wrong(lambda e, lr, s: e * _share(e, lr, s)),
         "this is what is left to do, (1 - lr lambda)^steps; the share that is done is 1 minus that": (
             _gd_wrong(lambda e, lr, s: (1 - lr * e).pow(s) / e)
@@ -163,6 +186,12 @@ gd_closed_form = Exercise(
         "this is where gradient descent ends, S^-1 b; the number of steps must matter": _gd_wrong(lambda e, lr, s: 1 / e),
         "the power and the product are exchanged: (1 - lr lambda)^steps, not 1 - lr lambda steps": _gd_wrong(
             lambda e, lr, s: lr * s + 0 * e
+        ),
+        "the power belongs to the whole bracket: (1 - lr lambda)^steps, not 1 - lr lambda^steps": (
+            _gd_wrong(lambda e, lr, s: (lr * e.pow(s)) / e)
+        ),
+        "the steps go uphill: each subtracts lr times the gradient, so the bracket is 1 - lr lambda": (
+            _gd_wrong(lambda e, lr, s: (1 - (1 + lr * e).pow(s)) / e)
         ),
         "this is Iterative Newton's share, with the power 2^steps; gradient descent's power is `steps`": (
             _gd_wrong(lambda e, lr, s: (1 - (1 - lr * e).pow(2.0**s)) / e)
@@ -178,7 +207,7 @@ gd_closed_form = Exercise(
 
 
 def _draw_errors(generator: Generator) -> dict:
-    batch, n = _size(generator, 3, 6), _size(generator, 4, 9)
+    batch, n = _size(generator, 3, 4), _size(generator, 6, 9)  # batch < n - 1, so that one does not broadcast as the other
     ys = 2 + _normal(generator, batch, n)
     first = ys + _normal(generator, batch, n) * (1 + 3 * torch.arange(batch)[:, None])
     return {"first": first, "second": first + _normal(generator, batch, n), "ys": ys}
@@ -188,6 +217,11 @@ def _mean_cosine(a: Tensor, b: Tensor) -> Tensor:
     return F.cosine_similarity(a, b, dim=-1).mean()
 
 
+def _products(first: Tensor, second: Tensor, ys: Tensor) -> Tensor:
+    """Each prompt's inner product of two residuals."""
+    return ((ys - first) * (ys - second))[:, 1:].sum(-1)
+
+
 similarity_of_errors = Exercise(
     name="similarity_of_errors",
     answer=lambda first, second, ys: similarities(first[None], second[None], ys)[0, 0],
@@ -195,6 +229,9 @@ similarity_of_errors = Exercise(
     mistakes={
         "the empty prefix counts: leave position 0 out, where every algorithm says 0": (
             lambda first, second, ys: _mean_cosine(ys - first, ys - second)
+        ),
+        "the first prompt is left out, by [1:]; it is the first position of every prompt that must go: [:, 1:]": (
+            lambda first, second, ys: _mean_cosine((ys - first)[1:], (ys - second)[1:])
         ),
         "the last position is left out; it is the first, the empty prefix, that must go": (
             lambda first, second, ys: _mean_cosine((ys - first)[:, :-1], (ys - second)[:, :-1])
@@ -211,9 +248,16 @@ similarity_of_errors = Exercise(
         "this is the correlation: a cosine does not subtract the mean": lambda first, second, ys: _mean_cosine(
             *((r - r.mean(-1, keepdim=True)) for r in ((ys - first)[:, 1:], (ys - second)[:, 1:]))
         ),
-        "the inner product is not divided by the two lengths": (
-            lambda first, second, ys: ((ys - first)[:, 1:] * (ys - second)[:, 1:]).sum(-1).mean()
+        "the inner product is not divided by the two lengths": lambda first, second, ys: _products(first, second, ys).mean(),
+        "the lengths are those of the whole batch; each prompt has its own: norm needs dim=-1": lambda first, second, ys: (
+            _products(first, second, ys).mean() / ((ys - first)[:, 1:].norm() * (ys - second)[:, 1:].norm())
         ),
+        "the mean comes last: divide each prompt's product by its own lengths, then average": lambda first, second, ys: (
+            _products(first, second, ys).mean() / _products(first, first, ys).mul(_products(second, second, ys)).sqrt().mean()
+        ),
+        "the inner product is divided by the first length twice; divide by both lengths": lambda first, second, ys: (
+            _products(first, second, ys) / _products(first, first, ys)
+        ).mean(),
         "the sum over the prompts is not divided by their number": (
             lambda first, second, ys: F.cosine_similarity((ys - first)[:, 1:], (ys - second)[:, 1:], dim=-1).sum()
         ),
@@ -259,6 +303,12 @@ readout_predictions = Exercise(
         "fresh is centred by its own mean; the readout was fitted around the mean of hidden": lambda hidden, targets, fresh: (
             (fresh - fresh.mean(0)) @ _solve(hidden - hidden.mean(0), targets - targets.mean()) + targets.mean()
         ),
+        "the column of ones stands last in hidden and first in fresh, so that the weights change places": (
+            lambda hidden, targets, fresh: _ones(fresh).roll(1, 1) @ _solve(_ones(hidden), targets)
+        ),
+        "the column of ones stands first in hidden and last in fresh, so that the weights change places": (
+            lambda hidden, targets, fresh: _ones(fresh).roll(-1, 1) @ _solve(_ones(hidden), targets)
+        ),
         "these are H^T y, not yet divided by H^T H": lambda hidden, targets, fresh: _ones(fresh) @ (_ones(hidden).mT @ targets),
         "every prediction is the mean of the targets: the features are not used": lambda hidden, targets, fresh: (
             targets.mean() + 0 * fresh[:, 0]
@@ -268,7 +318,6 @@ readout_predictions = Exercise(
             @ torch.linalg.solve(_ones(hidden).mT @ _ones(hidden) + torch.eye(hidden.shape[1] + 1).to(hidden), _ones(hidden).mT @ targets)
         ),
     },
-    tolerance=1e-6,
 )
 
 
@@ -280,7 +329,7 @@ def _ones(features: Tensor) -> Tensor:
 
 
 def _draw_layer(generator: Generator) -> dict:
-    n, d = _size(generator, 4, 9), _size(generator, 2, 4)
+    n, d = _size(generator, 6, 9), (2, 3, 5)[_size(generator, 0, 2)]  # d = 4 would hide sqrt(d) behind another factor of 2
     x = _normal(generator, n, d)
     return {"a": 0.3 * x + 0.05 * _normal(generator, n, d), "b": x}
 
@@ -305,6 +354,11 @@ newton_layer = Exercise(
         "only the head with relu(s) is there; negative scores are lost. Add the head with relu(-s) and value -a": (
             lambda a, b: 2 * (a + torch.relu(-0.5 * a @ b.mT) @ a)
         ),
+        "attention adds nothing: both heads have the same scores, and cancel. The second head's are relu(-s)": lambda a, b: 2 * a,
+        "the scores are divided by sqrt(d); this construction does not scale them": lambda a, b: (
+            2 * (a + _heads(a, b, -1, factor=-0.5 / a.shape[1] ** 0.5))
+        ),
+        "the scores are masked; this attention is full, every token sees all": lambda a, b: 2 * (a - 0.5 * (a @ b.mT).tril() @ a),
         "the scores have the wrong sign: they are -1/2 times a_i . b_j": lambda a, b: 2 * (a + _heads(a, b, -1, factor=0.5)),
         "the factor 1/2 of the scores is missing: the MLP doubles what attention adds, too": lambda a, b: (
             2 * (a + _heads(a, b, -1, factor=-1))

@@ -1,5 +1,6 @@
 """The checks, checked: every wrong answer gets its diagnosis, every right one passes, on the check's inputs and on others."""
 
+import linecache
 import pkgutil
 from importlib import import_module
 
@@ -23,28 +24,48 @@ EACH = [
     for key, cases in CASES.items()
     for case in cases
 ]
-SEEDS = (machinery.CHECK_SEEDS, machinery.GRADE_SEEDS, range(50, 60))
+EVERY = pytest.mark.parametrize("exercise", [pytest.param(exercise, id="-".join(key)) for key, exercise in EXERCISES.items()])
+# The seeds of `check`, of `grade`, and twenty more: luck with one set of inputs must not decide
+SEEDS = [machinery.CHECK_SEEDS, machinery.GRADE_SEEDS, *(range(start, start + 5) for start in range(50, 70, 5))]
 
 
 def compiled(exercise, source):
     """The function as a cell would define it, decorated."""
     namespace = {"torch": torch}
-    exec(source, namespace)
+    file = f"<cell {exercise.name}>"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # as a notebook does, for the line in a message
+    exec(compile(source, file, "exec"), namespace)
     return exercise(namespace[exercise.name])
 
 
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
 @pytest.mark.parametrize("exercise, case", EACH)
-@pytest.mark.parametrize("seeds", SEEDS, ids=["check", "grade", "others"])
-def test_each_answer_gets_what_it_deserves(exercise, case, seeds, monkeypatch):
-    monkeypatch.setattr(machinery, "GRADE_SEEDS", seeds)
+def test_each_answer_gets_what_it_deserves(exercise, case, seeds, monkeypatch, capsys):
+    monkeypatch.setattr(machinery, "CHECK_SEEDS", seeds)
+    answer = compiled(exercise, case.source)
+    if case.message is None:
+        exercise.check(answer)
+        assert capsys.readouterr().out == f"{exercise.name}: correct\n"
+    else:
+        with pytest.raises(Mistake) as caught:
+            exercise.check(answer)
+        assert str(caught.value).startswith(f"{exercise.name}: ")
+        assert case.message in str(caught.value)
+        assert not isinstance(caught.value, NotAttempted)
+
+
+@pytest.mark.parametrize("exercise, case", EACH)
+def test_the_grade_agrees(exercise, case):
     answer = compiled(exercise, case.source)
     if case.message is None:
         exercise.grade(answer)
     else:
-        with pytest.raises(Mistake) as caught:
+        with pytest.raises(Mistake):
             exercise.grade(answer)
-        assert case.message in str(caught.value)
-        assert not isinstance(caught.value, NotAttempted)
+
+
+def test_there_are_answers_for_every_exercise_and_no_other():
+    assert CASES.keys() == EXERCISES.keys()
 
 
 @pytest.mark.parametrize("key", EXERCISES, ids="-".join)
@@ -52,22 +73,53 @@ def test_every_exercise_has_at_least_five_wrong_answers_and_three_right_ones(key
     messages = [case.message for case in CASES[key]]
     assert sum(message is None for message in messages) >= 3
     assert len({message for message in messages if message}) >= 5
+    assert len({case.source for case in CASES[key]}) == len(messages)
 
 
 @pytest.mark.parametrize("key", EXERCISES, ids="-".join)
-def test_no_diagnosis_hides_another(key):
-    exercise = EXERCISES[key]
+def test_every_diagnosis_is_one_that_a_written_answer_gets(key):
+    messages = [case.message for case in CASES[key] if case.message]
+    assert not [diagnosis for diagnosis in EXERCISES[key].mistakes if not any(message in diagnosis for message in messages)]
+
+
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
+@EVERY
+def test_no_diagnosis_hides_another(exercise, seeds, monkeypatch):
+    monkeypatch.setattr(machinery, "CHECK_SEEDS", seeds)
     for diagnosis, wrong in exercise.mistakes.items():
         with pytest.raises(Mistake) as caught:
-            exercise.check(lambda *arguments, wrong=wrong: wrong(*arguments))
-        assert diagnosis in str(caught.value)
+            exercise.check(wrong)
+        assert str(caught.value) == f"{exercise.name}: {diagnosis}"
 
 
-@pytest.mark.parametrize("key", EXERCISES, ids="-".join)
-def test_a_stub_is_not_attempted_and_gets_no_points(key, capsys):
-    exercise = EXERCISES[key]
+@EVERY
+def test_the_courses_own_answer_passes_and_keeps_what_it_is_given(exercise):
+    exercise.check(exercise.answer)
+    exercise.grade(exercise.answer)
+
+
+@EVERY
+def test_a_stub_is_not_attempted_and_gets_no_points(exercise, capsys):
     stub = compiled(exercise, f"def {exercise.name}(*arguments):\n    raise NotImplementedError  # your code here")
     exercise.check(stub)
     assert capsys.readouterr().out == f"{exercise.name}: not attempted\n"
     with pytest.raises(NotAttempted):
         exercise.grade(stub)
+
+
+@EVERY
+def test_what_knows_the_checks_inputs_alone_gets_no_points(exercise, capsys):
+    known = {str(inputs): exercise.answer(**inputs) for inputs in (drawn(exercise, seed) for seed in machinery.CHECK_SEEDS)}
+    inputs = drawn(exercise, machinery.CHECK_SEEDS[0])
+
+    def remembers(*arguments):
+        key = str(dict(zip(inputs, arguments, strict=True)))
+        return known[key].clone() if key in known else torch.zeros((), device=arguments[0].device)
+
+    exercise.check(remembers)
+    with pytest.raises(Mistake):
+        exercise.grade(remembers)
+
+
+def drawn(exercise, seed):
+    return exercise.draw(torch.Generator().manual_seed(seed))
