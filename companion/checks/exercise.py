@@ -15,7 +15,7 @@ Until the function is written, calling it gives the course's answer, so that the
 import functools
 import inspect
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from torch import Tensor
 CHECK_SEEDS = range(5)
 GRADE_SEEDS = range(1000, 1006)
 CONFIRM_SEEDS = range(2000, 2003)
+CRASHES = (Exception, SystemExit)  # what a learner's function may do; an interruption by hand is not its doing
 
 
 class Mistake(AssertionError):
@@ -43,9 +44,8 @@ class Exercise:
     """An exercise on a pure function from tensors (and numbers) to one tensor.
 
     ``draw(generator)`` gives one call's arguments by name, in order; sizes should vary from draw to draw. ``mistakes`` maps a
-    diagnosis to the wrong function that it recognises: an answer that equals it, and not the course's, gets that diagnosis, the
-    first that fits.
-    Values are right within ``tolerance``, relative to the largest entry of the course's answer.
+    diagnosis to the wrong function that it recognises: a function that answers as it does, and not as the course's, gets that
+    diagnosis, the first that fits. Values are right within ``tolerance``, relative to the largest entry of the course's answer.
     """
 
     name: str
@@ -93,14 +93,14 @@ class Exercise:
         expected = self.answer(**_copy(inputs))
         self._compare_form(got, expected, inputs)
         if not self._close(got.detach(), expected):
-            raise Mistake(f"{self.name}: {self._diagnose(function, inputs, got.detach(), expected)}")
+            raise Mistake(f"{self.name}: {next(self._diagnoses(function, inputs, got.detach(), expected))}")
 
     def _call(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
         try:
             return function(*inputs.values())
         except NotAttempted:
             raise
-        except (Exception, SystemExit) as error:
+        except CRASHES as error:
             if _is_stub(function, error):
                 raise NotAttempted(f"{self.name}: not attempted") from None
             raise self._crash(function, error, inputs) from None
@@ -138,29 +138,36 @@ class Exercise:
         scale = torch.where(sizes.isfinite(), sizes, 0).max() if sizes.numel() else 0
         return bool(((got == expected) | ((got - expected).abs() <= self.tolerance * scale)).all())  # inf == inf, but inf - inf is NaN
 
-    def _diagnose(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
+    def _diagnoses(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> Iterator[str]:
+        """What fits the wrong answer, the most telling first."""
         for diagnosis, wrong in self.mistakes.items():
             imitation = wrong(**_copy(inputs))
             if not self._close(imitation, expected) and self._close(got, imitation) and self._imitates(wrong, function):
-                return diagnosis
+                yield diagnosis
         for name, value in inputs.items():
             if isinstance(value, Tensor) and self._close(got, value):
-                return f"the answer is the argument {name}, unchanged"
+                yield f"the answer is the argument {name}, unchanged"
         if not got.any():
-            return "every entry is 0"
+            yield "every entry is 0"
+        if self._wavers(function, inputs, got):
+            yield "gives another answer when called again: does it draw random numbers, or keep something between the calls?"
         if got.dtype == torch.bool and self._close(~got, expected):
-            return "True and False are exchanged"
+            yield "True and False are exchanged"
         for name in inputs:
             if self._ignores(function, inputs, name, got, expected):
-                return f"does not use its argument {name}"
-        return self._compare_values(_wide(got), _wide(expected))
+                yield f"does not use its argument {name}"
+        yield self._compare_values(_wide(got), _wide(expected))
+
+    def _wavers(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor) -> bool:
+        again = function(*_copy(inputs).values())
+        return not (isinstance(again, Tensor) and self._close(again.nan_to_num(), got.nan_to_num()))
 
     def _imitates(self, wrong: Callable[..., Tensor], function: Callable[..., Any]) -> bool:
         """Whether two functions agree on further inputs: on a single one, of small sizes, different mistakes may look alike."""
         for inputs in map(self._drawn, CONFIRM_SEEDS):
             try:
                 got = function(*_copy(inputs).values())
-            except Exception:  # a wrong answer that crashes elsewhere is not the one imitated
+            except CRASHES:  # a wrong answer that crashes elsewhere is not the one imitated
                 return False
             if not (isinstance(got, Tensor) and self._close(got, wrong(**_copy(inputs)))):
                 return False
@@ -193,7 +200,7 @@ class Exercise:
             another = value.roll(1, -1) if isinstance(value, Tensor) and not value.is_floating_point() else value + 1 + abs(value)
             changed = inputs | {name: another}
             return not self._close(self.answer(**_copy(changed)), expected) and torch.equal(function(*_copy(changed).values()), got)
-        except Exception:  # an answer already known to be wrong may crash on other inputs; then the argument is not ignored
+        except CRASHES:  # an answer already known to be wrong may crash on other inputs; then the argument is not ignored
             return False
 
     def _check_device(self, function: Callable[..., Any], inputs: dict[str, Any]) -> None:
@@ -201,7 +208,7 @@ class Exercise:
         elsewhere = {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in inputs.items()}
         try:
             got = function(*elsewhere.values())
-        except Exception as error:  # only a clash of devices matters: an honest answer may need the numbers that meta has not
+        except CRASHES as error:  # only a clash of devices matters: an honest answer may need the numbers that meta has not
             clash = any(sign in str(error) for sign in ("same device", "on the expected device", "Cannot copy out of meta tensor"))
             if not clash:
                 return
