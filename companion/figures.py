@@ -5,6 +5,7 @@ Figures carry their own white paper, so that they read the same on a dark page a
 
 import base64
 import io
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -88,14 +89,15 @@ def heat_map(
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
             shade = image.norm(value)
-            ax.text(
-                j, i, f"{value:.2f}".replace("0.", "."), ha="center", va="center", fontsize=size, color="white" if shade < 0.5 else "black"
-            )
+            number = re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
+            ax.text(j, i, number, ha="center", va="center", fontsize=size, color="white" if shade < 0.5 else "black")
     if best is not None:
         axis = 0 if best == "column" else 1
         filled = np.where(np.isfinite(values), values, -np.inf)
         for k, at in enumerate(filled.argmax(axis=axis)):
             x, y = (k, at) if best == "column" else (at, k)
+            if not np.isfinite(values[y, x]):  # a column (row) without any number has no best one
+                continue
             ax.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.2))
 
 

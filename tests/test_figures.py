@@ -1,16 +1,19 @@
-"""Figures: frames in the right cells, alt text, and colours that people with any colour vision tell apart."""
+"""Figures: frames in the right cells, numbers that can be read, alt text, and colours that people with any colour vision tell apart."""
 
 import base64
+import io
 import itertools
 
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from companion.figures import COLORS, Picture, heat_map, learning_curve
+from companion.figures import COLORS, STYLE, Picture, heat_map, learning_curve, png, use_house_style
 
 # Machado, Oliveira, Fernandes (2009): severe protanomaly, deuteranomaly, tritanomaly on linear RGB
 VISION = {
@@ -19,31 +22,98 @@ VISION = {
     "deutan": np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
     "tritan": np.array([[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]]),
 }
+XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])  # from linear sRGB
+
+
+def linear(color):
+    rgb = np.array(to_rgb(color))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def lab(light):
+    """CIELAB, in which a distance of about 2 can just be seen."""
+    x, y, z = np.cbrt((XYZ @ light / XYZ.sum(axis=1)).clip(0.008856))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 @pytest.mark.parametrize("vision", VISION)
 def test_colours_stay_apart(vision):
-    linear = {name: np.array(to_rgb(color)) ** 2.2 for name, color in COLORS.items()}
-    seen = {name: (VISION[vision] @ value).clip(0, 1) ** (1 / 2.2) for name, value in linear.items()}
-    nearest = min(itertools.combinations(seen.items(), 2), key=lambda pair: np.linalg.norm(pair[0][1] - pair[1][1]))
-    assert np.linalg.norm(nearest[0][1] - nearest[1][1]) > 0.1, nearest
+    seen = {name: lab((VISION[vision] @ linear(color)).clip(0, 1)) for name, color in COLORS.items()}
+    distance = {pair: np.linalg.norm(seen[pair[0]] - seen[pair[1]]) for pair in itertools.combinations(seen, 2)}
+    nearest = min(distance, key=distance.get)
+    assert distance[nearest] > 12, nearest
 
 
-@pytest.mark.parametrize("best, cells", [("column", {(0, 1), (1, 0), (2, 1)}), ("row", {(1, 0), (2, 1)})])
+def test_the_heat_maps_numbers_stand_out_from_their_cells():
+    ax = Figure().subplots()
+    with matplotlib.rc_context(STYLE):
+        heat_map(ax, np.linspace(0, 1, 101)[None], rows=[0], columns=range(101))
+    [image] = ax.images
+    for text, color in zip(ax.texts, image.cmap(image.norm(image.get_array()[0])), strict=True):
+        light, dark = sorted((XYZ[1] @ linear(shade) for shade in (text.get_color(), color[:3])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) > 4  # WCAG 2 asks for 3 in large text, 4.5 in small
+
+
+@pytest.mark.parametrize("best, cells", [(None, set()), ("column", {(0, 1), (1, 0), (2, 1)}), ("row", {(1, 0), (2, 1)})])
 def test_the_heat_map_frames_the_best_cells_and_writes_every_number(best, cells):
     ax = Figure().subplots()
-    heat_map(ax, np.array([[0.1, 0.9, np.nan], [0.5, 0.2, 0.8]]), rows=[5, 6], columns=[1, 2, 3], best=best)
-    frames = {(round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)) for patch in ax.patches if isinstance(patch, Rectangle)}
-    assert frames == cells
-    assert sorted(text.get_text() for text in ax.texts) == [".10", ".20", ".50", ".80", ".90"]
+    heat_map(ax, np.array([[0.1, 0.9, np.nan], [0.5, 0.2, 0.8]]), rows=[5, 6], columns=["a", "b", "c"], best=best)
+    assert frames(ax) == cells
+    written = {text.get_position(): text.get_text() for text in ax.texts}
+    assert written == {(0, 0): ".10", (1, 0): ".90", (0, 1): ".50", (1, 1): ".20", (2, 1): ".80"}
+    assert [label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())] == ["a", "b", "c", "5", "6"]
 
 
-def test_a_picture_has_alt_text_and_closes_its_figure():
-    figure, _ = plt.subplots()
-    data, metadata = Picture(figure, "What is to be seen.")._repr_mimebundle_()
+def test_a_column_without_numbers_gets_no_frame():
+    ax = Figure().subplots()
+    heat_map(ax, np.array([[np.nan, 0.3], [np.nan, 0.7]]), rows=[1, 2], columns=[1, 2], best="column")
+    assert frames(ax) == {(1, 1)}
+
+
+def frames(ax):
+    return {(round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)) for patch in ax.patches if isinstance(patch, Rectangle)}
+
+
+@pytest.mark.parametrize(
+    "value, text", [(0, ".00"), (0.999, "1.00"), (-0.25, "-.25"), (10.05, "10.05"), (120.5, "120.50"), (-30, "-30.00")]
+)
+def test_a_number_loses_its_leading_zero_alone(value, text):
+    ax = Figure().subplots()
+    heat_map(ax, np.array([[value]]), rows=[1], columns=[1])
+    assert ax.texts[0].get_text() == text
+
+
+def test_a_scale_may_be_given():
+    ax = Figure().subplots()
+    heat_map(ax, np.array([[0.4, 0.6]]), rows=[1], columns=[1, 2], low=-1, high=1)
+    assert ax.images[0].get_clim() == (-1, 1)
+
+
+# -- Pictures
+
+
+@pytest.fixture
+def picture():
+    figure, ax = plt.subplots()
+    ax.plot([1, 2])
+    return Picture(figure, 'A line, "rising" & <thin>.'), figure.number
+
+
+def test_a_picture_has_alt_text_and_closes_its_figure(picture):
+    picture, number = picture
+    data, metadata = InteractiveShell.instance().display_formatter.format(picture)  # what a notebook keeps
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
-    assert metadata["image/png"]["alt"] == data["text/plain"] == "What is to be seen."
-    assert not plt.fignum_exists(figure.number)
+    assert metadata["image/png"]["alt"] == data["text/plain"] == 'A line, "rising" & <thin>.'
+    assert not plt.fignum_exists(number)
+
+
+def test_a_figure_has_paper_of_its_own():
+    with matplotlib.rc_context():
+        use_house_style()
+        figure, _ = plt.subplots(facecolor="none")
+        pixels = plt.imread(io.BytesIO(png(figure)))
+        plt.close(figure)
+    assert (pixels[0, 0] == 1).all()  # white, and nothing shines through
 
 
 def test_a_learning_curve_shows_the_floor():
@@ -51,3 +121,10 @@ def test_a_learning_curve_shows_the_floor():
     learning_curve(ax, [(1, 1.0), (2, 0.5)], label="model", color="black", floor=0.25)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["model", "least squares"]
     assert ax.get_yscale() == "log"
+    assert ax.lines[0].get_xydata().tolist() == [[1, 1], [2, 0.5]] and set(ax.lines[1].get_ydata()) == {0.25}
+
+
+def test_a_learning_curve_does_without_a_floor():
+    ax = Figure().subplots()
+    learning_curve(ax, [(1, 1.0), (2, 0.5)], label="model", color="black")
+    assert len(ax.lines) == 1
