@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,6 @@ from companion.checkpoints import Header
 from companion.training import History, Schedule, train
 
 SCALES = ("smoke", "course", "paper")
-TOPICS = ("regression",)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class Recipe:
 
 def recipes() -> dict[str, dict[str, Recipe]]:
     """Every recipe by name and scale."""
-    return {name: scales for topic in TOPICS for name, scales in import_module(f"companion.recipes.{topic}").RECIPES.items()}
+    topics = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    return {name: scales for topic in topics for name, scales in topic.RECIPES.items()}
 
 
 def recipe(name: str, scale: str = "course") -> Recipe:

@@ -1,41 +1,19 @@
-"""Every recipe trains at smoke scale; shipped checkpoints are what their recipes say, and predict as well as claimed."""
+"""Shipped checkpoints are what their recipes say, and predict as well as claimed."""
 
 import pytest
 import torch
 
 from companion.baselines.regression import least_squares, predict
 from companion.checkpoints import read_header
-from companion.recipes import SCALES, recipe, recipes, shipped, weights_path
+from companion.recipes import recipe, recipes, shipped, weights_path
 from companion.samplers.regression import prompts
 
 SHIPPED = {"regression-isotropic": 1.0, "regression-ill-conditioned": 100.0}
 
 
-@pytest.mark.parametrize("name", recipes())
-def test_every_recipe_learns_something_at_smoke_scale(name):
-    model, history = recipe(name, "smoke").train(seed=1)
-    assert not model.training
-    assert sum(history.losses[-10:]) < 0.97 * sum(history.losses[:10])
-
-
-@pytest.mark.parametrize("name", recipes())
-def test_every_recipe_has_every_scale(name):
-    assert tuple(recipes()[name]) == SCALES
+@pytest.mark.parametrize("name", [name for name in recipes() if name.startswith("regression-")])
+def test_the_paper_scale_has_the_published_dimension(name):
     assert recipe(name, "paper").build().config.d == 20
-
-
-def test_a_seed_is_a_model():
-    first, again, other = (recipe("regression-live", "smoke").model(seed).read_in.weight for seed in (3, 3, 4))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
-@pytest.mark.parametrize(
-    "name, scale, message", [("nothing", "course", "recipe = 'nothing'"), ("regression-live", "huge", "scale = 'huge'")]
-)
-def test_unknown_names_are_answered_with_what_there_is(name, scale, message):
-    with pytest.raises(ValueError, match=message):
-        recipe(name, scale)
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -1,0 +1,32 @@
+"""Every recipe of every topic: all scales are there, it learns at smoke scale, a seed decides it."""
+
+import pytest
+import torch
+
+from companion.recipes import SCALES, recipe, recipes
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_recipe_learns_something_at_smoke_scale(name):
+    model, history = recipe(name, "smoke").train(seed=1)
+    assert not model.training
+    assert sum(history.losses[-10:]) < 0.97 * sum(history.losses[:10])
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_recipe_has_every_scale(name):
+    assert tuple(recipes()[name]) == SCALES
+
+
+def test_a_seed_is_a_model():
+    first, again, other = (recipe("regression-live", "smoke").model(seed).read_in.weight for seed in (3, 3, 4))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize(
+    "name, scale, message", [("nothing", "course", "recipe = 'nothing'"), ("regression-live", "huge", "scale = 'huge'")]
+)
+def test_unknown_names_are_answered_with_what_there_is(name, scale, message):
+    with pytest.raises(ValueError, match=message):
+        recipe(name, scale)
