@@ -25,7 +25,7 @@ class DecoderConfig:
     heads: int
     context: int
     causal: bool = True
-    attention: Literal["softmax", "linear"] = "softmax"
+    attention: Literal["softmax", "linear", "delta"] = "softmax"
     norm: bool = True
     mlp: int = 4
     positions: bool = True
@@ -38,8 +38,26 @@ class DecoderConfig:
             raise ValueError(f"mlp = {self.mlp!r}: must be at least 0")
         if self.width % self.heads:
             raise ValueError(f"heads = {self.heads}: must divide width = {self.width}")
-        if self.attention not in ("softmax", "linear"):
-            raise ValueError(f"attention = {self.attention!r}: must be 'softmax' or 'linear'")
+        if self.attention not in ("softmax", "linear", "delta"):
+            raise ValueError(f"attention = {self.attention!r}: must be 'softmax', 'linear' or 'delta'")
+        if self.attention == "delta" and not self.causal:
+            raise ValueError(f"causal = {self.causal!r}: the delta rule writes token by token, so it must be True")
+
+
+def delta_rule(
+    q: Float[Tensor, "*heads length h"],
+    k: Float[Tensor, "*heads length h"],
+    v: Float[Tensor, "*heads length h"],
+    strength: Float[Tensor, "*heads length 1"],
+) -> Float[Tensor, "*heads length h"]:
+    """S_t q_t for S_t = S_{t-1} + b_t (v_t - S_{t-1} k_t) k_t^T, S = 0 before the first token, for all t at once.
+
+    What is written at t, u_t = b_t (v_t - sum_{j<t} (k_j . k_t) u_j), solves a triangular system; S_t is sum_{j<=t} u_j k_j^T
+    (Yang et al. 2024, arXiv:2406.06484, section 3).
+    """
+    system = (strength * (k @ k.mT)).tril(-1)  # the 1 on the diagonal is understood
+    written = torch.linalg.solve_triangular(system, strength * v, upper=False, unitriangular=True)
+    return (q @ k.mT).tril() @ written
 
 
 class Attention(nn.Module):
@@ -47,7 +65,11 @@ class Attention(nn.Module):
 
     softmax:  softmax(Q K^T / sqrt(h)) V        linear:  (Q K^T / length) V
 
-    ``causal`` keeps position i from seeing j > i.
+    ``causal`` keeps position i from seeing j > i. The third kind keeps a matrix S of h x h numbers for each head, and no past tokens:
+
+    delta:    S <- S + b (v - S k) k^T,  then the answer is S q        (keys of length 1, writing strength b = sigmoid(B x))
+
+    (Schlag, Irie, Schmidhuber 2021, arXiv:2102.11174). A write changes what S answers for its own key and nothing orthogonal to it.
     """
 
     def __init__(self, config: DecoderConfig):
@@ -55,6 +77,8 @@ class Attention(nn.Module):
         self.config = config
         self.qkv = nn.Linear(config.width, 3 * config.width, bias=False)
         self.out = nn.Linear(config.width, config.width, bias=False)
+        if config.attention == "delta":
+            self.strength = nn.Linear(config.width, config.heads, bias=False)
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         batch, length, width = x.shape
@@ -62,6 +86,8 @@ class Attention(nn.Module):
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (batch, head, length, h)
         if self.config.attention == "softmax":
             mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.config.causal)
+        elif self.config.attention == "delta":
+            mixed = delta_rule(q, F.normalize(k, dim=-1), v, self.strength(x).sigmoid().mT[..., None])
         else:
             scores = q @ k.mT / length
             mixed = (scores.tril() if self.config.causal else scores) @ v
@@ -117,6 +143,12 @@ class Decoder(nn.Module):
         for block in self.blocks:
             streams.append(block(streams[-1]))
         return streams
+
+    def memory(self, length: int) -> int:
+        """How many numbers the past is kept in after ``length`` positions, causal: all keys and values, or a matrix for each head."""
+        width, heads = self.config.width, self.config.heads
+        each = 2 * width * length if self.config.attention == "softmax" else width * width // heads
+        return self.config.layers * each
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         """The last residual stream, normed."""

@@ -1,4 +1,4 @@
-"""A transformer that reads linear regression prompts and predicts each label from the examples before it.
+"""A sequence model that reads linear regression prompts and predicts each label from the examples before it.
 
 Garg et al. (2022), arXiv:2208.01066, section 4: a decoder between two linear maps. They lay a prompt out as x1, (y1, 0, ..), x2, ..
 ("interleaved"). The departure, "triplet": one token [x_{t-1}, y_{t-1}, x_t] for each prediction. It asks for the same predictions
@@ -13,11 +13,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from companion.models.decoder import Decoder, DecoderConfig
+from companion.models.lstm import LSTM, LSTMConfig
 
 
 @dataclass(frozen=True)
 class RegressorConfig:
-    """``n``: examples at most; ``scale``: the labels' and inputs' typical size, divided out before and multiplied back after."""
+    """``n``: examples at most; ``scale``: the labels' and inputs' typical size, divided out before and multiplied back after.
+
+    ``mixer`` is what carries information from one position to the next: a transformer's softmax attention, the delta rule (the same
+    decoder with a matrix for a memory), or an LSTM.
+    """
 
     d: int
     n: int
@@ -25,6 +30,7 @@ class RegressorConfig:
     layers: int
     heads: int
     tokens: Literal["triplet", "interleaved"] = "triplet"
+    mixer: Literal["softmax", "delta", "lstm"] = "softmax"
     scale: float = 1.0
 
     def __post_init__(self):
@@ -32,6 +38,8 @@ class RegressorConfig:
             raise ValueError(f"d = {self.d}, n = {self.n}: must be at least 1 and at least 2")
         if self.tokens not in ("triplet", "interleaved"):
             raise ValueError(f"tokens = {self.tokens!r}: must be 'triplet' or 'interleaved'")
+        if self.mixer not in ("softmax", "delta", "lstm"):
+            raise ValueError(f"mixer = {self.mixer!r}: must be 'softmax', 'delta' or 'lstm'")
         if not 0 < self.scale < float("inf"):
             raise ValueError(f"scale = {self.scale!r}: must be positive and finite")
 
@@ -50,7 +58,10 @@ class InContextRegressor(nn.Module):
         interleaved = config.tokens == "interleaved"
         features, context = (config.d, 2 * config.n) if interleaved else (2 * config.d + 1, config.n)
         self.read_in = nn.Linear(features, config.width)
-        self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, context))
+        if config.mixer == "lstm":
+            self.decoder = LSTM(LSTMConfig(config.width, config.layers))
+        else:
+            self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, context, attention=config.mixer))
         self.read_out = nn.Linear(config.width, 1)
         nn.init.normal_(self.read_in.weight, std=features**-0.5)
 

@@ -68,6 +68,39 @@ def readout_predictor(model, readouts: Float[Tensor, "depth width_and_one"]) -> 
     return lambda xs, ys: apply_readouts(readouts, model.streams(xs, ys))
 
 
+def errors_by_gap(
+    predictor: Callable[[Tensor, Tensor], Tensor], xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
+) -> Float[Tensor, "n batch"]:
+    """What is left of old examples: after all n of them, the g-th from the end is asked for again; row g - 1 is its squared error.
+
+    ``predictor(xs, ys)`` gives predictions (batch, n + 1) for the n examples and the question after them. Errors are divided by d.
+    Source: Fu et al. (2024), section 5, with prompts of n = 20 examples.
+    """
+    n, d = xs.shape[1:]
+    unknown = torch.zeros_like(ys[:, :1])
+    errors = []
+    for gap in range(1, n + 1):
+        asked = torch.cat([xs, xs[:, n - gap, None]], dim=1)
+        answer = predictor(asked, torch.cat([ys, unknown], dim=1))[:, -1]
+        errors.append((answer - ys[:, n - gap]).square() / d)
+    return torch.stack(errors)
+
+
+def order_sensitivity(
+    predictor: Callable[[Tensor, Tensor], Tensor], xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], *, seed: int = 0
+) -> float:
+    """How much the last prediction depends on the order of the examples before it, which carries no information.
+
+    The mean squared difference between the predictions for two orders, over the mean squared label: 0 for least squares.
+    """
+    generator = torch.Generator(device=xs.device).manual_seed(seed)
+    order = torch.rand(xs.shape[0], xs.shape[1] - 1, generator=generator, device=xs.device).argsort(dim=1)
+    last = torch.full_like(order[:, :1], xs.shape[1] - 1)
+    order = torch.cat([order, last], dim=1)
+    shuffled = predictor(xs.gather(1, order[..., None].expand_as(xs)), ys.gather(1, order))
+    return ((shuffled - predictor(xs, ys))[:, -1].square().mean() / ys.square().mean()).item()
+
+
 class Match(NamedTuple):
     """The best step for each row, its similarity, and the steps within ``tie`` of it (first and last)."""
 

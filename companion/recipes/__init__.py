@@ -61,12 +61,12 @@ def recipe(name: str, scale: str = "course") -> Recipe:
     return known[name][scale]
 
 
-def weights_path(name: str, scale: str = "course") -> Path:
-    """Where the shipped checkpoint of a recipe lies (or would lie)."""
-    return checkpoints.WEIGHTS / f"{name}-{scale}.safetensors"
+def weights_path(name: str, scale: str = "course", seed: int = 0) -> Path:
+    """Where the shipped checkpoint of a recipe lies (or would lie); several seeds are shipped where a lesson needs an interval."""
+    return checkpoints.WEIGHTS / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
 
 
-def shipped(name: str, scale: str = "course") -> tuple[nn.Module, Header]:
+def shipped(name: str, scale: str = "course", seed: int = 0) -> tuple[nn.Module, Header]:
     """The shipped model of a recipe and the header that says how it was made."""
     model = recipe(name, scale).model()
-    return model, checkpoints.load(weights_path(name, scale), model, recipe=name)
+    return model, checkpoints.load(weights_path(name, scale, seed), model, recipe=name)

@@ -13,6 +13,8 @@ from companion.recipes import Recipe
 from companion.samplers.regression import prompts
 from companion.training import Schedule
 
+MEMORY_SWEEP = (4, 8, 16, 32, 64, 128, 256)  # hidden units of each of two LSTM layers
+
 
 def mean_squared_error(model, xs, ys):
     """Mean over prefixes of (prediction - label)^2 / d, in the units of a label of variance d."""
@@ -27,9 +29,11 @@ def _recipe(name: str, scale: str, config: RegressorConfig, schedule: Schedule, 
     return Recipe(name, scale, partial(InContextRegressor, config), draw, mean_squared_error, schedule, about)
 
 
-def _scales(name: str, about: str, course: tuple[RegressorConfig, Schedule], kappa: float = 1.0) -> dict[str, Recipe]:
-    smoke = RegressorConfig(d=3, n=10, width=32, layers=4, heads=2), Schedule(steps=50, batch=32, lr=2e-3)
-    paper = RegressorConfig(d=20, n=41, width=256, layers=12, heads=8), Schedule(steps=31_250, batch=1024, lr=4e-4, warmup=1000)
+def _scales(name: str, about: str, course: tuple[RegressorConfig, Schedule], kappa: float = 1.0, layers: int = 12) -> dict[str, Recipe]:
+    mixer = course[0].mixer
+    depth, lr = (1, 1e-2) if mixer == "lstm" else (4, 2e-3)  # fifty steps are too few for a deep LSTM to leave its plateau
+    smoke = RegressorConfig(d=3, n=10, width=32, layers=depth, heads=2, mixer=mixer), Schedule(steps=50, batch=32, lr=lr)
+    paper = RegressorConfig(d=20, n=41, width=256, layers=layers, heads=8, mixer=mixer), Schedule(31_250, batch=1024, lr=4e-4, warmup=1000)
     sizes = {"smoke": smoke, "course": course, "paper": paper}
     recipes = {}
     for scale, (config, schedule) in sizes.items():
@@ -37,6 +41,10 @@ def _scales(name: str, about: str, course: tuple[RegressorConfig, Schedule], kap
         mean_eigenvalue = (large * kappa + config.d - large) / config.d
         recipes[scale] = _recipe(name, scale, replace(config, scale=mean_eigenvalue**0.5), schedule, about, kappa)
     return recipes
+
+
+def _lstm(width: int, layers: int, steps: int) -> tuple[RegressorConfig, Schedule]:
+    return RegressorConfig(d=5, n=11, width=width, layers=layers, heads=1, mixer="lstm"), Schedule(steps, batch=64, lr=2e-3)
 
 
 RECIPES = {
@@ -56,4 +64,36 @@ RECIPES = {
         "4 layers that the learner trains in a minute (lesson 02)",
         (RegressorConfig(d=3, n=10, width=64, layers=4, heads=4), Schedule(steps=1500, batch=64, lr=2e-3)),
     ),
+    "regression-transformer": _scales(
+        "regression-transformer",
+        "6 layers, the contender of the LSTM (lesson 03)",
+        (RegressorConfig(d=5, n=11, width=64, layers=6, heads=4), Schedule(steps=4500, batch=64, lr=1e-3)),
+    ),
+    "regression-lstm": _scales("regression-lstm", "4 layers of an LSTM (lesson 03)", _lstm(128, 4, 5000), layers=10),
+    "regression-lstm-live": _scales("regression-lstm-live", "an LSTM that the learner trains (lesson 03)", _lstm(128, 2, 1000), layers=10),
+    "regression-delta": _scales(
+        "regression-delta",
+        "6 layers with the delta rule for attention (lesson 03)",
+        (RegressorConfig(d=5, n=11, width=64, layers=6, heads=4, mixer="delta"), Schedule(steps=4000, batch=64, lr=2e-3)),
+    ),
+    "regression-delta-one": _scales(
+        "regression-delta-one",
+        "a single layer with the delta rule (lesson 03)",
+        (RegressorConfig(d=5, n=11, width=64, layers=1, heads=4, mixer="delta"), Schedule(steps=500, batch=64, lr=3e-3)),
+        layers=1,
+    ),
+    "regression-delta-small": _scales(
+        "regression-delta-small",
+        "the delta rule with 512 numbers of memory, as an LSTM of 2 x 128 has (lesson 03)",
+        (RegressorConfig(d=5, n=11, width=32, layers=2, heads=4, mixer="delta"), Schedule(steps=4000, batch=64, lr=3e-3)),
+    ),
+    **{
+        f"regression-lstm-{width}": _scales(
+            f"regression-lstm-{width}",
+            f"2 layers of {width} hidden units: one point of the memory sweep (lesson 03)",
+            _lstm(width, 2, 4000),
+            layers=2,
+        )
+        for width in MEMORY_SWEEP
+    },
 }

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from scipy.special import erf, softmax
+from scipy.special import erf, expit, softmax
 from torch import nn
 
-from companion.models.decoder import Decoder, DecoderConfig
+from companion.models.decoder import Decoder, DecoderConfig, delta_rule
 
 CONFIG = {"width": 12, "layers": 3, "heads": 3, "context": 7}
 
@@ -39,6 +39,13 @@ def numpy_streams(model: Decoder, x: np.ndarray) -> list[np.ndarray]:
             for head in range(config.heads):
                 part = slice(head * h, (head + 1) * h)
                 for i in range(length):
+                    if config.attention == "delta":
+                        memory = np.zeros((h, h)) if i == 0 else memory
+                        key = k[sequence, i, part] / np.linalg.norm(k[sequence, i, part])
+                        strength = expit(x[sequence, i] @ weights[f"{name}.strength.weight"][head])
+                        memory = memory + strength * np.outer(v[sequence, i, part] - memory @ key, key)
+                        mixed[sequence, i, part] = memory @ q[sequence, i, part]
+                        continue
                     seen = i + 1 if config.causal else length
                     scores = k[sequence, :seen, part] @ q[sequence, i, part]
                     shares = softmax(scores / np.sqrt(h)) if config.attention == "softmax" else scores / length
@@ -72,7 +79,30 @@ def test_every_stream_equals_the_forward_pass_in_numpy(attention, causal, switch
         np.testing.assert_allclose(stream.numpy(), reference, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("attention", ["softmax", "linear"])
+@pytest.mark.parametrize("switches", [{}, {"norm": False, "mlp": 0}, {"heads": 1}, {"heads": 12}])
+def test_the_delta_rule_equals_its_recurrence(switches):
+    model = decoder(attention="delta", **switches)
+    x = torch.randn(2, 7, 12, dtype=torch.float64)
+    with torch.no_grad():
+        ours = [*model.streams(x), model(x)]
+    for stream, reference in zip(ours, numpy_streams(model, x.numpy()), strict=True):
+        np.testing.assert_allclose(stream.numpy(), reference, rtol=1e-9, atol=1e-9)
+
+
+def test_a_full_write_is_read_back_and_leaves_orthogonal_keys_alone():
+    k, v = torch.eye(3, dtype=torch.float64)[[0, 1, 0]], torch.randn(3, 3, dtype=torch.float64)
+    read = delta_rule(k[[0, 1, 1]], k, v, torch.ones(3, 1, dtype=torch.float64))
+    torch.testing.assert_close(read, v[[0, 1, 1]])  # the third write, to the first key, does not touch what the second holds
+    replaced = delta_rule(k, k, v, torch.ones(3, 1, dtype=torch.float64))[2]
+    torch.testing.assert_close(replaced, v[2])  # and replaces what the first held
+
+
+@pytest.mark.parametrize(("attention", "expected"), [("softmax", 3 * 2 * 12 * 7), ("linear", 3 * 3 * 16), ("delta", 3 * 3 * 16)])
+def test_memory_counts_what_a_position_can_know_of_the_past(attention, expected):
+    assert decoder(attention=attention).memory(7) == expected
+
+
+@pytest.mark.parametrize("attention", ["softmax", "linear", "delta"])
 @pytest.mark.parametrize("position", [1, 4, 6])
 def test_a_causal_decoder_does_not_see_the_future(attention, position):
     model = decoder(attention=attention)
@@ -147,6 +177,7 @@ def test_weights_start_at_one_over_the_root_of_the_fan_in_and_outputs_smaller_wi
         ({"context": 0}, "context = 0"),
         ({"mlp": -1}, "mlp = -1"),
         ({"heads": 5}, "heads = 5: must divide width = 12"),
+        ({"attention": "delta", "causal": False}, "causal = False"),
     ],
 )
 def test_a_wrong_config_is_named_with_its_value(wrong, message):

@@ -11,6 +11,7 @@ from companion.models.regression import InContextRegressor, RegressorConfig
 
 CONFIG = RegressorConfig(d=2, n=5, width=12, layers=2, heads=2)
 both_formats = pytest.mark.parametrize("tokens", ["triplet", "interleaved"])
+every_mixer = pytest.mark.parametrize("mixer", ["softmax", "delta", "lstm"])
 
 
 def regressor(tokens, **changes) -> InContextRegressor:
@@ -38,9 +39,10 @@ def test_interleaved_tokens_of_one_dimension_need_no_padding():
     assert InContextRegressor(replace(CONFIG, d=1, tokens="interleaved")).tokens(xs, ys)[0].tolist() == [[1], [10], [3], [20]]
 
 
+@every_mixer
 @both_formats
-def test_a_prediction_depends_on_every_earlier_example_and_its_input_and_on_nothing_later(tokens):
-    model, (xs, ys) = regressor(tokens), prompt()
+def test_a_prediction_depends_on_every_earlier_example_and_its_input_and_on_nothing_later(tokens, mixer):
+    model, (xs, ys) = regressor(tokens, mixer=mixer), prompt()
     for_x, for_y = jacobian(lambda xs, ys: model(xs, ys)[0], (xs, ys))
     influence_of_x = for_x[:, 0].abs().sum(-1)  # (prediction t, example s)
     influence_of_y = for_y[:, 0].abs()
@@ -48,31 +50,35 @@ def test_a_prediction_depends_on_every_earlier_example_and_its_input_and_on_noth
     assert torch.equal(influence_of_y > 0, torch.ones(5, 5).tril(-1) > 0)
 
 
+@every_mixer
 @both_formats
-def test_the_last_label_is_never_read(tokens):
-    model, (xs, ys) = regressor(tokens), prompt()
+def test_the_last_label_is_never_read(tokens, mixer):
+    model, (xs, ys) = regressor(tokens, mixer=mixer), prompt()
     spoiled = ys.clone()
     spoiled[:, -1] = 1e6
     assert torch.equal(model(xs, ys), model(xs, spoiled))
 
 
+@every_mixer
 @both_formats
-def test_a_shorter_prompt_gives_the_same_predictions(tokens):
-    model, (xs, ys) = regressor(tokens), prompt()
+def test_a_shorter_prompt_gives_the_same_predictions(tokens, mixer):
+    model, (xs, ys) = regressor(tokens, mixer=mixer), prompt()
     torch.testing.assert_close(model(xs[:, :3], ys[:, :3]), model(xs, ys)[:, :3], rtol=1e-12, atol=1e-12)
 
 
+@every_mixer
 @both_formats
-def test_prompts_of_a_batch_do_not_meet(tokens):
-    model, (xs, ys) = regressor(tokens), prompt(batch=3)
+def test_prompts_of_a_batch_do_not_meet(tokens, mixer):
+    model, (xs, ys) = regressor(tokens, mixer=mixer), prompt(batch=3)
     alone = torch.cat([model(xs[i : i + 1], ys[i : i + 1]) for i in range(3)])
     torch.testing.assert_close(model(xs, ys), alone, rtol=1e-12, atol=1e-12)
 
 
+@every_mixer
 @both_formats
-def test_scaling_data_and_config_together_scales_predictions(tokens):
-    model, (xs, ys) = regressor(tokens), prompt(batch=3)
-    larger = regressor(tokens, scale=7.0)
+def test_scaling_data_and_config_together_scales_predictions(tokens, mixer):
+    model, (xs, ys) = regressor(tokens, mixer=mixer), prompt(batch=3)
+    larger = regressor(tokens, mixer=mixer, scale=7.0)
     larger.load_state_dict(model.state_dict())
     torch.testing.assert_close(larger(7 * xs, 7 * ys), 7 * model(xs, ys), rtol=1e-12, atol=1e-12)
 
@@ -111,7 +117,14 @@ def test_a_wrong_config_is_named_with_its_value(wrong, message):
         replace(CONFIG, **wrong)
 
 
-@pytest.mark.parametrize(("wrong", "message"), [({"width": 13}, "heads = 2: must divide width = 13"), ({"layers": 0}, "layers = 0")])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"width": 13}, "heads = 2: must divide width = 13"),
+        ({"layers": 0}, "layers = 0"),
+        ({"mixer": "lstm", "layers": 0}, "layers = 0"),
+    ],
+)
 def test_a_config_that_no_decoder_fits_is_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         InContextRegressor(replace(CONFIG, **wrong))

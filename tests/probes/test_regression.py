@@ -10,8 +10,10 @@ from companion.models.regression import InContextRegressor, RegressorConfig
 from companion.probes.readouts import apply_readouts, fit_readouts
 from companion.probes.regression import (
     best_match,
+    errors_by_gap,
     growth_rate,
     induced_weights,
+    order_sensitivity,
     readout_predictor,
     similarity_of_errors,
     similarity_of_weights,
@@ -103,3 +105,37 @@ def test_growth_rate_tells_a_line_from_an_exponential(steps, linear, exponential
 def test_growth_rate_refuses_what_it_cannot_fit(layers, steps):
     with pytest.raises(ValueError, match="three or more"):
         growth_rate(layers, steps)
+
+
+def test_errors_by_gap_ask_for_each_example_again():
+    xs, ys, _ = prompts(6, 4, 3, generator=5)
+
+    def last_label_seen_for(asked_xs, asked_ys):
+        """A predictor that looks an input up among the examples; nothing of the question's own label may reach it."""
+        assert asked_xs.shape == (6, 5, 3)
+        assert not asked_ys[:, -1].any()
+        found = (asked_xs[:, :-1] == asked_xs[:, -1:]).all(-1)  # (batch, n)
+        assert torch.equal(found.sum(-1), torch.ones(6, dtype=torch.long))
+        seen.append(found.long().argmax(-1).unique().item())
+        return (found * asked_ys[:, :-1]).sum(-1, keepdim=True).expand(-1, 5) + 3
+
+    seen = []
+    errors = errors_by_gap(last_label_seen_for, xs, ys)
+    assert seen == [3, 2, 1, 0]
+    torch.testing.assert_close(errors, torch.full((4, 6), 9 / 3))
+
+
+def test_least_squares_forgets_nothing_and_online_gradient_descent_all_but_the_last():
+    xs, ys, _ = prompts(256, 10, 5, generator=6)
+    exact = errors_by_gap(lambda xs, ys: baselines.predict(baselines.least_squares(xs, ys), xs), xs, ys)
+    online = errors_by_gap(lambda xs, ys: baselines.predict(baselines.online_gradient_descent(xs, ys), xs), xs, ys).mean(1)
+    assert exact.max() < 1e-8
+    assert online[0] < 1e-10
+    assert online[9] > online[3] > online[1] > 1e-3
+
+
+def test_only_what_reads_in_order_is_sensitive_to_it():
+    xs, ys, _ = prompts(256, 8, 5, generator=7)
+    assert order_sensitivity(lambda xs, ys: baselines.predict(baselines.least_squares(xs, ys), xs), xs, ys) < 1e-8
+    assert order_sensitivity(lambda xs, ys: baselines.predict(baselines.online_gradient_descent(xs, ys), xs), xs, ys) > 0.01
+    assert order_sensitivity(lambda xs, ys: ys, xs, ys) == 0  # the question stays last
