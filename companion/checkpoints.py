@@ -2,7 +2,7 @@
 
 import json
 import platform
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 
 import torch
@@ -93,7 +93,7 @@ def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
     """Fill ``model`` from ``path``; return the header.
 
     Raises CheckpointError for a missing, truncated or foreign file, for one of another recipe, and for a config, or weights' names or
-    shapes, that are not the model's (each is named).
+    shapes, that are not the model's (each is named). A setting that configs have gained since the file was made counts as its default.
     """
     header = read_header(path)
     if recipe is not None and header.recipe != recipe:
@@ -101,12 +101,13 @@ def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
     with safe_open(path, "pt") as file:
         found = {name: file.get_tensor(name) for name in file.keys()}
     wanted = model.state_dict()
+    settings = {setting.name: setting.default for setting in fields(model.config) if setting.default is not MISSING} | header.config
     wrong = [f"{name} is missing" for name in wanted.keys() - found.keys()]
     wrong += [f"{name} is not the model's" for name in found.keys() - wanted.keys()]
     wrong += [
-        f"config.{name} is {header.config.get(name)!r}, the model's {value!r}"
+        f"config.{name} is {settings.get(name)!r}, the model's {value!r}"
         for name, value in json.loads(json.dumps(asdict(model.config))).items()
-        if header.config.get(name) != value
+        if settings.get(name) != value
     ]
     wrong += [
         f"{name} has shape {tuple(found[name].shape)}, the model's {tuple(wanted[name].shape)}"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,16 @@ def test_each_wrong_tensor_and_setting_is_named(saved):
     assert "config.width is 8, the model's 12" in message
     assert "read_in.weight has shape (8, 5), the model's (12, 5)" in message
     assert "decoder.blocks.1.norm1.weight is missing" in message
+
+
+def test_a_setting_younger_than_the_file_counts_as_its_default(saved, monkeypatch):
+    path, model = saved
+    header = checkpoints.read_header(path)
+    without = {name: value for name, value in header.config.items() if name != "mixer"}
+    monkeypatch.setattr(checkpoints, "read_header", lambda _: replace(header, config=without))
+    checkpoints.load(path, model)
+    with pytest.raises(CheckpointError, match=r"config.mixer is 'softmax', the model's 'delta'"):
+        checkpoints.load(path, InContextRegressor(replace(CONFIG, mixer="delta")))
 
 
 def test_a_write_that_fails_leaves_the_old_file(saved, monkeypatch):

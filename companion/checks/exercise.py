@@ -15,7 +15,7 @@ Until the function is written, calling it gives the course's answer, so that the
 import functools
 import inspect
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,11 +67,11 @@ class Exercise:
         else:
             print(f"{self.name}: correct")
 
-    def grade(self, function: Callable[..., Any]) -> None:
+    def grade(self, function: Callable[..., Any], seeds: Sequence[int] = GRADE_SEEDS) -> None:
         """Raise unless the learner's own function is right on inputs that ``check`` has not used."""
-        self._examine(_own(function), GRADE_SEEDS)
+        self._examine(_own(function), seeds)
 
-    def _examine(self, function: Callable[..., Any], seeds: range) -> None:
+    def _examine(self, function: Callable[..., Any], seeds: Sequence[int]) -> None:
         _examined.add(self)
         try:
             for seed in seeds:
@@ -251,7 +251,9 @@ def _is_stub(function: Callable[..., Any], error: BaseException) -> bool:
 
 
 def _line(function: Callable[..., Any], error: BaseException) -> str:
-    """The function's own line that failed, wherever below it the error was raised."""
+    """The function's own line that failed, wherever below it the error was raised; ``own_line`` if it ran in another process."""
+    if isinstance(line := getattr(error, "own_line", None), str):
+        return line
     trace = error.__traceback__
     own = [frame.f_code is _code(function) for frame, _ in traceback.walk_tb(trace)]
     return next((summary.line or "" for summary, is_own in zip(traceback.extract_tb(trace), own, strict=True) if is_own), "")

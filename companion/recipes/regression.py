@@ -13,7 +13,7 @@ from companion.recipes import Recipe
 from companion.samplers.regression import prompts
 from companion.training import Schedule
 
-MEMORY_SWEEP = (4, 8, 16, 32, 64, 128, 256)  # hidden units of each of two LSTM layers
+MEMORY_SWEEP = (4, 8, 16, 32, 64, 256)  # hidden units of each of two LSTM layers; 128 is regression-lstm
 
 
 def mean_squared_error(model, xs, ys):
@@ -43,8 +43,8 @@ def _scales(name: str, about: str, course: tuple[RegressorConfig, Schedule], kap
     return recipes
 
 
-def _lstm(width: int, layers: int, steps: int) -> tuple[RegressorConfig, Schedule]:
-    return RegressorConfig(d=5, n=11, width=width, layers=layers, heads=1, mixer="lstm"), Schedule(steps, batch=64, lr=2e-3)
+def _lstm(width: int, layers: int, steps: int, lr: float = 4e-3) -> tuple[RegressorConfig, Schedule]:
+    return RegressorConfig(d=5, n=11, width=width, layers=layers, heads=1, mixer="lstm"), Schedule(steps, batch=64, lr=lr)
 
 
 RECIPES = {
@@ -69,7 +69,8 @@ RECIPES = {
         "6 layers, the contender of the LSTM (lesson 03)",
         (RegressorConfig(d=5, n=11, width=64, layers=6, heads=4), Schedule(steps=4500, batch=64, lr=1e-3)),
     ),
-    "regression-lstm": _scales("regression-lstm", "4 layers of an LSTM (lesson 03)", _lstm(128, 4, 5000), layers=10),
+    "regression-lstm": _scales("regression-lstm", "2 layers of an LSTM (lesson 03)", _lstm(128, 2, 4000), layers=10),
+    "regression-lstm-deep": _scales("regression-lstm-deep", "4 layers of an LSTM (lesson 03)", _lstm(128, 4, 5000, lr=2e-3), layers=10),
     "regression-lstm-live": _scales("regression-lstm-live", "an LSTM that the learner trains (lesson 03)", _lstm(128, 2, 1000), layers=10),
     "regression-delta": _scales(
         "regression-delta",

@@ -1,4 +1,4 @@
-"""Answers to the exercises on in-context regression: wrong ones that people really give, and right ones written differently."""
+"""Answers to the exercises of lesson 02: wrong ones that people really give, and right ones written differently."""
 
 from wrong_answers.cases import Case
 

@@ -1,4 +1,4 @@
-"""The exercises of lessons on in-context regression.
+"""The exercises of lesson 02, in-context regression.
 
 Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to name the mistake.
 """

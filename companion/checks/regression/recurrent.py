@@ -1,0 +1,282 @@
+"""The exercises of lesson 03, LSTM against transformer.
+
+Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to name the mistake.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from companion.checks.exercise import Exercise
+
+__all__ = ["ask_again", "delta_write", "interval", "lstm_step", "ogd_step", "rls_update"]
+
+
+def _size(generator: Generator, low: int, high: int) -> int:
+    return int(torch.randint(low, high + 1, (), generator=generator))
+
+
+def _normal(generator: Generator, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+# -- lstm_step
+
+
+def _draw_cell(generator: Generator) -> dict:
+    d, width = _size(generator, 2, 4), _size(generator, 3, 6)
+    return {
+        "x": _normal(generator, d),
+        "h": _normal(generator, width),
+        "c": 2 * _normal(generator, width),
+        "W": _normal(generator, 4 * width, d),
+        "U": _normal(generator, 4 * width, width),
+        "b": _normal(generator, 4 * width),
+    }
+
+
+def _gates(x: Tensor, h: Tensor, W: Tensor, U: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    i, f, g, o = (W @ x + U @ h + b).chunk(4)
+    return i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+
+
+def _lstm(x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor) -> Tensor:
+    i, f, g, o = _gates(x, h, W, U, b)
+    c = f * c + i * g
+    return torch.stack([o * c.tanh(), c])
+
+
+def _lstm_exchanged(x, h, c, W, U, b):
+    i, f, g, o = _gates(x, h, W, U, b)
+    c = i * c + f * g
+    return torch.stack([o * c.tanh(), c])
+
+
+def _lstm_sigmoid_candidate(x, h, c, W, U, b):
+    i, f, g, o = (W @ x + U @ h + b).chunk(4)
+    c = f.sigmoid() * c + i.sigmoid() * g.sigmoid()
+    return torch.stack([o.sigmoid() * c.tanh(), c])
+
+
+def _lstm_bare_cell(x, h, c, W, U, b):
+    i, f, g, o = _gates(x, h, W, U, b)
+    c = f * c + i * g
+    return torch.stack([o * c, c])
+
+
+def _lstm_overwrites(x, h, c, W, U, b):
+    i, f, g, o = _gates(x, h, W, U, b)
+    c = c * 0 + i * g
+    return torch.stack([o * c.tanh(), c])
+
+
+def _lstm_old_cell(x, h, c, W, U, b):
+    i, f, g, o = _gates(x, h, W, U, b)
+    return torch.stack([o * c.tanh(), f * c + i * g])
+
+
+def _lstm_other_order(x, h, c, W, U, b):
+    i, f, o, g = (W @ x + U @ h + b).chunk(4)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return torch.stack([o.sigmoid() * c.tanh(), c])
+
+
+def _lstm_no_input_gate(x, h, c, W, U, b):
+    i, f, g, o = _gates(x, h, W, U, b)
+    c = f * c + g
+    return torch.stack([o * c.tanh(), c])
+
+
+lstm_step = Exercise(
+    name="lstm_step",
+    answer=_lstm,
+    draw=_draw_cell,
+    mistakes={
+        "the forget gate and the input gate are exchanged: f multiplies the old cell, i what is new": _lstm_exchanged,
+        "the candidate g goes through a sigmoid; it is the one of the four that goes through tanh": _lstm_sigmoid_candidate,
+        "the output gate multiplies the cell as it is; it multiplies tanh of the cell": _lstm_bare_cell,
+        "the old cell is lost: f * c is missing from the new cell": _lstm_overwrites,
+        "h is computed from the old cell; update c first": _lstm_old_cell,
+        "the four parts lie in the order i, f, g, o; here the last two are exchanged": _lstm_other_order,
+        "the candidate is not gated: it is i * g that is added to the cell": _lstm_no_input_gate,
+        "the answer is h first, then c; here they are exchanged": lambda x, h, c, W, U, b: _lstm(x, h, c, W, U, b).flip(0),
+    },
+)
+
+
+# -- ogd_step
+
+
+def _draw_examples(generator: Generator) -> dict:
+    batch, d = _size(generator, 2, 4), _size(generator, 2, 6)
+    return {"w": _normal(generator, batch, d), "x": _normal(generator, batch, d), "y": 2 * _normal(generator, batch)}
+
+
+def _left(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """What the weights get wrong: y - w . x, as a column."""
+    return (y - (w * x).sum(-1))[:, None]
+
+
+def _squared(x: Tensor) -> Tensor:
+    return x.square().sum(-1, keepdim=True)
+
+
+ogd_step = Exercise(
+    name="ogd_step",
+    answer=lambda w, x, y: w + _left(w, x, y) * x / _squared(x),
+    draw=_draw_examples,
+    mistakes={
+        "the step goes uphill: with residual y - w . x it is added, not subtracted": lambda w, x, y: w - _left(w, x, y) * x / _squared(x),
+        "divides by the length of x; it must be the squared length": lambda w, x, y: w + _left(w, x, y) * x / _squared(x).sqrt(),
+        "the step is not divided by the squared length of x, so that long inputs overshoot": lambda w, x, y: w + _left(w, x, y) * x,
+        "the residual is y - w . x; here the step is taken towards y alone": lambda w, x, y: w + y[:, None] * x / _squared(x),
+        "twice the step: at 2 / |x|^2 the error on the example is mirrored, at 1 / |x|^2 it is gone": (
+            lambda w, x, y: w + 2 * _left(w, x, y) * x / _squared(x)
+        ),
+        "one length for the whole batch: sum over the last dimension alone, with keepdim": (
+            lambda w, x, y: w + _left(w, x, y) * x / x.square().sum()
+        ),
+        "returns the change of the weights, not the new weights": lambda w, x, y: _left(w, x, y) * x / _squared(x),
+        "divides by the dimension d, which is what |x|^2 is on average; divide by the squared length itself": (
+            lambda w, x, y: w + _left(w, x, y) * x / x.shape[-1]
+        ),
+    },
+)
+
+
+# -- ask_again
+
+
+def _draw_question(generator: Generator) -> dict:
+    batch, n, d = _size(generator, 2, 4), _size(generator, 5, 9), _size(generator, 2, 4)
+    gap = _size(generator, 2, n - 1)
+    return {"xs": _normal(generator, batch, n, d), "gap": gap + (2 * gap == n + 1)}  # in the middle, both ends count alike
+
+
+def _with_question(xs: Tensor, question: Tensor) -> Tensor:
+    return torch.cat([xs, question[:, None]], dim=1)
+
+
+ask_again = Exercise(
+    name="ask_again",
+    answer=lambda xs, gap: _with_question(xs, xs[:, -gap]),
+    draw=_draw_question,
+    mistakes={
+        "one too far back: at gap 1 the question is the newest example, xs[:, -1]": lambda xs, gap: _with_question(xs, xs[:, -gap - 1]),
+        "one too near: the gap counts from 1, so index -gap, not -gap + 1": lambda xs, gap: _with_question(
+            xs, xs[:, xs.shape[1] - gap + 1]
+        ),
+        "the gap is counted from the first example; it counts back from the newest": lambda xs, gap: _with_question(xs, xs[:, gap - 1]),
+        "the index is `gap`, which counts from the first example, and from 0": lambda xs, gap: _with_question(xs, xs[:, gap]),
+        "the question stands first; it must come last, after all examples": lambda xs, gap: torch.cat([xs[:, -gap, None], xs], dim=1),
+        "every prompt is asked the first prompt's question: index the position, not the batch": (
+            lambda xs, gap: _with_question(xs, xs[:1, -gap].expand(len(xs), -1))
+        ),
+    },
+)
+
+
+# -- rls_update
+
+
+def _draw_inverse(generator: Generator) -> dict:
+    d = _size(generator, 2, 6)
+    x = _normal(generator, 2 * d, d)
+    return {"P": torch.linalg.inv(x.T @ x / d + 0.2 * torch.eye(d, dtype=x.dtype)), "x": _normal(generator, d)}
+
+
+rls_update = Exercise(
+    name="rls_update",
+    answer=lambda P, x: P - torch.outer(P @ x, P @ x) / (1 + x @ P @ x),
+    draw=_draw_inverse,
+    mistakes={
+        "the correction is added; an inverse shrinks when its matrix grows": (lambda P, x: P + torch.outer(P @ x, P @ x) / (1 + x @ P @ x)),
+        "the denominator is 1 + x . P x; the 1 is missing": lambda P, x: P - torch.outer(P @ x, P @ x) / (x @ P @ x),
+        "the denominator is 1 + x . P x; here it is 1 + x . x": lambda P, x: P - torch.outer(P @ x, P @ x) / (1 + x @ x),
+        "the correction is not divided by 1 + x . P x": lambda P, x: P - torch.outer(P @ x, P @ x),
+        "the outer product is of P x with itself; here it is of x": lambda P, x: P - torch.outer(x, x) / (1 + x @ P @ x),
+        "the outer product is of P x with itself; here one of the two is x": lambda P, x: P - torch.outer(P @ x, x) / (1 + x @ P @ x),
+        "adds x x^T to P; that updates S, and P is its inverse": lambda P, x: P + torch.outer(x, x),
+        "P x times P x is a number there: use torch.outer, or a column times a row": (lambda P, x: P - (P @ x) @ (P @ x) / (1 + x @ P @ x)),
+    },
+)
+
+
+# -- delta_write
+
+
+def _draw_memory(generator: Generator) -> dict:
+    h = _size(generator, 2, 6)
+    return {
+        "S": _normal(generator, h, h),
+        "k": F.normalize(_normal(generator, h), dim=0),
+        "v": _normal(generator, h),
+        "strength": float(0.2 + 0.6 * torch.rand((), generator=generator)),
+    }
+
+
+delta_write = Exercise(
+    name="delta_write",
+    answer=lambda S, k, v, strength: S + strength * torch.outer(v - S @ k, k),
+    draw=_draw_memory,
+    mistakes={
+        "the old value is not erased: S k must be subtracted from v (what you have is linear attention)": (
+            lambda S, k, v, strength: S + strength * torch.outer(v, k)
+        ),
+        "everything fades: only what S holds for this key may change (what you have is a forget gate)": (
+            lambda S, k, v, strength: (1 - strength) * S + strength * torch.outer(v, k)
+        ),
+        "the outer product is the wrong way round: values index rows, keys index columns": (
+            lambda S, k, v, strength: S + strength * torch.outer(k, v - S @ k)
+        ),
+        "reads with S^T k; the value that S holds for a key is S k": lambda S, k, v, strength: S + strength * torch.outer(v - S.T @ k, k),
+        "the strength multiplies the new value alone; it multiplies the whole correction v - S k": (
+            lambda S, k, v, strength: S + torch.outer(strength * v - S @ k, k)
+        ),
+        "the strength multiplies the old value alone; it multiplies the whole correction v - S k": (
+            lambda S, k, v, strength: S + torch.outer(v - strength * (S @ k), k)
+        ),
+        "the correction is subtracted; it must be added": lambda S, k, v, strength: S - strength * torch.outer(v - S @ k, k),
+        "the write has full strength: the argument strength is not used": lambda S, k, v, strength: S + torch.outer(v - S @ k, k),
+    },
+)
+
+
+# -- interval
+
+
+def _draw_values(generator: Generator) -> dict:
+    return {"values": 3 + _normal(generator, _size(generator, 4, 9)), "t": float(2 + torch.rand((), generator=generator))}
+
+
+def _around(mean: Tensor, half: Tensor) -> Tensor:
+    return torch.stack([mean - half, mean + half])
+
+
+interval = Exercise(
+    name="interval",
+    answer=lambda values, t: _around(values.mean(), t * values.std() / len(values) ** 0.5),
+    draw=_draw_values,
+    mistakes={
+        "the spread of single values: divide the standard deviation by sqrt(n) to get that of their mean": (
+            lambda values, t: _around(values.mean(), t * values.std())
+        ),
+        "divides by n; the standard deviation of a mean falls as 1 / sqrt(n)": (
+            lambda values, t: _around(values.mean(), t * values.std() / len(values))
+        ),
+        "the standard deviation divides by n; for a sample it divides by n - 1 (unbiased)": (
+            lambda values, t: _around(values.mean(), t * values.std(correction=0) / len(values) ** 0.5)
+        ),
+        "uses the variance; its square root is wanted": lambda values, t: _around(values.mean(), t * values.var() / len(values) ** 0.5),
+        "the normal distribution's 1.96 instead of t: with few seeds the interval comes out too narrow": (
+            lambda values, t: _around(values.mean(), 1.96 * values.std() / len(values) ** 0.5)
+        ),
+        "the median is in the middle; the interval is for the mean": (
+            lambda values, t: _around(values.median(), t * values.std() / len(values) ** 0.5)
+        ),
+        "the order is low, then high; here they are exchanged": (
+            lambda values, t: _around(values.mean(), -t * values.std() / len(values) ** 0.5)
+        ),
+        "smallest and largest value; the interval is for the mean": lambda values, t: torch.stack([values.min(), values.max()]),
+    },
+)

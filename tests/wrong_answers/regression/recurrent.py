@@ -1,0 +1,471 @@
+"""Answers to the exercises of lesson 03: wrong ones that people really give, and right ones written differently."""
+
+from wrong_answers.cases import Case
+
+CELL = """
+def lstm_step(x, h, c, W, U, b):
+    i, f, g, o = (W @ x + U @ h + b).chunk(4)
+    i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
+"""
+
+CASES = {
+    "lstm_step": [
+        Case(CELL + "    c = f * c + i * g\n    return torch.stack((o * torch.tanh(c), c))\n"),
+        Case("""
+def lstm_step(x, h, c, W, U, b):
+    width = len(h)
+    z = torch.cat([W, U], dim=1) @ torch.cat([x, h]) + b
+    gate = lambda number: z[number * width : (number + 1) * width]
+    new_c = torch.sigmoid(gate(1)) * c + torch.sigmoid(gate(0)) * torch.tanh(gate(2))
+    new_h = torch.sigmoid(gate(3)) * torch.tanh(new_c)
+    return torch.vstack([new_h, new_c])
+"""),
+        Case("""
+def lstm_step(x, h, c, W, U, b):
+    cell = torch.nn.LSTMCell(len(x), len(h)).to(x)
+    with torch.no_grad():
+        cell.weight_ih.copy_(W); cell.weight_hh.copy_(U); cell.bias_ih.copy_(b); cell.bias_hh.zero_()
+        new_h, new_c = cell(x[None], (h[None], c[None]))
+    return torch.cat([new_h, new_c])
+"""),
+        Case(
+            CELL + "    c = i * c + f * g\n    return torch.stack([o * torch.tanh(c), c])\n",
+            "the forget gate and the input gate are exchanged",
+        ),
+        Case(CELL + "    c = f * c + i * g\n    return torch.stack([o * c, c])\n", "it multiplies tanh of the cell"),
+        Case(CELL + "    c = i * g\n    return torch.stack([o * torch.tanh(c), c])\n", "f * c is missing"),
+        Case(CELL + "    new = f * c + i * g\n    return torch.stack([o * torch.tanh(c), new])\n", "h is computed from the old cell"),
+        Case(CELL + "    c = f * c + g\n    return torch.stack([o * torch.tanh(c), c])\n", "the candidate is not gated"),
+        Case(CELL + "    c = f * c + i * g\n    return torch.stack([c, o * torch.tanh(c)])\n", "the answer is h first, then c"),
+        Case(
+            """
+def lstm_step(x, h, c, W, U, b):
+    i, f, o, g = torch.split(W @ x + U @ h + b, len(h))
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.stack([torch.sigmoid(o) * torch.tanh(c), c])
+""",
+            "the last two are exchanged",
+        ),
+        Case(
+            """
+def lstm_step(x, h, c, W, U, b):
+    i, f, g, o = torch.sigmoid(W @ x + U @ h + b).chunk(4)
+    c = f * c + i * g
+    return torch.stack([o * torch.tanh(c), c])
+""",
+            "it is the one of the four that goes through tanh",
+        ),
+        Case(
+            CELL.replace(" + U @ h", "") + "    c = f * c + i * g\n    return torch.stack([o * torch.tanh(c), c])\n",
+            "does not use its argument h",
+        ),
+        Case(CELL + "    return f * c + i * g\n", "wrong shape"),
+        Case(CELL + "    c = f * c + i * g\n    return o * torch.tanh(c), c\n", "returns tuple"),
+    ],
+    "ogd_step": [
+        Case("""
+def ogd_step(w, x, y):
+    error = y - torch.einsum("bd,bd->b", w, x)
+    return w + torch.einsum("b,bd->bd", error / (x ** 2).sum(1), x)
+"""),
+        Case("""
+def ogd_step(w, x, y):
+    u = x / x.norm(dim=1, keepdim=True)
+    return w - u * (u * w).sum(1, keepdim=True) + x * (y / x.square().sum(1)).unsqueeze(1)
+"""),
+        Case("""
+def ogd_step(w, x, y):
+    rows = []
+    for wi, xi, yi in zip(w, x, y):
+        rows.append(wi - (wi @ xi - yi) / (xi @ xi) * xi)
+    return torch.stack(rows)
+"""),
+        Case(
+            """
+def ogd_step(w, x, y):
+    residual = (w * x).sum(1) - y
+    return w + (residual / (x * x).sum(1))[:, None] * x
+""",
+            "the step goes uphill",
+        ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    residual = y - (w * x).sum(1)
+    return w + (residual / x.norm(dim=1))[:, None] * x
+""",
+            "it must be the squared length",
+        ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    return w + (y - (w * x).sum(1))[:, None] * x
+""",
+            "not divided by the squared length",
+        ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    return w + (y / (x * x).sum(1))[:, None] * x
+""",
+            "towards y alone",
+        ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    gradient = 2 * ((w * x).sum(1) - y)[:, None] * x
+    return w - gradient / (x * x).sum(1, keepdim=True)
+""",
+            "twice the step",
+        ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    return w + (y - (w * x).sum(1))[:, None] * x / (x * x).sum()
+""",
+            "one length for the whole batch",
+        ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    return ((y - (w * x).sum(1)) / (x * x).sum(1))[:, None] * x
+""",
+            "returns the change of the weights",
+        ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    return w + (y - (w * x).sum(1))[:, None] * x / x.shape[1]
+""",
+            "divides by the dimension d",
+        ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    w += ((y - (w * x).sum(1)) / (x * x).sum(1))[:, None] * x
+    return w
+""",
+            "changes its argument w in place",
+        ),
+    ],
+    "ask_again": [
+        Case("""
+def ask_again(xs, gap):
+    n = xs.shape[1]
+    return torch.cat((xs, xs[:, n - gap : n - gap + 1]), dim=1)
+"""),
+        Case("""
+def ask_again(xs, gap):
+    order = list(range(xs.shape[1])) + [xs.shape[1] - gap]
+    return xs[:, order]
+"""),
+        Case("""
+def ask_again(xs, gap):
+    batch, n, d = xs.shape
+    out = xs.new_empty(batch, n + 1, d)
+    out[:, :n] = xs
+    out[:, n] = xs.flip(1)[:, gap - 1]
+    return out
+"""),
+        Case(
+            """
+def ask_again(xs, gap):
+    return torch.cat([xs, xs[:, -gap - 1, None]], dim=1)
+""",
+            "one too far back",
+        ),
+        Case(
+            """
+def ask_again(xs, gap):
+    return torch.cat([xs, xs[:, -gap + 1, None]], dim=1)
+""",
+            "one too near",
+        ),
+        Case(
+            """
+def ask_again(xs, gap):
+    return torch.cat([xs, xs[:, gap - 1, None]], dim=1)
+""",
+            "counted from the first example; it counts back",
+        ),
+        Case(
+            """
+def ask_again(xs, gap):
+    return torch.cat([xs, xs[:, gap].unsqueeze(1)], dim=1)
+""",
+            "the index is `gap`",
+        ),
+        Case(
+            """
+def ask_again(xs, gap):
+    return torch.cat([xs[:, -gap, None], xs], dim=1)
+""",
+            "the question stands first",
+        ),
+        Case(
+            """
+def ask_again(xs, gap):
+    question = xs[0, -gap]
+    return torch.cat([xs, question.expand(len(xs), 1, -1)], dim=1)
+""",
+            "every prompt is asked the first prompt's question",
+        ),
+        Case(
+            """
+def ask_again(xs, gap):
+    return torch.cat([xs[:, :-1], xs[:, -gap, None]], dim=1)
+""",
+            "wrong shape",
+        ),
+    ],
+    "rls_update": [
+        Case("""
+def rls_update(P, x):
+    Px = P @ x
+    return P - Px[:, None] * Px[None, :] / (1 + x.dot(Px))
+"""),
+        Case("""
+def rls_update(P, x):
+    return torch.linalg.inv(torch.linalg.inv(P) + torch.outer(x, x))
+"""),
+        Case("""
+def rls_update(P, x):
+    gain = (P @ x) / (1 + x @ P @ x)
+    return (torch.eye(len(x), dtype=P.dtype, device=P.device) - torch.outer(gain, x)) @ P
+"""),
+        Case(
+            """
+def rls_update(P, x):
+    Px = P @ x
+    return P + torch.outer(Px, Px) / (1 + x @ Px)
+""",
+            "an inverse shrinks",
+        ),
+        Case(
+            """
+def rls_update(P, x):
+    Px = P @ x
+    return P - torch.outer(Px, Px) / (x @ Px)
+""",
+            "the 1 is missing",
+        ),
+        Case(
+            """
+def rls_update(P, x):
+    Px = P @ x
+    return P - torch.outer(Px, Px) / (1 + x @ x)
+""",
+            "here it is 1 + x . x",
+        ),
+        Case(
+            """
+def rls_update(P, x):
+    Px = P @ x
+    return P - torch.outer(Px, Px)
+""",
+            "not divided by",
+        ),
+        Case(
+            """
+def rls_update(P, x):
+    return P - torch.outer(x, x) / (1 + x @ P @ x)
+""",
+            "with itself; here it is of x",
+        ),
+        Case(
+            """
+def rls_update(P, x):
+    return P - torch.outer(P @ x, x) / (1 + x @ P @ x)
+""",
+            "here one of the two is x",
+        ),
+        Case(
+            """
+def rls_update(P, x):
+    return P + torch.outer(x, x)
+""",
+            "that updates S",
+        ),
+        Case(
+            """
+def rls_update(P, x):
+    Px = P @ x
+    return P - Px @ Px / (1 + x @ Px)
+""",
+            "use torch.outer",
+        ),
+    ],
+    "delta_write": [
+        Case("""
+def delta_write(S, k, v, strength):
+    eye = torch.eye(len(k), dtype=S.dtype, device=S.device)
+    return S @ (eye - strength * torch.outer(k, k)) + strength * torch.outer(v, k)
+"""),
+        Case("""
+def delta_write(S, k, v, strength):
+    read = S @ k
+    target = read + strength * (v - read)
+    return S - torch.outer(read, k) + torch.outer(target, k)
+"""),
+        Case("""
+def delta_write(S, k, v, strength):
+    return torch.einsum("i,j->ij", strength * (v - torch.einsum("ij,j->i", S, k)), k) + S
+"""),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return S + strength * torch.outer(v, k)
+""",
+            "the old value is not erased",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return (1 - strength) * S + strength * torch.outer(v, k)
+""",
+            "everything fades",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return S + strength * torch.outer(k, v - S @ k)
+""",
+            "the wrong way round",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return S + strength * torch.outer(v - k @ S, k)
+""",
+            "reads with S^T k",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return S - torch.outer(S @ k, k) + strength * torch.outer(v, k)
+""",
+            "the strength multiplies the new value alone",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return S - strength * torch.outer(S @ k, k) + torch.outer(v, k)
+""",
+            "the strength multiplies the old value alone",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return S - strength * torch.outer(v - S @ k, k)
+""",
+            "it must be added",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return S + torch.outer(v - S @ k, k)
+""",
+            "the argument strength is not used",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    S += strength * torch.outer(v - S @ k, k)
+    return S
+""",
+            "changes its argument S in place",
+        ),
+    ],
+    "interval": [
+        Case("""
+def interval(values, t):
+    n = values.numel()
+    mean = values.sum() / n
+    s = torch.sqrt(((values - mean) ** 2).sum() / (n - 1))
+    half = t * s / n ** 0.5
+    return torch.stack([mean - half, mean + half])
+"""),
+        Case("""
+def interval(values, t):
+    half = t * torch.sqrt(values.var() / len(values))
+    return values.mean() + half * torch.tensor([-1, 1], device=values.device)
+"""),
+        Case("""
+def interval(values, t):
+    n = len(values)
+    half = t * (values.var(unbiased=False) / (n - 1)).sqrt()
+    return torch.hstack((values.mean() - half, values.mean() + half))
+"""),
+        Case(
+            """
+def interval(values, t):
+    half = t * values.std()
+    return torch.stack([values.mean() - half, values.mean() + half])
+""",
+            "the spread of single values",
+        ),
+        Case(
+            """
+def interval(values, t):
+    half = t * values.std() / len(values)
+    return torch.stack([values.mean() - half, values.mean() + half])
+""",
+            "divides by n; the standard deviation of a mean",
+        ),
+        Case(
+            """
+def interval(values, t):
+    half = t * values.std(unbiased=False) / len(values) ** 0.5
+    return torch.stack([values.mean() - half, values.mean() + half])
+""",
+            "for a sample it divides by n - 1",
+        ),
+        Case(
+            """
+def interval(values, t):
+    half = t * values.var() / len(values) ** 0.5
+    return torch.stack([values.mean() - half, values.mean() + half])
+""",
+            "uses the variance",
+        ),
+        Case(
+            """
+def interval(values, t):
+    half = 1.96 * values.std() / len(values) ** 0.5
+    return torch.stack([values.mean() - half, values.mean() + half])
+""",
+            "1.96 instead of t",
+        ),
+        Case(
+            """
+def interval(values, t):
+    half = t * values.std() / len(values) ** 0.5
+    return torch.stack([values.median() - half, values.median() + half])
+""",
+            "the median is in the middle",
+        ),
+        Case(
+            """
+def interval(values, t):
+    half = t * values.std() / len(values) ** 0.5
+    return torch.stack([values.mean() + half, values.mean() - half])
+""",
+            "here they are exchanged",
+        ),
+        Case(
+            """
+def interval(values, t):
+    return torch.stack([values.min(), values.max()])
+""",
+            "smallest and largest value",
+        ),
+        Case(
+            """
+def interval(values, t):
+    half = t * values.std() / len(values) ** 0.5
+    return (values.mean() - half).item(), (values.mean() + half).item()
+""",
+            "returns tuple",
+        ),
+    ],
+}
