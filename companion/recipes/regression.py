@@ -29,11 +29,16 @@ def _recipe(name: str, scale: str, config: RegressorConfig, schedule: Schedule, 
     return Recipe(name, scale, partial(InContextRegressor, config), draw, mean_squared_error, schedule, about)
 
 
-def _scales(name: str, about: str, course: tuple[RegressorConfig, Schedule], kappa: float = 1.0, layers: int = 12) -> dict[str, Recipe]:
+def _scales(
+    name: str, about: str, course: tuple[RegressorConfig, Schedule], *, kappa: float = 1.0, layers: int = 12, width: int = 256
+) -> dict[str, Recipe]:
     mixer = course[0].mixer
     depth, lr = (1, 1e-2) if mixer == "lstm" else (4, 2e-3)  # fifty steps are too few for a deep LSTM to leave its plateau
     smoke = RegressorConfig(d=3, n=10, width=32, layers=depth, heads=2, mixer=mixer), Schedule(steps=50, batch=32, lr=lr)
-    paper = RegressorConfig(d=20, n=41, width=256, layers=layers, heads=8, mixer=mixer), Schedule(31_250, batch=1024, lr=4e-4, warmup=1000)
+    paper = (
+        RegressorConfig(d=20, n=41, width=width, layers=layers, heads=8, mixer=mixer),
+        Schedule(31_250, batch=1024, lr=4e-4, warmup=1000),
+    )
     sizes = {"smoke": smoke, "course": course, "paper": paper}
     recipes = {}
     for scale, (config, schedule) in sizes.items():
@@ -77,12 +82,6 @@ RECIPES = {
         "6 layers with the delta rule for attention (lesson 03)",
         (RegressorConfig(d=5, n=11, width=64, layers=6, heads=4, mixer="delta"), Schedule(steps=4000, batch=64, lr=2e-3)),
     ),
-    "regression-delta-one": _scales(
-        "regression-delta-one",
-        "a single layer with the delta rule (lesson 03)",
-        (RegressorConfig(d=5, n=11, width=64, layers=1, heads=4, mixer="delta"), Schedule(steps=500, batch=64, lr=3e-3)),
-        layers=1,
-    ),
     "regression-delta-small": _scales(
         "regression-delta-small",
         "the delta rule with 512 numbers of memory, as an LSTM of 2 x 128 has (lesson 03)",
@@ -94,6 +93,7 @@ RECIPES = {
             f"2 layers of {width} hidden units: one point of the memory sweep (lesson 03)",
             _lstm(width, 2, 4000),
             layers=2,
+            width=2 * width,
         )
         for width in MEMORY_SWEEP
     },
