@@ -1,4 +1,4 @@
-"""The door: ``python -m companion lab | test | run | release | train``. Standard library only, so that it opens on a bare Python.
+"""The door: ``python -m companion lab | test | run | release | train | grade``. Standard library only, so that it opens on a bare Python.
 
 A command first makes sure that what it needs is installed (`companion.cli.setup`), then runs its own machinery in `companion.cli`.
 """
@@ -12,7 +12,7 @@ import argparse
 from importlib import import_module
 
 SCALES = ("smoke", "course", "paper")
-EXTRAS = {"lab": (), "test": ("test",), "run": (), "release": ("grading",), "train": ()}
+EXTRAS = {"lab": (), "test": ("test",), "run": (), "release": ("grading",), "train": (), "grade": ("grading",)}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,6 +51,12 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     train.add_argument("--device", help="cuda, mps or cpu (default: the first of these that is there)")
     train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
+
+    grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
+    grade.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression")
+    grade.add_argument("--jobs", type=int, metavar="N", help="how many submissions at a time (default: 1)")
+    grade.add_argument("--formgrader", action="store_true", help="then open nbgrader's form grader, for the written answers")
+    grade.add_argument("--unsafe", action="store_true", help="run submissions even where there is no sandbox, with all your rights")
     return door
 
 

@@ -50,7 +50,7 @@ def test_no_file_knows_the_machine_it_was_written_on():
 
 def test_weights_are_safetensors_and_nothing_is_pickled():
     assert not [path for path in tracked() if path.suffix in {".pt", ".pth", ".pkl", ".npy", ".npz", ".bin"}]
-    loads = re.compile(r"\btorch\.(load|save)\(|\b(import|from) (pickle|joblib)\b|\ballow_pickle\b")
+    loads = re.compile(r"\b(torch|joblib)\.(load|save|dump)\(|\b(import|from) pickle\b|\bjoblib import .*\b(load|dump)\b|\ballow_pickle\b")
     assert not [path for path in (ROOT / "companion").rglob("*.py") if loads.search(path.read_text(encoding="utf-8"))]
 
 

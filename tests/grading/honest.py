@@ -1,0 +1,171 @@
+"""The honest half of the class: what each hands in, and exactly what it is worth."""
+
+import json
+from dataclasses import dataclass, field
+
+from grading.small_lesson import AUTOMATIC, NAME, POINTS, RIGHT, cell, edited, handed_in, solution, solved
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+from wrong_answers.regression import CASES
+
+FULL = {name: POINTS[name] for name in AUTOMATIC}
+NOTHING = dict.fromkeys(AUTOMATIC, 0)
+
+
+@dataclass(frozen=True)
+class Student:
+    """``handed_in`` is worth ``points``; ``says`` is part of what is told of it, ``flag`` part of a flag (no flag at all if empty)."""
+
+    handed_in: NotebookNode | bytes
+    points: dict[str, int] = field(default_factory=lambda: dict(FULL))
+    says: str = ""
+    flag: str = ""
+    file: str = f"{NAME}.ipynb"
+
+
+def without(*exercises: str) -> dict[str, int]:
+    """Full points but for these exercises."""
+    return FULL | {f"{name}-check": 0 for name in exercises}
+
+
+def decorated(function: str, source: str) -> str:
+    return f"@exercises.{function}\n{source.strip()}"
+
+
+def wrong(function: str) -> tuple[str, str]:
+    """A wrong answer that people really give, and its diagnosis."""
+    case = next(case for case in CASES[function] if case.message)
+    return decorated(function, case.source), case.message
+
+
+def right(function: str) -> str:
+    """A right answer, written differently."""
+    return decorated(function, [case for case in CASES[function] if case.message is None][-1].source)
+
+
+def _no_marks(notebook):
+    for one in notebook.cells:
+        one.metadata.pop("nbgrader", None)
+    notebook.nbformat_minor = 4
+    for one in notebook.cells:
+        one.pop("id", None)
+
+
+def _split(notebook):
+    place = notebook.cells.index(cell(notebook, "newton-step"))
+    notebook.cells[place].source = "def half(M, S):\n    return M @ S @ M"
+    rest = new_code_cell(
+        "@exercises.newton_step\ndef newton_step(M, S):\n    return 2 * M - half(M, S)", metadata=dict(notebook.cells[place].metadata)
+    )
+    notebook.cells.insert(place + 1, rest)
+
+
+def _helpers(notebook):
+    cell(notebook, "newton-step").source = "@exercises.newton_step\ndef newton_step(M, S):\n    return m.fsum([2]) * M - twice(M, S) / 2"
+    before = new_code_cell("import math as m\nraise ValueError('a line that the answer does not need')")
+    notebook.cells.insert(4, before)
+    notebook.cells.append(new_code_cell("%matplotlib inline\ntwo = 2\ndef twice(M, S):\n    return two * M @ S @ M"))
+
+
+def _own_import(notebook):
+    notebook.cells[2].source += "\nimport numpy as np"
+    cell(notebook, "newton-step").source = "@exercises.newton_step\ndef newton_step(M, S):\n    return int(np.sqrt(4)) * M - M @ S @ M"
+
+
+def _uses_another(notebook):
+    """The answer calls another exercise's function, which stands in while it is a stub."""
+    cell(notebook, "gd-closed-form").source = (
+        "@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n"
+        "    newton_step(S, S)\n    w = 0 * b\n    for _ in range(steps):\n        w = w - lr * (S @ w - b)\n    return w"
+    )
+
+
+def _kernel(notebook):
+    notebook.metadata.kernelspec = {"display_name": "R", "language": "R", "name": "ir"}
+
+
+def _without_check(notebook):
+    notebook.cells.remove(cell(notebook, "newton-step-check"))
+
+
+def _written_only(notebook):
+    cell(notebook, "open-question").source = "<script>alert(1)</script> [x](javascript:alert(1)) $a<b$"
+
+
+CLASS = {
+    "all right": Student(solved()),
+    "all right, written differently": Student(
+        solved(**{name: right(name) for name in ("triplet_tokens", "newton_step", "gd_closed_form")})
+    ),
+    "unsolved": Student(handed_in({}), NOTHING, says="not attempted"),
+    "half solved": Student(handed_in({"triplet-tokens": RIGHT["triplet-tokens"]}), without("newton-step", "gd-closed-form")),
+    **{
+        f"wrong {function}": Student(solved(**{function: wrong(function)[0]}), without(function.replace("_", "-")), says=wrong(function)[1])
+        for function in ("triplet_tokens", "newton_step", "gd_closed_form")
+    },
+    "no cell ids and no marks": Student(edited(_no_marks), flag="the check cell is missing"),
+    "a cell split in two": Student(edited(_split)),
+    "helpers in cells of their own": Student(edited(_helpers)),
+    "an import added to the lesson's": Student(edited(_own_import)),
+    "calls another answer": Student(edited(_uses_another)),
+    "calls another answer that is a stub": Student(
+        edited(_uses_another, handed_in({"triplet-tokens": RIGHT["triplet-tokens"]})), without("newton-step")
+    ),
+    "a decorator lost": Student(solved(newton_step="def newton_step(M, S):\n    return 2 * M - M @ S @ M")),
+    "wrong kernel name": Student(edited(_kernel)),
+    "check cell deleted": Student(edited(_without_check), flag="newton-step-check: the check cell is missing"),
+    "changes its input": Student(
+        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    old = M.clone()\n    M *= 2\n    return M - old @ S @ old"),
+        without("newton-step"),
+        says="changes its argument M in place",
+    ),
+    "makes a CPU tensor": Student(
+        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return M @ (2 * torch.eye(len(S), dtype=S.dtype) - S @ M)"),
+        without("newton-step"),
+        says="use the device of the inputs",
+    ),
+    "crashes": Student(
+        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return M @ undefined"),
+        without("newton-step"),
+        says="raises NameError at `return M @ undefined`: name &#x27;undefined&#x27; is not defined",
+    ),
+    "does not compile": Student(
+        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return 2 * (M"),
+        without("newton-step"),
+        says="raises SyntaxError",
+    ),
+    "returns a number": Student(
+        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return 3"),
+        without("newton-step"),
+        says="returns int, not a tensor",
+    ),
+    "returns nothing": Student(
+        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    2 * M"),
+        without("newton-step"),
+        says="is a `return` missing?",
+    ),
+    "written only": Student(edited(_written_only, handed_in({})), NOTHING),
+    "Zoë Łukasz 王小明": Student(solved()),
+    "..anna": Student(solved(), file=".. 05 small (копия).ipynb"),
+    "-rf": Student(solved()),
+    "=1+1": Student(solved()),
+    "with a byte order mark": Student("\ufeff".encode() + json.dumps(solved()).encode()),
+}
+
+
+def unreadable() -> dict[str, Student]:
+    """What cannot be graded, and what is said of it."""
+    other = solution()
+    other.cells = [one for one in other.cells if "nbgrader" not in one.metadata]
+    nothing = {"points": NOTHING}
+    return {
+        "invalid JSON": Student(b'{"cells": [', **nothing, says="it is no notebook"),
+        "empty file": Student(b"", **nothing, says="the file is empty"),
+        "not UTF-8": Student(b"\xff\xfe\x00", **nothing, says="it is no notebook"),
+        "no cells": Student(json.dumps({"worksheets": []}).encode(), **nothing, says="it is no notebook"),
+        "cells of another kind": Student(b'{"cells": [1, null, {"cell_type": {}, "source": 7}]}', **nothing, says="it is no notebook"),
+        "nested a million deep": Student(b"[" * 1_000_000, **nothing, says="it is no notebook"),
+        "another lesson": Student(other, **nothing, says="another lesson"),
+        "a 200 MB notebook": Student(b'{"cells": []}' + b" " * 200_000_000, **nothing, says="has 190 MiB"),
+        "a megabyte of code": Student(solved(newton_step="x = 1\n" * 400_000), **nothing, says="of code"),
+    }
