@@ -23,6 +23,13 @@ CONFIG = """# Written by `python -m companion grade`.
 c = get_config()
 c.CourseDirectory.course_id = "course"
 c.CourseDirectory.root = {root!r}
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "lessons"
+c.CourseDirectory.submitted_directory = "grading/submitted"
+c.CourseDirectory.autograded_directory = "grading/autograded"
+c.CourseDirectory.feedback_directory = "grading/feedback"
+c.CourseDirectory.db_url = "sqlite:///" + {database!r}
+c.Exchange.root = {exchange!r}
 """
 
 
@@ -118,10 +125,13 @@ def _harmless(text: str) -> str:
     return re.sub(r"(?i)(script|data)([\s\\]*):", r"\1\2 :", text.replace("&", "&amp;").replace("<", "&lt;"))
 
 
-def serve(grading: Path) -> None:
-    """Open nbgrader's form grader on ``grading`` in the browser, until interrupted."""
-    grading.mkdir(exist_ok=True)
-    write(grading / "nbgrader_config.py", CONFIG.format(root=str(grading.resolve())))
+def serve(root: Path) -> None:
+    """Open nbgrader's form grader on the checkout ``root`` in the browser, until interrupted."""
+    grading = root.resolve() / "grading"
+    exchange = grading / "exchange"  # nbgrader wants to see one; nothing is exchanged
+    exchange.mkdir(parents=True, exist_ok=True)
+    places = {"root": str(root.resolve()), "database": str(grading / "gradebook.db"), "exchange": str(exchange)}
+    write(grading / "nbgrader_config.py", CONFIG.format(**places))
     extensions = "{'nbgrader.server_extensions.formgrader': True}"
     command = [sys.executable, "-m", "jupyter_server", f"--ServerApp.jpserver_extensions={extensions}"]
     command += ["--ServerApp.default_url=/formgrader/gradebook", "--ServerApp.open_browser=True"]

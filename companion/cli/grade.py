@@ -56,7 +56,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             return 2
         status = status or int(bool(left))
     if arguments.formgrader:
-        formgrader.serve(root / "grading")
+        formgrader.serve(root)
     return status
 
 

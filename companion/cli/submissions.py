@@ -109,7 +109,7 @@ def read(folder: Path, name: str, largest: int) -> bytes:
     """The notebook's bytes: the file ``name``.ipynb, or the only notebook in ``folder``. Raises Unreadable. Follows no links."""
     if folder.is_symlink() or folder.parent.is_symlink():
         raise Unreadable("the folder is a link")
-    paths = [path for path in sorted(folder.iterdir()) if path.suffix == ".ipynb"]
+    paths = [path for path in sorted(folder.iterdir()) if path.suffix == ".ipynb" and not path.name.startswith("._")]  # macOS's own
     path = folder / f"{name}.ipynb"
     if path not in paths:
         if len(paths) != 1:

@@ -133,7 +133,7 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
 
 def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys):
     root = checkout(tmp_path)
-    hand_in(root, "anna", handed_in({}))
+    hand_in(root, "anna", solved())
     monkeypatch.setattr(sandbox, "missing", lambda root: "bubblewrap is not installed")
     assert run(root, NAME) == 2
     said = capsys.readouterr().out
@@ -141,6 +141,8 @@ def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys)
     assert not marked and not (root / "grading" / NAME).exists()
     assert run(root, options=Namespace(lessons=[NAME], jobs=1, formgrader=False, unsafe=True)) == 0
     assert marked == ["anna"]
+    [row] = csv.DictReader(table(root).decode().splitlines())
+    assert row["points"] == "6"
 
 
 def test_a_wrong_word_is_named(tmp_path, capsys):
@@ -172,4 +174,4 @@ def test_the_form_grader_is_started_on_the_gradebook(tmp_path, monkeypatch):
     assert run(tmp_path, options=Namespace(lessons=[], jobs=1, formgrader=True, unsafe=False)) == 0
     [(command, folder)] = calls
     assert folder == tmp_path / "grading" and any("formgrader" in word for word in command)
-    assert repr(str(tmp_path / "grading")) in (folder / "nbgrader_config.py").read_text()
+    assert repr(str(tmp_path)) in (folder / "nbgrader_config.py").read_text()
