@@ -1,0 +1,76 @@
+"""What learns in the first lesson: a decoder over tokens; and heads of attention beside MLPs on bits, many training runs in one tensor."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from companion.models.decoder import Decoder, DecoderConfig
+
+
+@dataclass(frozen=True)
+class TokenModelConfig:
+    """A `Decoder` of ``layers`` of attention alone over ``vocabulary`` tokens."""
+
+    vocabulary: int
+    context: int
+    width: int
+    layers: int
+    heads: int
+
+    def __post_init__(self):
+        if self.vocabulary < 2:
+            raise ValueError(f"vocabulary = {self.vocabulary!r}: must be at least 2")
+
+
+class TokenModel(nn.Module):
+    """Token embeddings, attention layers without MLPs, and a linear map to the next token's logits."""
+
+    def __init__(self, config: TokenModelConfig):
+        super().__init__()
+        self.config = config
+        self.embed = nn.Embedding(config.vocabulary, config.width)
+        self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, config.context, mlp=0))
+        self.unembed = nn.Linear(config.width, config.vocabulary, bias=False)
+        nn.init.normal_(self.embed.weight, std=config.width**-0.5)
+
+    def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
+        """Logits for the token after each position."""
+        return self.unembed(self.decoder(self.embed(tokens)))
+
+
+class BitHeads(nn.Module):
+    """``runs`` independent heads of attention, each a classifier of ``length`` bits.
+
+    Every pair of position and bit has a score s and a value u (a query and a linear readout of learned embeddings come to that):
+    logit = sum_t softmax_t(s[t, x_t]) u[t, x_t] + bias.
+    """
+
+    def __init__(self, runs: int, length: int):
+        super().__init__()
+        self.score = nn.Parameter(0.02 * torch.randn(runs, 2, length))
+        self.value = nn.Parameter(0.02 * torch.randn(runs, 2, length))
+        self.bias = nn.Parameter(torch.zeros(runs, 1))
+
+    def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
+        """Logits of every run on its own batch of bits."""
+        on = xs > 0
+        score = torch.where(on, self.score[:, :1], self.score[:, 1:])
+        value = torch.where(on, self.value[:, :1], self.value[:, 1:])
+        return (score.softmax(-1) * value).sum(-1) + self.bias
+
+
+class BitMLPs(nn.Module):
+    """``runs`` independent ReLU networks with one hidden layer of ``hidden`` units, each a classifier of ``length`` bits."""
+
+    def __init__(self, runs: int, length: int, hidden: int = 64):
+        super().__init__()
+        self.first = nn.Parameter(torch.randn(runs, length, hidden) * (2 / length) ** 0.5)
+        self.shift = nn.Parameter(torch.zeros(runs, 1, hidden))
+        self.second = nn.Parameter(torch.randn(runs, hidden, 1) * hidden**-0.5)
+        self.bias = nn.Parameter(torch.zeros(runs, 1))
+
+    def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
+        """Logits of every run on its own batch of bits."""
+        return ((xs @ self.first + self.shift).relu() @ self.second)[..., 0] + self.bias

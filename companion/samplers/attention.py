@@ -1,0 +1,98 @@
+"""Data for the first lesson: words and their numbers, sentences that repeat themselves, and a rule about a few of many bits."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+class Vocabulary:
+    """Words, numbered in the order in which they are first seen.
+
+    >>> vocabulary = Vocabulary("the cat saw the dog".split())
+    >>> vocabulary.encode("the dog saw".split())
+    tensor([0, 3, 2])
+    """
+
+    def __init__(self, words: Iterable[str]):
+        self.words = list(dict.fromkeys(words))
+        self.numbers = {word: number for number, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, words: Sequence[str]) -> Int[Tensor, "length"]:
+        """The words' numbers. Raises ValueError for a sequence of fewer than two, and for a word that is not in the vocabulary."""
+        if len(words) < 2:
+            raise ValueError(f"words = {list(words)!r}: must be at least 2, so that one comes before another")
+        unknown = [word for word in words if word not in self.numbers]
+        if unknown:
+            raise ValueError(f"words: unknown token {unknown[0]!r}; the vocabulary has {', '.join(map(repr, self.words))}")
+        return torch.tensor([self.numbers[word] for word in words])
+
+    def decode(self, numbers: Int[Tensor, "length"]) -> list[str]:
+        """The words with these numbers."""
+        return [self.words[number] for number in numbers.tolist()]
+
+
+class Repetitions(NamedTuple):
+    """Token sequences, and from which position on each token follows from those before it."""
+
+    tokens: Int[Tensor, "batch length"]
+    periods: Int[Tensor, "batch"]
+
+
+def repetitions(
+    batch: int, length: int, vocabulary: int, *, shortest: int = 4, longest: int = 10, generator: torch.Generator | int = 0
+) -> Repetitions:
+    """A phrase of different tokens, said over and over: t follows from t - period, and the period is another in each sequence.
+
+    The period is uniform over shortest .. longest, the phrase uniform over the sequences of that many different tokens. No single
+    distance back is right for all sequences, so that a head that looks at a fixed distance does not solve the task.
+
+    Raises ValueError for batch < 1, length < 2, vocabulary < longest, or unless 2 <= shortest <= longest.
+    """
+    for name, value, least in (("batch", batch, 1), ("length", length, 2), ("vocabulary", vocabulary, longest), ("shortest", shortest, 2)):
+        if value < least:
+            raise ValueError(f"{name} = {value!r}: must be at least {least}")
+    if longest < shortest:
+        raise ValueError(f"longest = {longest!r}: must be at least shortest = {shortest}")
+    generator = _generator(generator)
+    phrases = torch.rand(batch, vocabulary, generator=generator, device=generator.device).argsort(dim=1)
+    periods = torch.randint(shortest, longest + 1, (batch,), generator=generator, device=generator.device)
+    places = torch.arange(length, device=generator.device) % periods[:, None]
+    return Repetitions(phrases.gather(1, places), periods)
+
+
+class Conjunctions(NamedTuple):
+    """Bits (+1 and -1) and the label, 1 where all bits of the rule are +1, else 0."""
+
+    xs: Float[Tensor, "batch length"]
+    ys: Float[Tensor, "batch"]
+
+
+def conjunctions(
+    batch: int, length: int, support: int = 3, *, which: torch.Generator | int = 0, generator: torch.Generator | int = 0
+) -> Conjunctions:
+    """The AND of ``support`` of ``length`` bits; ``which`` (a seed) decides which ones, ``generator`` draws the samples.
+
+    Every bit is +1 with probability 2^(-1/support), independently, so that the label is 1 half of the time. A rule of this kind is what
+    Edelman, Goel, Kakade, Zhang (2022), arXiv:2110.10090, section 5, let a single head of attention learn; the bias of the bits is ours.
+
+    Raises ValueError for batch < 1, length < 2, or unless 1 <= support <= length.
+    """
+    for name, value, least in (("batch", batch, 1), ("length", length, 2), ("support", support, 1)):
+        if value < least:
+            raise ValueError(f"{name} = {value!r}: must be at least {least}")
+    if support > length:
+        raise ValueError(f"support = {support!r}: must be at most length = {length}")
+    generator = _generator(generator)
+    chosen = torch.randperm(length, generator=_generator(which))[:support].to(generator.device)
+    ones = torch.rand(batch, length, generator=generator, device=generator.device) < 2 ** (-1 / support)
+    return Conjunctions(2 * ones.float() - 1, ones[:, chosen].all(dim=1).float())
+
+
+def _generator(generator: torch.Generator | int) -> torch.Generator:
+    return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator
