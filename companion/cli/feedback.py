@@ -87,7 +87,8 @@ def page(given: Handout, student: str, result: dict[str, Any], scores: Scores) -
     for question in given.questions:
         score = mine[question.id]
         entry = result["exercises"].get(question.id)
-        said = entry["diagnosis"] if entry else ("marked by a person" if score is not None else "a person will mark it")
+        unmarked = "no answer" if result["written"].get(question.id) == "" and not score else "marked by a person"
+        said = entry["diagnosis"] if entry else "a person will mark it" if score is None else unmarked
         points = f"{'–' if score is None else f'{score:g}'} of {question.points:g}"
         rows.append(f"<tr><td>{html.escape(question.answer_id)}</td><td>{points}</td><td>{html.escape(said)}</td></tr>")
     waiting = ", and what a person still has to mark" if None in mine.values() else ""

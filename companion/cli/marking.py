@@ -57,7 +57,7 @@ class Remote:
         except wire.WireError:
             raise Stopped("gave an answer of no form") from None
         if isinstance(names := message.get("course"), list):
-            self.course |= {str(name)[:100] for name in names[:10]}
+            self.course |= {re.sub(r"[^\w.<>]", "", str(name), flags=re.ASCII)[:100] for name in names[:10]}
         return message, values
 
 

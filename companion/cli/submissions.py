@@ -152,7 +152,12 @@ def _cell(cell: dict) -> Cell:
     marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     marks = marks if isinstance(marks, dict) else {}
     grade_id = marks.get("grade_id")
-    return Cell(str(cell["cell_type"]), source.replace("\0", ""), grade_id if isinstance(grade_id, str) else "", marks.get("points"))
+    return Cell(
+        str(cell["cell_type"]),
+        source.replace("\0", "").encode("utf-8", "replace").decode(),
+        grade_id if isinstance(grade_id, str) else "",
+        marks.get("points"),
+    )
 
 
 def assemble(given: Handout, found: list[Cell]) -> Submission:

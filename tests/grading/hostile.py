@@ -158,6 +158,7 @@ NEWTON = {
     "answers with 1 GB": Student(HEAD + "    return torch.zeros(1 << 27, dtype=M.dtype)", LOST, says="which is too large"),
     "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions os"),
     "os._exit in the cell": Student(RIGHT["newton-step"] + "\nimport os\nos._exit(0)", LOST, says="ended itself"),
+    "an error in half a letter": Student(HEAD + "    raise ValueError('\\ud800')", LOST, says="raises ValueError"),
     "leaves by SystemExit": Student(HEAD + "    raise SystemExit('correct')", LOST, says="raises SystemExit"),
     "crashes the interpreter": Student("import ctypes\n" + HEAD + "    ctypes.string_at(0)", LOST, says="ended itself"),
     "kills its parent": Student(TRIES_ALL_PROCESSES, LOST, flag="signal"),
@@ -251,7 +252,13 @@ def _twice(notebook):
     notebook.cells.insert(3, new_code_cell(WRONG))
 
 
+def _half_letters(notebook):
+    cell(notebook, "open-question").source += "\ud800"
+    cell(notebook, "triplet-tokens").source += "  # \udfff"
+
+
 WHOLE = {
+    "half letters": Student(edited(_half_letters)),
     "replaces the checks, unsolved": Student(edited(_replace_checks, handed_in({})), NOTHING, flag="the check cell was changed"),
     "replaces the checks, solved": Student(edited(_replace_checks), flag="the check cell was changed"),
     "copies the checks": Student(edited(_copy_checks), flag="several cells are marked as this check"),

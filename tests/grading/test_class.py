@@ -18,6 +18,8 @@ pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=f"no sandbox her
 QUICK = Limits(call=2, exercise=4, submission=12)
 STUDENTS = [*CLASS, *unreadable(), *NEWTON, *WHOLE]
 
+ODD_NAMES = ["\\xff\\xfe", "<b>new\nline"]
+
 
 class Graded:
     """The class after one run of ``grade``."""
@@ -37,7 +39,7 @@ class Graded:
         self.failed = grade.grade(self.lesson, root, jobs=3, limits=QUICK)
         self.rows = {
             row["student"].removeprefix("'"): row
-            for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8").splitlines())
+            for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8").splitlines(keepends=True))
         }
 
     def places(self):
@@ -53,6 +55,8 @@ class Graded:
         (submitted / "linked folder" / NAME).symlink_to(victim.parent)
         (submitted / "linked student").symlink_to(victim.parents[1])
         hand_in(self.root, "two", solved(), "a.ipynb").with_name("b.ipynb").write_bytes(b"")
+        for name in (b"\xff\xfe", b"<b>new\nline"):
+            hand_in(self.root, os.fsdecode(name), solved())
         self.odd = ["linked file", "a pipe", "a folder", "no notebook", "two notebooks", "linked folder", "linked student", "two"]
 
     def files(self):
@@ -68,7 +72,9 @@ class Graded:
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
-    return Graded(tmp_path_factory.mktemp("course"))
+    graded = Graded(tmp_path_factory.mktemp("course"))
+    with graded.listener:
+        yield graded
 
 
 @pytest.mark.parametrize("name", STUDENTS)
@@ -84,7 +90,8 @@ def test_everybody_gets_what_was_earned(graded, name):
 
 def test_the_run_was_not_stopped_and_everybody_is_there(graded):
     assert graded.failed == []
-    assert graded.rows.keys() == graded.students.keys() | set(graded.odd)
+    assert graded.rows.keys() == graded.students.keys() | {*graded.odd, *ODD_NAMES}
+    assert all(float(graded.rows[name]["points"]) == 6 for name in ODD_NAMES)
 
 
 def test_what_is_no_file_earns_nothing_and_is_said(graded):
