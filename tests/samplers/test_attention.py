@@ -9,17 +9,19 @@ from companion.samplers.attention import Vocabulary, conjunctions, repetitions
 
 
 def test_words_and_numbers_go_both_ways():
-    vocabulary = Vocabulary("the cat saw the dog".split())
+    vocabulary = Vocabulary(["the", "cat", "saw", "the", "dog"])
     assert (len(vocabulary), vocabulary.words) == (4, ["the", "cat", "saw", "dog"])
-    numbers = vocabulary.encode("the dog saw the cat".split())
+    numbers = vocabulary.encode(["the", "dog", "saw", "the", "cat"])
     assert numbers.tolist() == [0, 3, 2, 0, 1]
-    assert vocabulary.decode(numbers) == "the dog saw the cat".split()
+    assert vocabulary.decode(numbers) == ["the", "dog", "saw", "the", "cat"]
 
 
-@pytest.mark.parametrize(("words", "message"), [(["the", "fish"], "unknown token 'fish'.*'the', 'cat'"), (["the"], "words = .*at least 2"), ([], "words = ")])
+@pytest.mark.parametrize(
+    ("words", "message"), [(["the", "fish"], "unknown token 'fish'.*'the', 'cat'"), (["the"], "words = .*at least 2"), ([], "words = ")]
+)
 def test_what_is_no_sentence_of_the_vocabulary_is_refused(words, message):
     with pytest.raises(ValueError, match=message):
-        Vocabulary("the cat".split()).encode(words)
+        Vocabulary(["the", "cat"]).encode(words)
 
 
 @pytest.mark.parametrize(("length", "vocabulary", "shortest", "longest"), [(40, 32, 6, 14), (12, 5, 2, 5), (30, 9, 9, 9)])
