@@ -262,7 +262,7 @@ def flow_step(x, beta, dt):
         Case("""
 def flow_step(x, beta, dt):
     pull = torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=beta)[0]
-    along = torch.einsum("nd,nd->n", pull, x)[:, None]
+    along = torch.einsum("id,id->i", pull, x)[:, None]
     return torch.nn.functional.normalize(x + dt * (pull - along * x), dim=-1)
 """),
         Case(STEP.replace("    pull = pull - (pull * x).sum(1, keepdim=True) * x\n", ""), "the pull is not projected"),
