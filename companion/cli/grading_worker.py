@@ -31,9 +31,8 @@ def main() -> None:
     for stream in range(3):
         os.dup2(nowhere, stream)
     torch.set_num_threads(1)
-    torch.cat([torch.zeros(1, 1, device="meta").mT] * 2)[
-        :1
-    ].sum()  # torch loads its shape arithmetic at the first use: not on the learner's time
+    # torch loads its shape arithmetic at the first use: not on the learner's time
+    torch.cat([torch.zeros(1, 1, device="meta").mT] * 2)[:1].sum()
     _say(outlet, {"hello": 1})
     function = None
     while True:

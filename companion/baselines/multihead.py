@@ -1,0 +1,262 @@
+r"""Provably learning a multi-head attention layer F(X) = sum_i softmax(X Theta_i X^T) X W_i from examples, without gradient descent.
+
+After Chen and Li (2024), arXiv:2402.04084, whose algorithm has six stages: (1) a crude estimate of sum W from one gradient step; (2) rows
+on which all heads happen to share their attention pattern, certified by a small regression residual, give linear constraints on every
+Theta_i; (3, 4) the estimates refine each other; (5) a net over what the constraints leave open, the affine hull of the Theta_i;
+(6) every m-tuple of the net, W by least squares, and validation on examples that were held out.
+
+What is ours: the residual quantiles in place of the paper's thresholds, stages 2 to 4 merged into one alternation, log ratios of all
+patterns at once in place of a convex body, and a descent over the hull's coordinates (variable projection) at the end.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+QUANTILES = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.003, 0.002)
+SMALLEST_WEIGHT = 0.05  # of a pattern that is kept: logarithms of smaller ones are mostly noise
+
+
+class NotCertifiedError(ValueError):
+    """No row can be trusted, or what the trusted rows say is not borne out: the layer is outside of what the algorithm can learn."""
+
+
+class Hull(NamedTuple):
+    """The affine set base + sum_e lambda_e directions[e] in which all Theta_i lie."""
+
+    base: Float[Tensor, "d d"]
+    directions: Float[Tensor, "free d d"]
+
+    def at(self, coordinates: Float[Tensor, "*points free"]) -> Float[Tensor, "*points d d"]:
+        """The matrices with these coordinates."""
+        return self.base + torch.einsum("...e,eij->...ij", coordinates, self.directions)
+
+    def distance(self, theta: Float[Tensor, "d d"]) -> float:
+        """How far a matrix lies from the hull, in Frobenius norm."""
+        off = theta - self.base
+        return (off - torch.einsum("eij,ekl,kl->ij", self.directions, self.directions, off)).norm().item()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `learn` found, and what each stage had come to."""
+
+    thetas: Float[Tensor, "heads d d"]
+    ws: Float[Tensor, "heads d d"]
+    sums: list[Tensor]
+    kept: list[int]
+    residuals: list[float]
+    hull: Hull
+    tuples: int
+    net_loss: float
+    loss: float
+
+    def errors(self, thetas: Float[Tensor, "heads d d"], ws: Float[Tensor, "heads d d"]) -> dict[str, float]:
+        """Each stage's error where the teacher is known, relative; ``net`` and ``final`` are held-out losses over the zero predictor's."""
+        total = ws.sum(0)
+        of_sum = [((estimate - total).norm() / total.norm()).item() for estimate in self.sums]
+        off = max(self.hull.distance(theta) for theta in thetas) / thetas.norm(dim=(1, 2)).mean().item()
+        return {"sum of W, stage 1": of_sum[0], "sum of W, refined": of_sum[-1], "hull": off, "net": self.net_loss, "final": self.loss}
+
+
+def features(X: Float[Tensor, "n k d"], theta: Float[Tensor, "*points d d"]) -> Float[Tensor, "*points n k d"]:
+    """softmax(X Theta X^T) X: what a head that looks by Theta can move."""
+    return (X @ theta.unsqueeze(-3) @ X.mT).softmax(dim=-1) @ X
+
+
+def first_step(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"]) -> Float[Tensor, "d d"]:
+    """Stage 1: the mean of X^T J Y / k, which is one gradient step in W from Theta = W = 0 (J is all ones; the Hessian there is I).
+
+    On Boolean sequences its mean is sum_i (I + (1 - 1/k) (Theta_i - (2/k) diag Theta_i)) W_i + O(|Theta|^2) (our derivation; without the
+    diagonal for Gaussian ones): a bias that more samples do not remove.
+    """
+    return torch.einsum("nkd,nle->de", X, Y) / (X.shape[0] * X.shape[1])
+
+
+def certificate(
+    X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], sum_w: Float[Tensor, "d d"]
+) -> tuple[Float[Tensor, "n k k"], Float[Tensor, "n k"]]:
+    """Stage 2: for every row r, the p of sum 1 that fits y_r = p^T X sum_w best, and what is left, over the typical length of a row.
+
+    If all heads share the pattern p there, y_r is exactly p^T X sum W; a small residual is the certificate that they do. It says nothing
+    for k >= d, where every y_r can be fitted.
+    """
+    k = X.shape[1]
+    Z = X @ sum_w
+    D, R = Z[:, :-1] - Z[:, -1:], Y - Z[:, -1:]
+    gram = D @ D.mT
+    ridge = 1e-12 * (1 + gram.diagonal(dim1=1, dim2=2).sum(1))[:, None, None] * torch.eye(k - 1).to(X)
+    first = torch.linalg.solve(gram + ridge, D @ R.mT).mT
+    p = torch.cat([first, 1 - first.sum(-1, keepdim=True)], dim=-1)
+    return p, (Y - p @ Z).norm(dim=-1) / Y.square().sum(-1).mean().sqrt()
+
+
+def constraints(
+    X: Float[Tensor, "n k d"], p: Float[Tensor, "n k k"], kept: Bool[Tensor, "n k"]
+) -> tuple[Float[Tensor, "rows d2"], Float[Tensor, "rows"], Float[Tensor, "rows"]]:
+    """<x_r (x_a - x_k)^T, Theta_i> = log(p_a / p_k) for every head i: the rows, the right-hand sides, and a weight p_a p_k for each."""
+    n, r = kept.nonzero(as_tuple=True)
+    to_last, pattern = X[n, :-1] - X[n, -1:], p[n, r]
+    rows = (X[n, r][:, None, :, None] * to_last[:, :, None, :]).flatten(0, 1).flatten(1)
+    return rows, (pattern[:, :-1] / pattern[:, -1:]).log().flatten(), (pattern[:, :-1] * pattern[:, -1:]).flatten()
+
+
+def fit_hull(rows: Float[Tensor, "rows d2"], logs: Float[Tensor, "rows"], weights: Float[Tensor, "rows"], heads: int) -> Hull:
+    """The Theta that meet the constraints: what heads differ in, heads - 1 directions, is what the constraints see least of.
+
+    Directions are the bottom heads - 1 eigenvectors of A^T A, the base point is weighted least squares on the others.
+    """
+    d = round(rows.shape[1] ** 0.5)
+    weighted = rows * weights[:, None]
+    eigenvalues, basis = torch.linalg.eigh(weighted.mT @ rows)
+    seen = basis[:, heads - 1 :]
+    base = seen @ ((seen.mT @ (weighted.mT @ logs)) / eigenvalues[heads - 1 :].clamp_min(1e-12 * eigenvalues[-1]))
+    return Hull(base.view(d, d), basis[:, : heads - 1].mT.reshape(heads - 1, d, d))
+
+
+def refine(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], heads: int) -> tuple[list[Tensor], list[int], list[float], Hull]:
+    """Stages 2 to 4: keep the best-certified rows, fit the hull to them, refit sum W on them, and again with fewer and better rows.
+
+    Returns the estimates of sum W, how many rows were kept, the largest residual among them, and the last hull. Raises NotCertifiedError
+    if no row has a pattern that can be trusted.
+    """
+    d = X.shape[2]
+    sums, counts, residuals = [first_step(X, Y)], [], []
+    for quantile in QUANTILES:
+        p, residual = certificate(X, Y, sums[-1])
+        candidates = residual.where(p.amin(-1) > SMALLEST_WEIGHT, torch.inf)
+        wanted = max(round(quantile * residual.numel()), 4 * d * d)
+        available = int(candidates.isfinite().sum())
+        if available < 2 * d * d:
+            raise NotCertifiedError(
+                f"only {available} rows of {residual.numel()} pass the certificate, {2 * d * d} are needed: is sum W of full rank?"
+            )
+        threshold = candidates.flatten().kthvalue(min(wanted, available)).values
+        kept = candidates <= threshold
+        hull = fit_hull(*constraints(X, p, kept), heads)
+        n, r = kept.nonzero(as_tuple=True)
+        sums.append(torch.linalg.lstsq(features(X[n], hull.base)[torch.arange(len(n)), r], Y[n, r]).solution)
+        counts.append(int(kept.sum()))
+        residuals.append(threshold.item())
+    return sums, counts, residuals, hull
+
+
+def grid(hull: Hull, heads: int) -> Float[Tensor, "points free"]:
+    """Stage 5: a net over the hull's coordinates, reaching three times as far as the heads lie apart if they are random."""
+    free = heads - 1
+    reach = 3 * heads**0.5 * hull.base.norm().item()
+    line = torch.linspace(-1, 1, 41 if free == 1 else 9).to(hull.base) * reach
+    points = torch.cartesian_prod(*[line] * free).view(-1, free) if free else torch.zeros(1, 0).to(hull.base)
+    return points[points.norm(dim=1) <= 1.01 * reach]
+
+
+def best_tuple(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], hull: Hull, points: Float[Tensor, "points free"], heads: int):
+    """Stage 6: every tuple of net points with its best W, all from one Gram matrix. The best points, their loss, how many there were.
+
+    With features phi_a, the loss of a tuple is |Y|^2 - <C, G^{-1} C> for its blocks of G_ab = sum phi_a^T phi_b and C_a = sum phi_a^T Y.
+    """
+    many, d = len(points), X.shape[2]
+    phi = features(X, hull.at(points)).flatten(1, 2).permute(1, 0, 2).reshape(-1, many * d)
+    G, C = (phi.mT @ phi).view(many, d, many, d), (phi.mT @ Y.flatten(0, 1)).view(many, d, d)
+    tuples = torch.tensor(list(itertools.combinations(range(many), heads)))
+    ridge, losses = 1e-9 * torch.einsum("aiai->", G) / (many * d) * torch.eye(heads * d).to(X), []
+    for part in tuples.split(4096):
+        blocks = G[part[:, :, None], :, part[:, None, :]].permute(0, 1, 3, 2, 4).reshape(len(part), heads * d, heads * d)
+        right = C[part].reshape(len(part), heads * d, d)
+        losses.append((torch.linalg.solve(blocks + ridge, right) * right).sum((1, 2)))
+    gain, best = torch.cat(losses).max(dim=0)
+    return points[tuples[best]], 1 - (gain / Y.square().sum()).item(), len(tuples)
+
+
+def solve_ws(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: Float[Tensor, "heads d d"]) -> Float[Tensor, "heads d d"]:
+    """The best W for given Theta, by least squares."""
+    heads, d = thetas.shape[:2]
+    phi = features(X, thetas).flatten(1, 2).permute(1, 0, 2).reshape(-1, heads * d)
+    gram = phi.mT @ phi
+    ridge = 1e-12 * gram.diagonal().mean() * torch.eye(heads * d).to(X)
+    return torch.linalg.solve(gram + ridge, phi.mT @ Y.flatten(0, 1)).view(heads, d, d)
+
+
+def relative_loss(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: Tensor, ws: Tensor) -> Tensor:
+    """Square loss over that of answering 0."""
+    answer = sum(features(X, theta) @ w for theta, w in zip(thetas, ws, strict=True))
+    return (answer - Y).square().sum() / Y.square().sum()
+
+
+def descend(objective: Callable[[Tensor], Tensor], start: Tensor, steps: int = 40) -> Tensor:
+    """L-BFGS on the hull's coordinates; W is eliminated at every step (variable projection)."""
+    coordinates = start.clone().requires_grad_(True)
+    optimizer = torch.optim.LBFGS([coordinates], max_iter=steps, line_search_fn="strong_wolfe", tolerance_change=1e-12)
+
+    def closure():
+        optimizer.zero_grad()
+        value = objective(coordinates).log()
+        value.backward()
+        return value
+
+    optimizer.step(closure)
+    return coordinates.detach()
+
+
+def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
+    """All six stages. A tenth of the examples, at least 500, is held out for the loss that is reported.
+
+    Raises ValueError for heads < 1, k < 2, non-finite numbers, or too few examples (n k >= 20 d^2 are needed), and
+    NotCertifiedError for k >= d, when too few rows pass the certificate, and when the layer that the certified rows determine does not fit
+    the held-out examples as well as the certificate promised (a degenerate sum W, or other heads than were asked for).
+    """
+    n, k, d = X.shape
+    if heads < 1 or k < 2:
+        raise ValueError(f"heads = {heads!r}, k = {k}: must be at least 1 and at least 2")
+    if not (X.isfinite().all() and Y.isfinite().all()):
+        raise ValueError("X, Y: every entry must be finite")
+    if k >= d:
+        raise NotCertifiedError(f"k = {k}, d = {d}: the certificate needs fewer tokens than dimensions; with k >= d every row passes")
+    if n * k < 20 * d * d:
+        raise ValueError(f"n = {n}: at least {-(-20 * d * d // k)} sequences of {k} tokens are needed for d = {d}")
+    held = max(n // 10, 500)
+    X, Y, X_held, Y_held = X[:-held], Y[:-held], X[-held:], Y[-held:]
+    sums, kept, residuals, hull = refine(X, Y, heads)
+    few = slice(0, 8000)  # enough for a few coordinates
+    points, net_loss, tuples = best_tuple(X[few], Y[few], hull, grid(hull, heads), heads)
+    if heads > 1:
+        points = descend(lambda at: relative_loss(X[few], Y[few], hull.at(at), solve_ws(X[few], Y[few], hull.at(at))), points)
+    thetas = hull.at(points)
+    ws = solve_ws(X[:50_000], Y[:50_000], thetas)
+    loss = relative_loss(X_held, Y_held, thetas, ws).item()
+    if not loss < 10 * residuals[-1] ** 2 + 1e-3:
+        raise NotCertifiedError(
+            f"the certified rows fit to {residuals[-1]:.2g}, but the layer that they determine has a held-out loss of {loss:.2g}: "
+            "is sum W of full rank, and is the number of heads right?"
+        )
+    return Report(thetas, ws, sums, kept, residuals, hull, tuples, net_loss, loss)
+
+
+def one_head(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"]) -> tuple[Float[Tensor, "d d"], Float[Tensor, "d d"]]:
+    """Theta and W of a single head, exactly, from noiseless examples (our derivation), for k < d.
+
+    Y = A X W, so V = W^{-1} has Y V u = 0 for every u with X u = 0: linear equations for V, up to a factor, which the attention weights'
+    sum of 1 fixes: A = Y V X^+. Their logarithms are linear in Theta; where they leave it open it has least norm.
+
+    Raises ValueError for k >= d, or if there are too few equations.
+    """
+    n, k, d = X.shape
+    if k >= d:
+        raise ValueError(f"k = {k}, d = {d}: a null space needs fewer tokens than dimensions")
+    independent = torch.linalg.matrix_rank(X) == k
+    X, Y = X[independent], Y[independent]
+    if len(X) * k * (d - k) < d * d:
+        raise ValueError(f"n = {n}: at least {-(-d * d // (k * (d - k)))} sequences of independent tokens are needed")
+    null = torch.linalg.svd(X).Vh[:, k:]  # (n, d - k, d), rows orthogonal to every token
+    equations = torch.einsum("nki,nuj->nkuij", Y, null).reshape(-1, d * d)
+    V = torch.linalg.svd(equations, full_matrices=False).Vh[-1].view(d, d)
+    A = Y @ V @ torch.linalg.pinv(X)
+    scale = A.sum(-1).mean()
+    A, V = A / scale, V / scale
+    rows, logs, _ = constraints(X, A.clamp_min(1e-300), torch.ones_like(A[..., 0], dtype=torch.bool))
+    return torch.linalg.lstsq(rows, logs[:, None], driver="gelsd").solution.view(d, d), torch.linalg.inv(V)

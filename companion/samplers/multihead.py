@@ -1,0 +1,89 @@
+"""Teachers for a multi-head attention layer, and the sequences on which they answer.
+
+F(X) = sum_i softmax(X Theta_i X^T) X W_i for a sequence X of k tokens in d dimensions (Chen and Li 2024, arXiv:2402.04084).
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+class Teacher(NamedTuple):
+    """The two matrices of every head: where it looks, what it moves."""
+
+    thetas: Float[Tensor, "heads d d"]
+    ws: Float[Tensor, "heads d d"]
+
+    def __call__(self, X: Float[Tensor, "n k d"]) -> Float[Tensor, "n k d"]:
+        """What the layer answers, head by head, summed."""
+        return sum((X @ theta @ X.mT).softmax(dim=-1) @ X @ w for theta, w in zip(self.thetas, self.ws, strict=True))
+
+
+def teacher(d: int, heads: int, *, sharpness: float = 1.0, generator: torch.Generator | int = 0) -> Teacher:
+    """Random heads: entries of Theta N(0, (sharpness / d)^2), so that scores have that standard deviation; of W N(0, 1/d).
+
+    Raises ValueError for d < 1, heads < 1, or a sharpness that is not positive and finite.
+    """
+    _at_least(d=(d, 1), heads=(heads, 1))
+    if not 0 < sharpness < float("inf"):
+        raise ValueError(f"sharpness = {sharpness!r}: must be positive and finite")
+    generator = _generator(generator)
+    thetas, ws = torch.randn(2, heads, d, d, generator=generator, device=generator.device, dtype=torch.float64)
+    return Teacher(sharpness / d * thetas, ws / d**0.5)
+
+
+def cancelling_teacher(d: int, *, sharpness: float = 1.0, rank: int = 0, generator: torch.Generator | int = 0) -> Teacher:
+    """Two random heads whose W add up to a matrix of the given rank: what the algorithm's non-degeneracy rules out."""
+    _at_least(rank=(rank, 0))
+    generator = _generator(generator)
+    thetas, ws = teacher(d, 2, sharpness=sharpness, generator=generator)
+    left, right = torch.randn(2, d, rank, generator=generator, device=generator.device, dtype=torch.float64)
+    return Teacher(thetas, torch.stack([ws[0], left @ right.mT / d - ws[0]]))
+
+
+def parity_teacher(d: int, support: int, *, sharpness: float = 3.0) -> Teacher:
+    """``support`` heads whose sum is, for k = 2, nearly a parity of the first token on coordinates 2 .. support + 1.
+
+    Theta_i = c (sum_{j in S} e_j - t_i e_1) e_1^T with t_i = -s + 1, -s + 3, .., s - 1, and W_i = (-1)^i e_1 e_1^T: as s heads hide one of
+    C(d - 1, s) orthogonal functions, no learner by statistical queries finds it quickly (our construction, after the lower bound of
+    arXiv:2402.04084).
+    """
+    _at_least(support=(support, 1), d=(d, support + 1))
+    e = torch.eye(d, dtype=torch.float64)
+    inside = e[1 : support + 1].sum(0)
+    thetas = [sharpness * torch.outer(inside - t * e[0], e[0]) for t in range(-support + 1, support, 2)]
+    ws = [(-1.0) ** i * torch.outer(e[0], e[0]) for i in range(support)]
+    return Teacher(torch.stack(thetas), torch.stack(ws))
+
+
+def sequences(
+    n: int, k: int, d: int, *, kind: Literal["boolean", "gaussian"] = "boolean", generator: torch.Generator | int = 0
+) -> Float[Tensor, "n k d"]:
+    """``n`` sequences of ``k`` tokens: uniform on {-1, 1}^d, or N(0, I_d), in float64.
+
+    Raises ValueError for n < 1, k < 2 (a single token attends to itself) or d < k.
+    """
+    _at_least(n=(n, 1), k=(k, 2), d=(d, k))
+    generator = _generator(generator)
+    X = torch.randn(n, k, d, generator=generator, device=generator.device, dtype=torch.float64)
+    return torch.where(X > 0, 1.0, -1.0).to(X) if kind == "boolean" else X
+
+
+def with_noise(Y: Float[Tensor, "n k d"], noise: float, *, generator: torch.Generator | int = 0) -> Float[Tensor, "n k d"]:
+    """Labels with N(0, noise^2) added to every entry. Raises ValueError unless noise is at least 0 and finite."""
+    if not 0 <= noise < float("inf"):
+        raise ValueError(f"noise = {noise!r}: must be at least 0 and finite")
+    generator = _generator(generator)
+    return Y + noise * torch.randn(Y.shape, generator=generator, device=Y.device, dtype=Y.dtype)
+
+
+def _at_least(**values: tuple[int, int]) -> None:
+    for name, (value, least) in values.items():
+        if value < least:
+            raise ValueError(f"{name} = {value!r}: must be at least {least}")
+
+
+def _generator(generator: torch.Generator | int) -> torch.Generator:
+    return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator
