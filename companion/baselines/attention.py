@@ -6,7 +6,8 @@ from torch import Tensor
 
 
 def shares(tokens: Int[Tensor, "length"], vocabulary: int) -> Float[Tensor, "length vocabulary"]:
-    """Row t: how often each token has occurred up to and including t, as a share."""
+    """Row t: how often each token has occurred up to and including t, as a share. Raises ValueError for an unknown token."""
+    _known(tokens, vocabulary)
     counts = torch.nn.functional.one_hot(tokens, vocabulary).double().cumsum(0)
     return counts / counts.sum(1, keepdim=True)
 
@@ -14,8 +15,9 @@ def shares(tokens: Int[Tensor, "length"], vocabulary: int) -> Float[Tensor, "len
 def ngram(tokens: Int[Tensor, "length"], vocabulary: int, n: int = 2) -> Float[Tensor, "length vocabulary"]:
     """Row t: of the earlier places where the last n - 1 tokens were those at t, the share of each token that followed; NaN without any.
 
-    n = 2 is the in-context bigram. Raises ValueError for n < 2.
+    n = 2 is the in-context bigram. Raises ValueError for n < 2, or an unknown token.
     """
+    _known(tokens, vocabulary)
     if n < 2:
         raise ValueError(f"n = {n!r}: must be at least 2, a token and what follows it")
     words, out = tokens.tolist(), torch.full((len(tokens), vocabulary), torch.nan, dtype=torch.float64)
@@ -41,3 +43,9 @@ def latest(tokens: Int[Tensor, "length"], hops: int = 1) -> Int[Tensor, "length"
             found = next((words[s + 1] for s in range(t - 1, -1, -1) if words[s] == found), -1)
         out.append(found)
     return torch.tensor(out)
+
+
+def _known(tokens: Int[Tensor, "length"], vocabulary: int) -> None:
+    unknown = tokens[(tokens < 0) | (tokens >= vocabulary)]
+    if len(unknown):
+        raise ValueError(f"tokens: unknown token {int(unknown[0])}; must be 0 to vocabulary - 1 = {vocabulary - 1}")

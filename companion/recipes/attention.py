@@ -1,6 +1,7 @@
 """Recipes of lesson 01: one layer and two on sentences that repeat themselves; and how many samples a rule about a few bits takes.
 
-Not a published setting: the task is ours, in the spirit of Sanford, Hsu, Telgarsky (2024), arXiv:2402.04497, on induction heads.
+Not a published setting: the task is ours, in the spirit of Sanford, Hsu, Telgarsky (2024), arXiv:2408.14332, who show that one layer needs
+exponentially larger size than two to be an induction head.
 """
 
 from functools import partial
@@ -59,12 +60,14 @@ def learned(
     """Which runs learn the AND of 3 of ``length`` bits: 95 % right on fresh data, for every number of samples and every seed.
 
     All runs train at once, each with its own rule, data and initialisation, by full-batch Adam; a run with fewer samples than the largest
-    number sees its own again and again. Raises ValueError for a kind that is not there, or a number of samples below 1.
+    number sees its own again and again. Raises ValueError for a kind that is not there, a number of samples below 1, or no seeds.
     """
     if kind not in ("head", "mlp"):
         raise ValueError(f"kind = {kind!r}: must be 'head' or 'mlp'")
     if not samples or min(samples) < 1:
         raise ValueError(f"samples = {samples!r}: must be at least one number, none below 1")
+    if not seeds:
+        raise ValueError(f"seeds = {seeds!r}: must be at least one")
     most, runs = max(samples), [(count, seed) for count in samples for seed in seeds]
     data = [conjunctions(most + fresh, length, which=7 * seed + 1, generator=10_000 + seed) for _, seed in runs]
     rows = [torch.arange(most) % count for count, _ in runs]

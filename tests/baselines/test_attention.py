@@ -39,7 +39,15 @@ def test_the_latest_match_wins_and_hops_go_on_from_what_was_found():
     assert latest(TOKENS, hops=2).tolist() == [-1, -1, -1, 2, 0, -1, 3, 0]
 
 
-@pytest.mark.parametrize(("call", "message"), [(lambda: ngram(TOKENS, 4, 1), "n = 1"), (lambda: latest(TOKENS, 0), "hops = 0")])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ngram(TOKENS, 4, 1), "n = 1"),
+        (lambda: ngram(TOKENS, 3), "unknown token 3"),
+        (lambda: shares(-TOKENS, 4), "unknown token -1"),
+        (lambda: latest(TOKENS, 0), "hops = 0"),
+    ],
+)
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

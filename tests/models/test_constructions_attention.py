@@ -125,6 +125,29 @@ def test_the_circle_turns_back_by_one_and_is_as_sharp_as_promised(T):
     assert 1 - scores.softmax(-1).diagonal(-1).min() < 1.01e-4
 
 
+@pytest.mark.parametrize(("n", "d", "seed"), [(10, 16, 0), (40, 8, 1)])
+def test_two_heads_over_vectors_find_the_nearest_key(n, d, seed):
+    """Keys at even places, each followed by its answer; the last place asks with a vector that is no key."""
+    generator = torch.Generator().manual_seed(seed)
+    blocks = Blocks(token=2 * n + 1, position=2 * n + 1, near=d, before=d, out=2 * n + 1)
+    x, vectors = embed(blocks, torch.arange(2 * n + 1)), F.normalize(torch.randn(n + 1, d, generator=generator, dtype=torch.float64), dim=1)
+    x[::2, blocks["near"]] = vectors
+    layers = [[shift_head(blocks, 60, read="near", write="before")], [match_head(blocks, 5000, pairs={"near": "before"})]]
+    out = run(layers, x)[-1][-1, blocks["out"]]
+    nearest = torch.cdist(vectors[-1:], vectors[:-1]).argmin()
+    assert out.argmax() == 2 * nearest + 1
+    assert out.max() > 0.999
+
+
+@pytest.mark.parametrize(("T", "seed"), [(6, 0), (23, 1), (40, 2)])
+def test_a_head_with_positions_on_a_circle_copies_the_token_before(T, seed):
+    tokens, blocks = sentence(5, T, seed), Blocks(token=6, position=2, previous=6)
+    beta = math.log(2 / 1e-6) / (1 - math.cos(2 * math.pi / T))
+    head = Head(blocks.matrix("position", "position", circle_shift(T, beta)), blocks.matrix("previous", "token"))
+    copied = head(embed(blocks, tokens, circle(T)))[:, blocks["previous"]]
+    assert (copied[1:] - one_hot(tokens[:-1], 6)).abs().max() < 1.01e-6
+
+
 @pytest.mark.parametrize(("beta", "d"), [(1.0, 2), (4.0, 3), (9.0, 8)])
 def test_the_flow_follows_the_differential_equation(beta, d):
     x = F.normalize(torch.randn(6, d, dtype=torch.float64), dim=1)
@@ -169,6 +192,11 @@ BLOCKS = Blocks(token=4, position=6, previous=4, out=4)
         (lambda: embed(BLOCKS, torch.tensor([1])), "length = 1"),
         (lambda: embed(BLOCKS, torch.zeros(7, dtype=torch.long)), "length = 7: must be at least 2 and at most 6"),
         (lambda: embed(BLOCKS, torch.tensor([1, 4])), "unknown token 4"),
+        (lambda: embed(BLOCKS, torch.tensor([2, -1])), "unknown token -1"),
+        (lambda: embed(BLOCKS, torch.tensor([1, 2]), circle(9)), r"positions of shape \(9, 2\): must have 6 channels"),
+        (lambda: BLOCKS.matrix("position", "token"), r"values of shape \(6, 6\): position has 6 channels, token 4"),
+        (lambda: shift_head(BLOCKS, 3.0, by=0), "by = 0"),
+        (lambda: shift_head(BLOCKS, 3.0, by=6), "by = 6: must be at least 1 and below 6"),
         (lambda: shift_head(BLOCKS, 0), "beta = 0"),
         (lambda: match_head(BLOCKS, -1.0), "beta = -1"),
         (lambda: match_head(BLOCKS, 1.0, recency=-1.0), "recency = -1"),
@@ -183,6 +211,7 @@ BLOCKS = Blocks(token=4, position=6, previous=4, out=4)
         (lambda: flow(torch.randn(4, 2), beta=1.0, time=-1.0), "time = -1"),
         (lambda: flow(torch.randn(4, 2), beta=1.0, time=1.0, dt=0.0), "dt = 0"),
         (lambda: energy(torch.randn(4, 2), -2.0), "beta = -2"),
+        (lambda: energy(torch.randn(5, 1, 2), 2.0), "at least n = 2 tokens"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(call, message):

@@ -35,7 +35,14 @@ def test_runs_do_not_depend_on_the_global_random_state():
     assert torch.equal(first, learned("head", 16, [25, 50], range(3)))
 
 
-@pytest.mark.parametrize(("arguments", "message"), [(("head", 8, []), "samples = "), (("mlp", 8, [0]), "samples = ")])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("head", 8, [], range(2)), "samples = "),
+        (("mlp", 8, [0], range(2)), "samples = "),
+        (("mlp", 8, [9], range(0)), "seeds = range"),
+    ],
+)
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
-        learned(*arguments, range(2))
+        learned(*arguments)

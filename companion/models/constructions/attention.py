@@ -45,13 +45,18 @@ class Blocks:
             raise ValueError(f"block = {name!r}: must be one of {', '.join(self.slices)}")
         return self.slices[name]
 
+    def size(self, name: str) -> int:
+        """How many channels the block ``name`` has."""
+        return self[name].stop - self[name].start
+
     def matrix(self, write: str, read: str, values: Float[Tensor, "write read"] | None = None) -> Matrix:
         """The matrix that applies ``values`` (the identity unless told) to the block ``read`` and puts the result into ``write``."""
         M = torch.zeros(self.width, self.width, dtype=torch.float64)
-        rows, columns = self[write], self[read]
         if values is None:
-            values = torch.eye(rows.stop - rows.start, dtype=torch.float64)
-        M[rows, columns] = values.double()
+            values = torch.eye(self.size(write), dtype=torch.float64)
+        if values.shape != (self.size(write), self.size(read)):
+            raise ValueError(f"values of shape {tuple(values.shape)}: {write} has {self.size(write)} channels, {read} {self.size(read)}")
+        M[self[write], self[read]] = values.double()
         return M
 
 
@@ -81,31 +86,42 @@ def run(layers: list[list[Head]], x: Float[Tensor, "length width"]) -> list[Floa
     return streams
 
 
-def embed(blocks: Blocks, tokens: Int[Tensor, "length"]) -> Float[Tensor, "length width"]:
-    """One-hot tokens and one-hot positions in the blocks ``token`` and ``position``; everything else is empty.
+def embed(
+    blocks: Blocks, tokens: Int[Tensor, "length"], positions: Float[Tensor, "most channels"] | None = None
+) -> Float[Tensor, "length width"]:
+    """One-hot tokens and positions in the blocks ``token`` and ``position``; everything else is empty.
 
-    Raises ValueError for fewer than two tokens, for more than there are positions, and for a token that the block has no channel for.
+    Position t is row t of ``positions``, such as `circle` gives; one-hot unless told.
+
+    Raises ValueError for fewer than two tokens, for more than there are positions, for positions that do not fit their block, and for a
+    token that the block has no channel for.
     """
-    length, token, position = len(tokens), blocks["token"], blocks["position"]
-    if not 2 <= length <= position.stop - position.start:
-        raise ValueError(f"length = {length}: must be at least 2 and at most {position.stop - position.start}, the number of positions")
-    if tokens.min() < 0 or tokens.max() >= token.stop - token.start:
-        raise ValueError(f"tokens: unknown token {int(tokens.max())}; must be 0 to {token.stop - token.start - 1}")
+    length, V, channels = len(tokens), blocks.size("token"), blocks.size("position")
+    positions = torch.eye(channels, dtype=torch.float64) if positions is None else positions
+    if positions.shape[1] != channels:
+        raise ValueError(f"positions of shape {tuple(positions.shape)}: must have {channels} channels, as the block has")
+    if not 2 <= length <= len(positions):
+        raise ValueError(f"length = {length}: must be at least 2 and at most {len(positions)}, the number of positions")
+    unknown = tokens[(tokens < 0) | (tokens >= V)]
+    if len(unknown):
+        raise ValueError(f"tokens: unknown token {int(unknown[0])}; must be 0 to {V - 1}")
     x = torch.zeros(length, blocks.width, dtype=torch.float64)
-    x[torch.arange(length), token.start + tokens] = 1
-    x[torch.arange(length), position.start + torch.arange(length)] = 1
+    x[torch.arange(length), blocks["token"].start + tokens] = 1
+    x[:, blocks["position"]] = positions[:length].double()
     return x
 
 
-def shift_head(blocks: Blocks, beta: float, *, by: int = 1, write: str = "previous") -> Head:
-    """Copies the token of ``by`` places ago: W_KQ = beta sum_t p_{t-by} p_t^T over one-hot positions p.
+def shift_head(blocks: Blocks, beta: float, *, by: int = 1, read: str = "token", write: str = "previous") -> Head:
+    """Copies the token (or another block) of ``by`` places ago: W_KQ = beta sum_t p_{t-by} p_t^T over one-hot positions p.
 
     Weight off the mark: at most T e^-beta. The first ``by`` positions have nothing to copy, and average what they see.
     """
     _positive(beta=beta)
-    T = blocks["position"].stop - blocks["position"].start
+    T = blocks.size("position")
+    if not 1 <= by < T:
+        raise ValueError(f"by = {by!r}: must be at least 1 and below {T}, the number of positions")
     shift = torch.diag(torch.ones(T - by, dtype=torch.float64), by)  # [t - by, t]
-    return Head(blocks.matrix("position", "position", beta * shift), blocks.matrix(write, "token"))
+    return Head(blocks.matrix("position", "position", beta * shift), blocks.matrix(write, read))
 
 
 def circle(T: int) -> Float[Tensor, "positions two"]:
@@ -135,7 +151,7 @@ def skip_gram_head(blocks: Blocks, beta: float, *, query: int, key: int, write: 
     Weight off the mark where both are there: at most T e^-beta.
     """
     _positive(beta=beta)
-    V = blocks["token"].stop - blocks["token"].start
+    V = blocks.size("token")
     for name, number in (("query", query), ("key", key)):
         if not 0 <= number < V:
             raise ValueError(f"{name} = {number!r}: unknown token; must be 0 to {V - 1}")
@@ -163,7 +179,7 @@ def match_head(blocks: Blocks, beta: float, *, pairs: dict[str, str] | None = No
         raise ValueError(f"recency = {recency!r}: must be at least 0")
     kq = sum(blocks.matrix(key, query) for query, key in (pairs or {"token": "previous"}).items()) * beta
     if recency:
-        T = blocks["position"].stop - blocks["position"].start
+        T = blocks.size("position")
         late = torch.arange(T, dtype=torch.float64)[:, None].expand(T, T)  # [s, t]: s, whatever t
         kq = kq + blocks.matrix("position", "position", recency * late)
     return Head(kq, blocks.matrix(write, "token"))
@@ -177,8 +193,7 @@ def flow(x: Float[Tensor, "n d"], *, beta: float, time: float, dt: float = 0.05)
     Raises ValueError for n < 2, d < 2, beta <= 0, dt <= 0 or time < 0.
     """
     _positive(beta=beta, dt=dt)
-    if x.shape[0] < 2 or x.shape[1] < 2:
-        raise ValueError(f"x of shape {tuple(x.shape)}: at least n = 2 tokens in d = 2 dimensions")
+    _several(x)
     if time < 0:
         raise ValueError(f"time = {time!r}: must be at least 0")
     x = x / x.norm(dim=1, keepdim=True)
@@ -193,9 +208,18 @@ def flow(x: Float[Tensor, "n d"], *, beta: float, time: float, dt: float = 0.05)
 
 
 def energy(x: Float[Tensor, "*steps n d"], beta: float) -> Float[Tensor, "*steps"]:
-    """E = sum_{i,j} exp(beta x_i . x_j) / (2 beta n^2), which grows along the flow (arXiv:2312.10794, section 3)."""
+    """E = sum_{i,j} exp(beta x_i . x_j) / (2 beta n^2), which grows along the flow (arXiv:2312.10794, section 3).
+
+    Raises ValueError for n < 2, d < 2 or beta <= 0.
+    """
     _positive(beta=beta)
+    _several(x)
     return (beta * x @ x.mT).exp().mean(dim=(-2, -1)) / (2 * beta)
+
+
+def _several(x: Tensor) -> None:
+    if x.shape[-2] < 2 or x.shape[-1] < 2:
+        raise ValueError(f"x of shape {tuple(x.shape)}: at least n = 2 tokens in d = 2 dimensions")
 
 
 def _positive(**values: float) -> None:
