@@ -20,13 +20,15 @@ def answer(M, S, won):
 READS = (
     WON
     + HEAD
-    + """    import glob, os
+    + """    import glob, os, sys
+    leads = sys.prefix, sys.base_prefix, exercises.__file__  # folders on the way to these have to be there
     found = [glob.glob(f"{ROOT}/{part}/*") for part in ("solutions", "grading", "lessons")]
     checkout = exercises.__file__.partition("/companion/")[0]
     places = [f"{folder}/{name}" for folder in ("{ROOT}", checkout) for name in ("solutions", "grading", "grading/secret", "tests", ".git")]
     for place in (*places, "{ROOT}", "/etc/passwd", "/etc/shadow", "/home", "/sys", "/tmp"):
         try:
-            found.append(os.listdir(place) if os.path.isdir(place) else open(place).read())
+            names = os.listdir(place) if os.path.isdir(place) else [open(place).read()]
+            found += [name for name in names if not any(path.startswith(os.path.join(place, name)) for path in leads)]
         except OSError:
             pass
     return answer(M, S, any(found))
