@@ -47,7 +47,7 @@ def test_every_shipped_lstm_forgets_and_no_transformer_does(data_seed):
         lstm = errors_by_gap(shipped("regression-lstm", seed=seed)[0], xs, ys).mean(1)
         transformer = errors_by_gap(shipped("regression-transformer", seed=seed)[0], xs, ys).mean(1)
         assert lstm[-1] > 2 * lstm[0]
-        assert transformer[-1] < 1.5 * transformer[0]
+        assert transformer[-1] < 2 * transformer[0]
 
 
 def test_a_shipped_models_first_steps_are_made_again_by_its_recipe():
