@@ -83,8 +83,8 @@ def certificate(
 ) -> tuple[Float[Tensor, "n k k"], Float[Tensor, "n k"]]:
     """Stage 2: for every row r, the p of sum 1 that fits y_r = p^T X sum_w best, and what is left, over the typical length of a row.
 
-    If all heads share the pattern p there, y_r is exactly p^T X sum W; a small residual is the certificate that they do. It says nothing
-    for k >= d, where every y_r can be fitted.
+    If all heads share the pattern p there, y_r is exactly p^T X sum W; a small residual is the certificate that they do. It takes k well
+    below d: k - 1 free weights fit d numbers, and at k = d nearly every y_r.
     """
     k = X.shape[1]
     Z = X @ sum_w
@@ -216,7 +216,9 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     if not (X.isfinite().all() and Y.isfinite().all()):
         raise ValueError("X, Y: every entry must be finite")
     if k >= d:
-        raise NotCertifiedError(f"k = {k}, d = {d}: the certificate needs fewer tokens than dimensions; with k >= d every row passes")
+        raise NotCertifiedError(
+            f"k = {k}, d = {d}: the certificate needs fewer tokens than dimensions; with k >= d nearly every row passes"
+        )
     if n * k < 20 * d * d:
         raise ValueError(f"n = {n}: at least {-(-20 * d * d // k)} sequences of {k} tokens are needed for d = {d}")
     held = max(n // 10, 500)
@@ -229,9 +231,10 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     thetas = hull.at(points)
     ws = solve_ws(X[:50_000], Y[:50_000], thetas)
     loss = relative_loss(X_held, Y_held, thetas, ws).item()
-    if not loss < 10 * residuals[-1] ** 2 + 1e-3:
+    promised = min(residuals)
+    if not loss < 5 * promised**2 + 1e-4:  # noise alone makes it two to four times promised^2
         raise NotCertifiedError(
-            f"the certified rows fit to {residuals[-1]:.2g}, but the layer that they determine has a held-out loss of {loss:.2g}: "
+            f"the certified rows fit to {promised:.2g}, but the layer that they determine has a held-out loss of {loss:.2g}: "
             "is sum W of full rank, and is the number of heads right?"
         )
     return Report(thetas, ws, sums, kept, residuals, hull, tuples, net_loss, loss)

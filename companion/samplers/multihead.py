@@ -44,7 +44,8 @@ def cancelling_teacher(d: int, *, sharpness: float = 1.0, rank: int = 0, generat
 
 
 def parity_teacher(d: int, support: int, *, sharpness: float = 3.0) -> Teacher:
-    """``support`` heads whose sum is, for k = 2, nearly a parity of the first token on coordinates 2 .. support + 1.
+    """``support`` heads that hide a parity: for k = 2, where the two tokens differ in coordinate 1, their answer is nearly P for odd
+    support and x_1 (1 - P) for even, with P the product of the token's coordinates 2 .. support + 1.
 
     Theta_i = c (sum_{j in S} e_j - t_i e_1) e_1^T with t_i = -s + 1, -s + 3, .., s - 1, and W_i = (-1)^i e_1 e_1^T: as s heads hide one of
     C(d - 1, s) orthogonal functions, no learner by statistical queries finds it quickly (our construction, after the lower bound of

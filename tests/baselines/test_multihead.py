@@ -1,0 +1,141 @@
+"""Each stage against SciPy or a loop; the whole algorithm on fresh teachers, and what it must refuse."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from companion.baselines import multihead as algorithm
+from companion.baselines.multihead import NotCertifiedError, learn, one_head
+from companion.samplers.multihead import Teacher, cancelling_teacher, parity_teacher, sequences, teacher, with_noise
+
+
+def test_the_first_step_is_minus_the_gradient_at_zero():
+    X, Y = sequences(40, 3, 6, generator=1), torch.randn(40, 3, 6, dtype=torch.float64)
+    w = torch.zeros(6, 6, dtype=torch.float64, requires_grad=True)
+    even = X.mean(1, keepdim=True).expand_as(X)
+    (gradient,) = torch.autograd.grad(((even @ w - Y).square().sum((1, 2)) / 2).mean(), w)
+    torch.testing.assert_close(algorithm.first_step(X, Y), -gradient)
+
+
+def test_the_certificate_is_the_constrained_fit():
+    X, Y, W = (
+        sequences(5, 4, 9, kind="gaussian", generator=2),
+        torch.randn(5, 4, 9, dtype=torch.float64),
+        torch.randn(9, 9, dtype=torch.float64),
+    )
+    p, residual = algorithm.certificate(X, Y, W)
+    size = Y.square().sum(-1).mean().sqrt().item()
+    for n, r in itertools.product(range(5), range(4)):
+        Z, y = (X[n] @ W).numpy(), Y[n, r].numpy()
+        condition = {"type": "eq", "fun": lambda p: p.sum() - 1}
+        fit = minimize(lambda p, Z=Z, y=y: ((p @ Z - y) ** 2).sum(), np.full(4, 0.25), constraints=condition, tol=1e-12)
+        np.testing.assert_allclose(p[n, r], fit.x, atol=1e-4)
+        assert residual[n, r].item() == pytest.approx(np.sqrt(fit.fun) / size, rel=1e-5)
+
+
+def test_constraints_hold_for_every_head_where_heads_agree():
+    theta = teacher(7, 1, generator=3).thetas[0]
+    X = sequences(20, 3, 7, generator=4)
+    kept = torch.zeros(20, 3, dtype=torch.bool)
+    kept[::2, 1] = True
+    rows, logs, weights = algorithm.constraints(X, (X @ theta @ X.mT).softmax(-1), kept)
+    assert rows.shape == (20, 49)
+    torch.testing.assert_close(rows @ theta.flatten(), logs)
+    assert (weights > 0).all()
+
+
+def test_the_hull_of_exact_constraints_holds_every_head():
+    thetas = teacher(5, 3, generator=5).thetas
+    free = torch.linalg.qr((thetas[1:] - thetas[0]).flatten(1).mT).Q
+    rows = torch.randn(200, 25, dtype=torch.float64)
+    rows = rows - rows @ free @ free.mT  # constraints that cannot see what the heads differ in
+    hull = algorithm.fit_hull(rows, rows @ thetas[0].flatten(), torch.ones(200, dtype=torch.float64), 3)
+    assert max(hull.distance(theta) for theta in thetas) < 1e-8
+
+
+def test_the_best_tuple_is_the_best_of_all_fits():
+    layer, X = teacher(5, 2, generator=6), sequences(300, 2, 5, generator=7)
+    Y = layer(X)
+    hull = algorithm.Hull(layer.thetas[0], (layer.thetas[1] - layer.thetas[0])[None] / (layer.thetas[1] - layer.thetas[0]).norm())
+    points = torch.linspace(-1, 2, 7, dtype=torch.float64)[:, None]
+    best, loss, many = algorithm.best_tuple(X, Y, hull, points, 2)
+    losses = {}
+    for a, b in itertools.combinations(range(7), 2):
+        phi = torch.cat([algorithm.features(X, theta) for theta in hull.at(points[[a, b]])], dim=-1).flatten(0, 1)
+        left = Y.flatten(0, 1) - phi @ torch.linalg.lstsq(phi, Y.flatten(0, 1)).solution
+        losses[a, b] = (left.square().sum() / Y.square().sum()).item()
+    assert many == 21
+    assert loss == pytest.approx(min(losses.values()), rel=1e-3)
+    assert torch.equal(best, points[list(min(losses, key=losses.get))])
+
+
+@pytest.mark.parametrize("kind", ["boolean", "gaussian"])
+@pytest.mark.parametrize(("sharpness", "noise"), [(1.0, 0.0), (2.0, 0.0), (1.0, 0.02), (2.0, 0.02)])
+def test_two_heads_are_learned(kind, sharpness, noise):
+    for seed in range(5000, 5003):
+        layer = teacher(12, 2, sharpness=sharpness, generator=seed)
+        X = sequences(20_000, 2, 12, kind=kind, generator=seed + 100)
+        report = learn(X, with_noise(layer(X), noise, generator=seed), heads=2)
+        fresh = sequences(2000, 2, 12, kind=kind, generator=seed + 200)
+        assert algorithm.relative_loss(fresh, layer(fresh), report.thetas, report.ws) < 1e-3
+        errors = report.errors(*layer)
+        assert errors["sum of W, refined"] < errors["sum of W, stage 1"] / 5
+        assert errors["hull"] < 0.1
+
+
+def test_three_heads_are_learned_from_more():
+    layer, X = teacher(12, 3, generator=6000), sequences(200_000, 2, 12, generator=6001)
+    report = learn(X, layer(X), heads=3)
+    fresh = sequences(2000, 2, 12, generator=6002)
+    assert algorithm.relative_loss(fresh, layer(fresh), report.thetas, report.ws) < 1e-2
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        cancelling_teacher(12, sharpness=2.0, rank=0, generator=1),
+        cancelling_teacher(12, sharpness=2.0, rank=1, generator=2),
+        parity_teacher(12, 2),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_degenerate_teacher_is_refused(layer: Teacher, seed):
+    X = sequences(20_000, 2, 12, generator=seed)
+    with pytest.raises(NotCertifiedError, match="full rank"):
+        learn(X, layer(X), heads=2)
+
+
+@pytest.mark.parametrize("k", [12, 14])
+def test_as_many_tokens_as_dimensions_are_refused(k):
+    X = torch.randn(3000, k, 12, dtype=torch.float64)
+    with pytest.raises(NotCertifiedError, match=f"k = {k}, d = 12"):
+        learn(X, X, heads=2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("d", "k"), [(12, 2), (8, 3), (6, 5)])
+def test_one_head_is_recovered_exactly(d, k, seed):
+    layer = teacher(d, 1, sharpness=2.0, generator=seed)
+    X = sequences(200, k, d, generator=seed + 10)
+    theta, w = one_head(X, layer(X))
+    assert (w - layer.ws[0]).abs().max() < 1e-8
+    assert (theta - layer.thetas[0]).abs().max() < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X: learn(X, X, heads=0), "heads = 0"),
+        (lambda X: learn(X[:, :1], X[:, :1], heads=1), "k = 1"),
+        (lambda X: learn(X[:100], X[:100], heads=2), "n = 100: at least 1440 sequences of 2 tokens"),
+        (lambda X: learn(X, X / 0, heads=2), "every entry must be finite"),
+        (lambda X: one_head(X[:3], X[:3]), "n = 3: at least 8 sequences"),
+        (lambda X: one_head(X.repeat(1, 6, 1), X.repeat(1, 6, 1)), "k = 12, d = 12"),
+    ],
+)
+def test_bad_arguments_are_named_with_their_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(sequences(3000, 2, 12, generator=1))
