@@ -1,0 +1,107 @@
+"""Recipes of lesson 06: the trigger-bigram task with one layer and two, with noise, and n-grams that each sequence has of its own.
+
+Published setting (Bietti et al. 2023, arXiv:2306.00802, section 4): N = 65 characters, T = 256, K = 5 fixed triggers, width 256, SGD
+with momentum, 1000 steps of 512 sequences. ``paper`` keeps the sizes, but takes Adam, small batches and a decay: a tenth of the sequences.
+``course`` is half as wide and a quarter as long.
+"""
+
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+
+from companion.models.bigrams import BigramModel, BigramModelConfig
+from companion.recipes import Recipe
+from companion.samplers.bigrams import Bigrams, markov_chains, sequences
+from companion.training import Schedule
+
+TABLE = Bigrams.shakespeare()
+
+
+def known_loss(model, tokens, known):
+    """Cross-entropy of the next token where the context determines it: at a trigger that has occurred before."""
+    return F.cross_entropy(model(tokens[:, :-1])[known], tokens[:, 1:][known])
+
+
+def known_accuracy(model, tokens, known):
+    """The share of those tokens that the model names; a tensor of no dimensions."""
+    with torch.no_grad():
+        return (model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:])[known].float().mean()
+
+
+def next_token_loss(model, tokens):
+    """Cross-entropy of every next token."""
+    return F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def _scales(name: str, about: str, sizes: dict[str, tuple[BigramModelConfig, Schedule]], **task) -> dict[str, Recipe]:
+    def draw(batch, generator, length):
+        return sequences(batch, length, TABLE, generator=generator, **task)[:2]
+
+    return {
+        scale: Recipe(name, scale, partial(BigramModel, config), partial(draw, length=config.context), known_loss, schedule, about)
+        for scale, (config, schedule) in sizes.items()
+    }
+
+
+def _chains(name: str, about: str, sizes: dict[str, tuple[BigramModelConfig, Schedule]]) -> dict[str, Recipe]:
+    def draw(batch, generator, config):
+        return (markov_chains(batch, config.context, config.vocabulary, generator=generator).tokens,)
+
+    return {
+        scale: Recipe(name, scale, partial(BigramModel, config), partial(draw, config=config), next_token_loss, schedule, about)
+        for scale, (config, schedule) in sizes.items()
+    }
+
+
+N = TABLE.N
+
+
+def _one_layer(context: int, width: int) -> BigramModelConfig:
+    return BigramModelConfig(N, context, width, layers=1, trains="everything")
+
+
+def _with_mlps(vocabulary: int, context: int, width: int) -> BigramModelConfig:
+    return BigramModelConfig(vocabulary, context, width, mlp=2, trains="everything")
+
+
+RECIPES = {
+    "bigrams-two-layers": _scales(
+        "bigrams-two-layers",
+        "two layers, of which three memories are trained, on the trigger-bigram task (lesson 06)",
+        {
+            "smoke": (BigramModelConfig(N, 32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
+            "course": (BigramModelConfig(N, 64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
+            "paper": (BigramModelConfig(N, 256, 256), Schedule(steps=2500, batch=16, lr=1e-3)),
+        },
+    ),
+    "bigrams-one-layer": _scales(
+        "bigrams-one-layer",
+        "one layer, everything trained, on the trigger-bigram task (lesson 06)",
+        {
+            "smoke": (_one_layer(32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
+            "course": (_one_layer(64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
+            "paper": (_one_layer(256, 256), Schedule(steps=1500, batch=16, lr=2e-3)),
+        },
+    ),
+    "bigrams-noise": _scales(
+        "bigrams-noise",
+        "two layers with MLPs, one trigger, every second answer replaced by a noise token (lesson 06)",
+        {
+            "smoke": (_with_mlps(N + 1, 32, 64), Schedule(steps=60, batch=16, lr=3e-3)),
+            "course": (_with_mlps(N + 1, 64, 128), Schedule(steps=400, batch=32, lr=1e-3)),
+            "paper": (_with_mlps(N + 1, 256, 256), Schedule(steps=2500, batch=64, lr=1e-3)),
+        },
+        K=1,
+        noise=0.5,
+    ),
+    "bigrams-chains": _chains(
+        "bigrams-chains",
+        "two layers with MLPs on Markov chains, another in every sequence (lesson 06)",
+        {
+            "smoke": (_with_mlps(3, 24, 32), Schedule(steps=60, batch=32, lr=5e-3)),
+            "course": (_with_mlps(3, 64, 64), Schedule(steps=1500, batch=64, lr=3e-3)),
+            "paper": (_with_mlps(3, 100, 128), Schedule(steps=6000, batch=64, lr=1e-3)),
+        },
+    ),
+}
