@@ -1,0 +1,131 @@
+"""Recipes of lesson 07: one model of facts, and banks of many that differ in one or two sizes.
+
+Setting: Nichani, Lee, Bietti (2024), arXiv:2412.06538, section 6, at sizes that a CPU trains in minutes: random frozen embeddings,
+Adam, fresh sentences. Facts are those of `world` with seed 0. A bank's loss is the sum of its members', and its gradient is clipped as one.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from companion.models.facts import Bank, BankConfig, LinearRecaller, Member
+from companion.recipes import Recipe
+from companion.samplers.facts import World, counts, sentences, world
+from companion.training import Schedule, batch_generator
+
+
+def facts_of(config: BankConfig) -> World:
+    """The facts that a bank of this shape is trained on."""
+    return world(config.largest("subjects"), config.largest("relations"), config.answers, noise=config.noise)
+
+
+def cross_entropy(model, tokens, answer):
+    """Summed over members, the mean over sentences."""
+    logits = model(tokens.transpose(0, 1))
+    return F.cross_entropy(logits.flatten(0, 1), answer.mT.flatten()) * logits.shape[0]
+
+
+def _recipe(name: str, scale: str, members: list[Member], answers: int, length: int, schedule: Schedule, about: str) -> Recipe:
+    config = BankConfig(tuple(members), answers, noise=16, length=length)
+    facts = facts_of(config)
+
+    def draw(batch, generator):
+        drawn = [sentences(batch, facts, length, subjects=m.subjects, relations=m.relations, generator=generator) for m in members]
+        return torch.stack([each.tokens for each in drawn], 1), torch.stack([each.answer for each in drawn], 1)
+
+    return Recipe(name, scale, partial(Bank, config), draw, cross_entropy, schedule, about)
+
+
+# Widths, and the numbers of subjects (and relations) at which each is tried
+CAPACITY = {12: (8, 10, 12, 14, 16), 16: (12, 14, 17, 20, 24), 24: (18, 21, 25, 29, 34), 32: (24, 28, 33, 38, 44)}
+SMALL = Schedule(steps=60, batch=64, lr=1e-2, warmup=10)
+COURSE = Schedule(steps=2000, batch=256, lr=1e-2, warmup=30)
+PAPER = Schedule(steps=20_000, batch=1024, lr=3e-3, warmup=300)
+
+
+def _scales(name: str, about: str, **banks: tuple[list[Member], int]) -> dict[str, Recipe]:
+    lengths, schedules = {"smoke": 8, "course": 16, "paper": 32}, {"smoke": SMALL, "course": COURSE, "paper": PAPER}
+    return {scale: _recipe(name, scale, *bank, lengths[scale], schedules[scale], about) for scale, bank in banks.items()}
+
+
+RECIPES = {
+    "facts": _scales(
+        "facts",
+        "one model, attention and MLP (lesson 07)",
+        smoke=([Member(16, 4, 4, 16, 8, 4)], 4),
+        course=([Member(32, 8, 8, 64, 24, 24)], 8),
+        paper=([Member(128, 16, 16, 512, 128, 128)], 16),
+    ),
+    "facts-heads": _scales(
+        "facts-heads",
+        "numbers of heads against widths of the MLP (lesson 07)",
+        smoke=([Member(16, H, 4, m, 8, 8) for H in (1, 4) for m in (0, 16)], 4),
+        course=([Member(32, H, 8, m, 24, 24) for H in (1, 2, 4, 8) for m in (0, 16, 32, 64, 128)], 8),
+        paper=([Member(64, H, 16, m, 64, 64) for H in (1, 2, 4, 8, 16) for m in (0, 32, 64, 128, 256)], 8),
+    ),
+    "facts-head-width": _scales(
+        "facts-head-width",
+        "widths of four heads against widths of the MLP (lesson 07)",
+        smoke=([Member(16, 4, h, m, 8, 8) for h in (1, 4) for m in (0, 16)], 4),
+        course=([Member(32, 4, h, m, 24, 24) for h in (2, 4, 8, 16) for m in (0, 16, 32, 64, 128)], 8),
+        paper=([Member(64, 8, h, m, 64, 64) for h in (2, 4, 8, 16, 32) for m in (0, 32, 64, 128, 256)], 8),
+    ),
+    "facts-capacity": _scales(
+        "facts-capacity",
+        "models of all sizes on worlds of all sizes, three of each (lesson 07)",
+        smoke=([Member(d, 2, 4, 2 * d, n, n) for d in (8, 12) for n in (6, 10)], 4),
+        course=(
+            [Member(d, d // 4, 8, 2 * d, n, n) for d, sizes in CAPACITY.items() for n in sizes for _ in range(3)],
+            4,
+        ),
+        paper=([Member(d, d // 4, 8, 2 * d, n, n) for d in (16, 32, 64, 128) for n in (d, 3 * d // 2, 2 * d) for _ in range(3)], 4),
+    ),
+    "facts-attention": _scales(
+        "facts-attention",
+        "attention alone: dimensions against numbers of relations (lesson 07)",
+        smoke=([Member(d, 4, 4, 0, 8, R) for R in (4, 8) for d in (8, 16)], 4),
+        course=([Member(d, 8, 8, 0, 24, R) for R in (8, 16, 32) for d in (8, 16, 24, 32, 48, 64)], 8),
+        paper=([Member(d, 16, 16, 0, 64, R) for R in (16, 32, 64) for d in (16, 32, 64, 128, 256)], 16),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """A run of `LinearRecaller`: its loss and its weights, every ``every`` steps."""
+
+    steps: list[int]
+    losses: Float[Tensor, "snapshots"]
+    w: Float[Tensor, "snapshots words"]
+    W: Float[Tensor, "snapshots answers words"]
+
+
+def phases(facts: World, *, steps: int, length: int = 32, batch: int = 1024, lr: float = 0.1, every: int = 32, seed: int = 0) -> Phases:
+    """Gradient descent on a `LinearRecaller` from nearly nothing, in float64, on fresh sentences at every step.
+
+    Raises ValueError for a number below 1 or lr <= 0.
+    """
+    for name, value in (("steps", steps), ("batch", batch), ("every", every)):
+        if value < 1:
+            raise ValueError(f"{name} = {value!r}: must be at least 1")
+    if not lr > 0:
+        raise ValueError(f"lr = {lr!r}: must be positive")
+    model = LinearRecaller(facts.words, facts.all_answers).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    kept = []
+    for step in tqdm(range(steps), desc="learning facts by gradient descent", mininterval=0.5):
+        generator = batch_generator(seed, step, torch.device("cpu"))
+        drawn = sentences(batch, facts, length, generator=generator)
+        loss = F.cross_entropy(model(counts(drawn.tokens, facts.words).double()), drawn.answer)
+        if step % every == 0:
+            kept.append((step, loss.detach(), model.w.detach().clone(), model.W.detach().clone()))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    at, losses, w, W = zip(*kept, strict=True)
+    return Phases(list(at), torch.stack(losses), torch.stack(w), torch.stack(W))
