@@ -55,27 +55,35 @@ RECIPES = {
 }
 
 
-def trained_accuracy(N: int, d: int, *, runs: int = 1, steps: int = 150, lr: float = 0.5, seed: int = 0) -> float:
+def trained_accuracy(N: int, d: int, *, rank: int | None = None, runs: int = 1, steps: int = 150, lr: float = 0.5, seed: int = 0) -> float:
     """The share of ``N`` facts that a trained d x d memory gets right, over ``runs`` memories trained at once by full-batch Adam.
 
-    Raises ValueError for N, d, runs or steps below 1.
+    With a ``rank`` the memory is W_1^T W_2, both (rank, d), random at the start and both trained. Raises ValueError for N, d, runs or
+    steps below 1, and for a rank that is not within 1 and d.
     """
     for name, value in (("N", N), ("d", d), ("runs", runs), ("steps", steps)):
         if value < 1:
             raise ValueError(f"{name} = {value!r}: must be at least 1")
+    if rank is not None and not 1 <= rank <= d:
+        raise ValueError(f"rank = {rank!r}: must be at least 1 and at most {d}")
     generator = torch.Generator().manual_seed(seed)
     U, V = (embeddings(N, d, runs=(runs,), generator=generator) for _ in range(2))
-    W = nn.Parameter(torch.zeros(runs, d, d))
-    optimizer = torch.optim.Adam([W], lr=lr, betas=(0.9, 0.99))
+    starts = [torch.zeros(runs, d, d)] if rank is None else [embeddings(rank, d, runs=(runs,), generator=generator) for _ in range(2)]
+    factors = [nn.Parameter(start) for start in starts]
+    optimizer = torch.optim.Adam(factors, lr=lr, betas=(0.9, 0.99))
     target = torch.arange(N).expand(runs, N)
+
+    def logits():  # v_k^T W u_z, or (W_1 v_k)^T (W_2 u_z)
+        return U @ (V @ factors[0]).mT if rank is None else (U @ factors[1].mT) @ (V @ factors[0].mT).mT
+
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = lr * (1 - step / steps)
-        loss = runs * F.cross_entropy((U @ (V @ W).mT).flatten(0, 1), target.flatten())  # the sum over runs of a mean over facts
+        loss = runs * F.cross_entropy(logits().flatten(0, 1), target.flatten())  # the sum over runs of a mean over facts
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     with torch.no_grad():
-        return ((U @ (V @ W).mT).argmax(-1) == target).float().mean().item()
+        return (logits().argmax(-1) == target).float().mean().item()
 
 
 class Stored(NamedTuple):

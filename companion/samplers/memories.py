@@ -24,14 +24,15 @@ def embeddings(
     return vectors / vectors.norm(dim=-1, keepdim=True) if unit else vectors / d**0.5
 
 
-def zipf(N: int, alpha: float, *, dtype: torch.dtype = torch.float64) -> Float[Tensor, "N"]:
-    """Frequencies p(z) proportional to z^-alpha, for z = 1, .., N. Raises ValueError for N < 1, and for alpha <= 1: then almost all of
-    the mass lies in the tail, and more and more of it as N grows.
+def zipf(N: int, alpha: float) -> Float[Tensor, "N"]:
+    """Frequencies p(z) proportional to z^-alpha, for z = 1, .., N, in float64.
+
+    Raises ValueError for N < 1, and for alpha <= 1: then almost all of the mass lies in the tail, and more and more of it as N grows.
     """
     _at_least(N=(N, 1))
     if not 1 < alpha < float("inf"):
         raise ValueError(f"alpha = {alpha!r}: must be above 1 and finite")
-    weights = torch.arange(1, N + 1, dtype=dtype) ** -alpha
+    weights = torch.arange(1, N + 1, dtype=torch.float64) ** -alpha
     return weights / weights.sum()
 
 

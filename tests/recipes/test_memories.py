@@ -31,6 +31,14 @@ def test_training_holds_more_than_one_step(d, N):
     assert accuracy(read(write(U, V, torch.arange(N)), U, V), torch.arange(N)) < 0.8
 
 
+@pytest.mark.parametrize(("d", "rank"), [(20, 3), (24, 8)])
+def test_a_trained_bottleneck_holds_a_nat_for_each_free_number(d, rank):
+    free = rank * (2 * d - rank)
+    few, many = (int(share * free / np.log(free)) for share in (0.6, 2.5))
+    assert trained_accuracy(few, d, rank=rank, runs=4, lr=0.1, seed=1) > 0.93
+    assert trained_accuracy(many, d, rank=rank, runs=4, lr=0.1, seed=2) < 0.8
+
+
 def strength_slope(strengths, p):
     """The power of the frequency that the mean strength of the thirty most frequent tokens goes with."""
     return np.polyfit(np.log(p[:30].numpy()), np.log(strengths.mean(0)[:30].numpy()), 1)[0]
@@ -84,7 +92,9 @@ def test_a_normalised_step_has_its_length_and_a_decay_comes_at_its_time():
         (lambda: trained_accuracy(4, 0), "d = 0"),
         (lambda: trained_accuracy(4, 4, runs=0), "runs = 0"),
         (lambda: trained_accuracy(4, 4, steps=0), "steps = 0"),
-        (lambda: optimise(zipf(4, 2.0), 4, lrs=[]), "lrs = 0: must be positive"),
+        (lambda: trained_accuracy(4, 4, rank=0), "rank = 0: must be at least 1 and at most 4"),
+        (lambda: trained_accuracy(4, 4, rank=5), "rank = 5"),
+        (lambda: optimise(zipf(4, 2.0), 4, optimizer="sgd", lrs=[]), "lrs = 0: must be positive"),
         (lambda: optimise(zipf(4, 2.0), 4, lrs=[-1.0]), "lrs = -1.0"),
         (lambda: optimise(zipf(4, 2.0), 0, lrs=[1.0]), "d = 0"),
         (lambda: optimise(zipf(4, 2.0), 4, lrs=[1.0], batch=0), "batch = 0"),
