@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-SHAKESPEARE = Path(__file__).parents[1] / "published" / "shakespeare_character_bigrams.csv"
+SHAKESPEARE = Path(__file__).with_name("shakespeare_character_bigrams.csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,9 @@ class Recurrences(NamedTuple):
 def recurrences(batch: int, length: int, N: int, *, generator: torch.Generator | int = 0) -> Recurrences:
     """z_T = q, and (q, y) once before, at a uniform place; all other tokens, and y, uniform over those other than q.
 
-    The setting of the theorem of Bietti et al. (2023), section 5. Raises ValueError for batch < 1, length < 3, N < 2.
+    The setting of the theorem of Bietti et al. (2023), section 5; there N >> T makes a third q unlikely, here there is none.
+
+    Raises ValueError for batch < 1, length < 3, N < 2.
     """
     for name, value, least in (("batch", batch, 1), ("length", length, 3), ("N", N, 2)):
         if value < least:
