@@ -81,7 +81,7 @@ RECIPES = {
         {
             "smoke": (_one_layer(32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
             "course": (_one_layer(64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
-            "paper": (_one_layer(256, 256), Schedule(steps=1500, batch=16, lr=2e-3)),
+            "paper": (_one_layer(256, 256), Schedule(steps=3000, batch=16, lr=1.5e-3)),
         },
     ),
     "bigrams-noise": _scales(
