@@ -41,16 +41,22 @@ def _recipe(name: str, scale: str, members: list[Member], answers: int, length: 
     return Recipe(name, scale, partial(Bank, config), draw, cross_entropy, schedule, about)
 
 
-# Widths, and the numbers of subjects (and relations) at which each is tried
-CAPACITY = {12: (8, 10, 12, 14, 16), 16: (12, 14, 17, 20, 24), 24: (18, 21, 25, 29, 34), 32: (24, 28, 33, 38, 44)}
-SMALL = Schedule(steps=60, batch=64, lr=1e-2, warmup=10)
-COURSE = Schedule(steps=2000, batch=256, lr=1e-2, warmup=30)
-PAPER = Schedule(steps=20_000, batch=1024, lr=3e-3, warmup=300)
+CAPACITY = (16, 24, 32, 48, 64)  # widths of the models whose capacity is measured, one bank for each
 
 
-def _scales(name: str, about: str, **banks: tuple[list[Member], int]) -> dict[str, Recipe]:
-    lengths, schedules = {"smoke": 8, "course": 16, "paper": 32}, {"smoke": SMALL, "course": COURSE, "paper": PAPER}
+def _scales(name: str, about: str, steps: int = 2000, **banks: tuple[list[Member], int]) -> dict[str, Recipe]:
+    schedules = {
+        "smoke": Schedule(steps=60, batch=64, lr=1e-2, warmup=10),
+        "course": Schedule(steps, batch=256, lr=1e-2, warmup=30),
+        "paper": Schedule(steps=20_000, batch=1024, lr=3e-3, warmup=300),
+    }
+    lengths = {"smoke": 8, "course": 16, "paper": 32}
     return {scale: _recipe(name, scale, *bank, lengths[scale], schedules[scale], about) for scale, bank in banks.items()}
+
+
+def _capacity(d: int) -> list[Member]:
+    """Models of one width, all sizes in proportion to it, on worlds of four sizes, twice each."""
+    return [Member(d, d // 4, 8, 2 * d, n, n) for n in (round(ratio * d) for ratio in (1.2, 1.6, 2.0, 2.5)) for _ in range(2)]
 
 
 RECIPES = {
@@ -75,16 +81,6 @@ RECIPES = {
         course=([Member(32, 4, h, m, 24, 24) for h in (2, 4, 8, 16) for m in (0, 16, 32, 64, 128)], 8),
         paper=([Member(64, 8, h, m, 64, 64) for h in (2, 4, 8, 16, 32) for m in (0, 32, 64, 128, 256)], 8),
     ),
-    "facts-capacity": _scales(
-        "facts-capacity",
-        "models of all sizes on worlds of all sizes, three of each (lesson 07)",
-        smoke=([Member(d, 2, 4, 2 * d, n, n) for d in (8, 12) for n in (6, 10)], 4),
-        course=(
-            [Member(d, d // 4, 8, 2 * d, n, n) for d, sizes in CAPACITY.items() for n in sizes for _ in range(3)],
-            4,
-        ),
-        paper=([Member(d, d // 4, 8, 2 * d, n, n) for d in (16, 32, 64, 128) for n in (d, 3 * d // 2, 2 * d) for _ in range(3)], 4),
-    ),
     "facts-attention": _scales(
         "facts-attention",
         "attention alone: dimensions against numbers of relations (lesson 07)",
@@ -92,6 +88,16 @@ RECIPES = {
         course=([Member(d, 8, 8, 0, 24, R) for R in (8, 16, 32) for d in (8, 16, 24, 32, 48, 64)], 8),
         paper=([Member(d, 16, 16, 0, 64, R) for R in (16, 32, 64) for d in (16, 32, 64, 128, 256)], 16),
     ),
+} | {
+    f"facts-capacity-{d}": _scales(
+        f"facts-capacity-{d}",
+        f"how many facts models of {d} dimensions hold (lesson 07)",
+        steps=5000,
+        smoke=([Member(d // 2, 2, 4, d, n, n) for n in (6, 10)], 4),
+        course=(_capacity(d), 4),
+        paper=(_capacity(4 * d), 4),
+    )
+    for d in CAPACITY
 }
 
 
