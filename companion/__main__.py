@@ -1,4 +1,6 @@
-"""The door: ``python -m companion lab | test | run | release | train | grade``. Standard library only, so that it opens on a bare Python.
+"""The door: ``python -m companion lab | test | run | release | train | numbers | grade``.
+
+Standard library only, so that it opens on a bare Python.
 
 A command first makes sure that what it needs is installed (`companion.cli.setup`), then runs its own machinery in `companion.cli`.
 """
@@ -12,7 +14,7 @@ import argparse
 from importlib import import_module
 
 SCALES = ("smoke", "course", "paper")
-EXTRAS = {"lab": (), "test": ("test",), "run": (), "release": ("grading",), "train": (), "grade": ("grading",)}
+EXTRAS = {"lab": (), "test": ("test",), "run": (), "release": ("grading",), "train": (), "numbers": (), "grade": ("grading",)}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,6 +53,11 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     train.add_argument("--device", help="cuda, mps or cpu (default: the first of these that is there)")
     train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
+
+    numbers = commands.add_parser("numbers", parents=[common], help="lesson 04's spectra and probes on a pretrained model's numbers")
+    numbers.add_argument("folder", metavar="FOLDER", help="model.safetensors and tokenizer.json, on this machine: nothing is downloaded")
+    numbers.add_argument("--numbers", type=int, metavar="N", help="how many, from 0 (default: as many as are one token each)")
+    numbers.add_argument("--out", metavar="FIGURE.png", help="draw the spectrum there")
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
     grade.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression")

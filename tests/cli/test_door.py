@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["lab", "test", "run", "release", "train", "grade"]
+COMMANDS = ["lab", "test", "run", "release", "train", "numbers", "grade"]
 
 
 def door(*arguments: str, python: tuple[str, ...] = (sys.executable,)) -> subprocess.CompletedProcess:

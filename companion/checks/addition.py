@@ -1,0 +1,294 @@
+"""The exercises of lesson 04, addition with Fourier features.
+
+Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to name the mistake.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from companion.checks.exercise import Exercise
+
+__all__ = ["error_signature", "ppmi", "remove_waves", "share_of_logits", "wave_rows"]
+
+
+def _size(generator: Generator, low: int, high: int) -> int:
+    return int(torch.randint(low, high + 1, (), generator=generator))
+
+
+def _normal(generator: Generator, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+# -- wave_rows
+
+
+def _draw_wave(generator: Generator) -> dict:
+    period = float(5 + 6 * torch.rand((), generator=generator))  # no whole number: a wave that fits into n hides mistakes
+    return {"n": _size(generator, 12, 16), "period": period, "k": _size(generator, 3, 4)}
+
+
+def _waves(n: int, turns: float, first: int = 0) -> Tensor:
+    """Cosine and sine of 2 pi * turns * x for x = first, first + 1, .."""
+    angles = 2 * math.pi * turns * torch.arange(first, first + n, dtype=torch.float64)
+    return torch.stack([angles.cos(), angles.sin()])
+
+
+wave_rows = Exercise(
+    name="wave_rows",
+    answer=lambda n, period, k: _waves(n, k / period),
+    draw=_draw_wave,
+    mistakes={
+        "the sine comes first; row 0 is the cosine": lambda n, period, k: _waves(n, k / period).flip(0),
+        "divides by n; the wave turns k times in a period, however many numbers there are": lambda n, period, k: _waves(n, k / n),
+        "the factor 2 pi is missing: a full turn is 2 pi": lambda n, period, k: _waves(n, k / period / (2 * math.pi)),
+        "the factor is pi, half a turn; a full turn is 2 pi": lambda n, period, k: _waves(n, k / period / 2),
+        "starts at x = 1; the first number is 0": lambda n, period, k: _waves(n, k / period, first=1),
+        "angles are in degrees; torch.cos takes radians": lambda n, period, k: _waves(n, 180 / math.pi * k / period),
+        "k is missing: this is the wave that turns once in a period": lambda n, period, k: _waves(n, 1 / period),
+        "divides by k: the period is made longer, not shorter": lambda n, period, k: _waves(n, 1 / (k * period)),
+        "each row is brought to length 1; leave it as it is": lambda n, period, k: F.normalize(_waves(n, k / period), dim=1),
+        "the sine has the wrong sign": lambda n, period, k: _waves(n, -k / period),
+    },
+)
+
+
+# -- share_of_logits
+
+
+def _draw_parts(generator: Generator) -> dict:
+    modules, width, answers = _size(generator, 3, 5), _size(generator, 5, 8), _size(generator, 4, 7)
+    parts = 0.1 + 0.1 * _normal(generator, modules, width)  # as small as this eps shows, and as far from mean 0 the centring does
+    return {
+        "parts": parts,
+        "stream": parts.sum(0),
+        "weight": 1 + 0.5 * _normal(generator, width),
+        "bias": _normal(generator, width),
+        "unembedding": _normal(generator, answers, width),
+    }
+
+
+def _centred(x: Tensor) -> Tensor:
+    return x - x.mean(-1, keepdim=True)
+
+
+def _scale(x: Tensor, correction: int = 0) -> Tensor:
+    return (x.var(-1, correction=correction, keepdim=True) + 1e-5).sqrt()
+
+
+def _read(normed: Tensor, weight: Tensor | float, bias: Tensor | float, unembedding: Tensor) -> Tensor:
+    """Parts of a normed stream as logits; the bias goes to the first."""
+    first = torch.zeros_like(normed)
+    first[0] = 1
+    return (normed * weight + first * bias) @ unembedding.mT
+
+
+share_of_logits = Exercise(
+    name="share_of_logits",
+    answer=lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream), weight, bias, unembedding),
+    draw=_draw_parts,
+    mistakes={
+        "each part is divided by its own standard deviation; the norm divides the whole stream by one number": (
+            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(parts), weight, bias, unembedding)
+        ),
+        "the parts are not centred: take each part's own mean away": (
+            lambda parts, stream, weight, bias, unembedding: _read(parts / _scale(stream), weight, bias, unembedding)
+        ),
+        "the stream's mean is taken from each part; each has a mean of its own, and these sum to the stream's": (
+            lambda parts, stream, weight, bias, unembedding: _read((parts - stream.mean()) / _scale(stream), weight, bias, unembedding)
+        ),
+        "the norm's weight is missing": lambda parts, stream, weight, bias, unembedding: _read(
+            _centred(parts) / _scale(stream), 1.0, bias, unembedding
+        ),
+        "the norm's bias is missing, so that the shares do not sum to the logits": (
+            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream), weight, 0.0, unembedding)
+        ),
+        "the bias is added to every part; the norm adds it once, give it to the first": (
+            lambda parts, stream, weight, bias, unembedding: (_centred(parts) / _scale(stream) * weight + bias) @ unembedding.mT
+        ),
+        "the bias is split over the parts; it goes to the first": (
+            lambda parts, stream, weight, bias, unembedding: (
+                (_centred(parts) / _scale(stream) * weight + bias / len(parts)) @ unembedding.mT
+            )
+        ),
+        "the bias is multiplied by the weight; the norm adds it after": (
+            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream), weight, weight * bias, unembedding)
+        ),
+        "the variance is divided by width - 1; a layer norm divides by width (unbiased=False)": (
+            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream, 1), weight, bias, unembedding)
+        ),
+        "divides by the variance; divide by its square root": (
+            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream) ** 2, weight, bias, unembedding)
+        ),
+        "divides by the stream's root mean square; a layer norm takes the mean away first": (
+            lambda parts, stream, weight, bias, unembedding: _read(
+                _centred(parts) / (stream.square().mean() + 1e-5).sqrt(), weight, bias, unembedding
+            )
+        ),
+        "eps = 1e-5 is missing under the root": lambda parts, stream, weight, bias, unembedding: _read(
+            _centred(parts) / stream.std(correction=0), weight, bias, unembedding
+        ),
+        "eps is added to the standard deviation; it belongs to the variance, under the root": (
+            lambda parts, stream, weight, bias, unembedding: _read(
+                _centred(parts) / (stream.std(correction=0) + 1e-5), weight, bias, unembedding
+            )
+        ),
+    },
+)
+
+
+# -- remove_waves
+
+
+def _draw_rows(generator: Generator) -> dict:
+    r = _size(generator, 2, 3)
+    width = r + _size(generator, 2, 4)
+    rows = _normal(generator, r, width) + _normal(generator, width)  # what they share keeps them from being orthogonal
+    return {"x": _normal(generator, width), "rows": rows}
+
+
+def _sweep(x: Tensor, rows: Tensor) -> Tensor:
+    """One row after the other, each taken from what the last has left."""
+    for row in rows:
+        x = x - (row @ x) / (row @ row) * row
+    return x
+
+
+def _part(x: Tensor, rows: Tensor) -> Tensor:
+    """What of x lies in the span of the rows."""
+    return rows.mT @ torch.linalg.solve(rows @ rows.mT, rows @ x)
+
+
+remove_waves = Exercise(
+    name="remove_waves",
+    answer=lambda x, rows: x - _part(x, rows),
+    draw=_draw_rows,
+    mistakes={
+        "the rows are treated as orthonormal: x - R^T R x needs R R^T = 1": lambda x, rows: x - rows.mT @ (rows @ x),
+        "the rows have length 1 but are not orthogonal: what two of them share is taken away twice": (
+            lambda x, rows: x - F.normalize(rows, dim=1).mT @ (F.normalize(rows, dim=1) @ x)
+        ),
+        "one row after the other: taking away the last brings something of the first back, for they are not orthogonal": _sweep,
+        "this is the part that goes; what stays is asked for": _part,
+        "the part is added; take it away": lambda x, rows: x + _part(x, rows),
+        "only the first row is removed": lambda x, rows: x - _part(x, rows[:1]),
+        "only the rows' sum is removed; each row must find nothing": lambda x, rows: x - _part(x, rows.sum(0, keepdim=True)),
+        "R R^T is there, its inverse is due: R^T (R R^T)^-1 R x": lambda x, rows: x - rows.mT @ (rows @ rows.mT @ (rows @ x)),
+    },
+)
+
+
+# -- ppmi
+
+
+def _draw_counts(generator: Generator) -> dict:
+    """Large counts on the diagonal, some zeros beside it, and one word that never occurs."""
+    n = _size(generator, 5, 7)
+    counts = torch.randint(0, 10, (n, n), generator=generator).triu(1)
+    counts[1, 2], counts[1, 3], counts[2, 3] = 9, 1, 0  # rather more, rather less than by chance; never
+    counts = counts + counts.mT + torch.randint(20, 40, (n,), generator=generator).diag()
+    counts[0] = counts[:, 0] = 0
+    order = torch.randperm(n, generator=generator)
+    return {"counts": counts[order][:, order].double()}
+
+
+def _information(counts: Tensor, alone: Tensor | None = None) -> Tensor:
+    """log(p_ij / (p_i p_j)), and 0 where the count is 0."""
+    joint = counts / counts.sum()
+    alone = joint.sum(1) if alone is None else alone
+    return torch.where(counts > 0, joint / torch.outer(alone, alone), 1).log()
+
+
+def _ratio(counts: Tensor) -> Tensor:
+    """p_ij / (p_i p_j), and 0 where the count is 0."""
+    return torch.where(counts > 0, _information(counts).exp(), 0)
+
+
+ppmi = Exercise(
+    name="ppmi",
+    answer=lambda counts: _information(counts).clamp_min(0),
+    draw=_draw_counts,
+    mistakes={
+        "every entry is 0: no ratio is above 1. Divide p_ij by p_i and by p_j, and all counts by the total": lambda counts: 0 * counts,
+        "negative values are kept; the positive part is asked for, max(0, ..)": _information,
+        "negative values become positive: take max(0, ..), not the absolute value": lambda counts: _information(counts).abs(),
+        "information in bits; take the natural logarithm": lambda counts: _information(counts).clamp_min(0) / math.log(2),
+        "the logarithm is missing": _ratio,
+        "the logarithm is missing: a ratio below 1, not below 0, is what becomes 0": (
+            lambda counts: torch.where(_ratio(counts) > 1, _ratio(counts), 0)
+        ),
+        "1 is added within the logarithm: log(1 + ratio) has no zeros below chance": lambda counts: _ratio(counts).log1p(),
+        "p_ij is a count, p_i and p_j are shares: divide it by the total, too": (
+            lambda counts: torch.where(counts > 0, _information(counts) + counts.sum().log(), 0).clamp_min(0)
+        ),
+        "p_i is a mean over the row; it is the row's sum": (
+            lambda counts: _information(counts, counts.mean(1) / counts.sum()).clamp_min(0)
+        ),
+        "p_i is taken from the diagonal; it is the row's sum": (
+            lambda counts: _information(counts, counts.diagonal() / counts.sum()).clamp_min(0)
+        ),
+        "p_i comes from the diagonal's share of the diagonal; it is the row's sum over the total": (
+            lambda counts: _information(counts, counts.diagonal() / counts.trace()).clamp_min(0)
+        ),
+    },
+)
+
+
+# -- error_signature
+
+
+def _draw_errors(generator: Generator) -> dict:
+    each = torch.tensor([0, 1, -1, 2, -2, 3, -4, 5, -15, 10, -10, 20, -7])
+    some = each[torch.randint(len(each), (_size(generator, 4, 12),), generator=generator)]
+    off = torch.cat([each, some])
+    return {"off": off[torch.randperm(len(off), generator=generator)]}
+
+
+def _signature(near: Tensor, tens: Tensor, right: Tensor) -> Tensor:
+    return torch.stack([each.double().mean() for each in (near, tens, right)])
+
+
+def _of_errors(off: Tensor, near, tens) -> Tensor:
+    """The signature for other conditions on the nonzero errors."""
+    wrong = off[off != 0]
+    return _signature(near(wrong), tens(wrong), off == 0)
+
+
+def _near(wrong: Tensor) -> Tensor:
+    return wrong.abs() <= 2
+
+
+def _tens(wrong: Tensor) -> Tensor:
+    return wrong % 10 == 0
+
+
+error_signature = Exercise(
+    name="error_signature",
+    answer=lambda off: _of_errors(off, _near, _tens),
+    draw=_draw_errors,
+    mistakes={
+        "right answers are counted as errors: 0 is within 2, and a multiple of 10": lambda off: _signature(
+            _near(off), _tens(off), off == 0
+        ),
+        "the first two are shares of all problems; they are shares of the errors": (
+            lambda off: _signature(_near(off) & (off != 0), _tens(off) & (off != 0), off == 0)
+        ),
+        "the sign is forgotten: -50 is not within 2. Take the absolute value": lambda off: _of_errors(off, lambda wrong: wrong <= 2, _tens),
+        "errors below 0 are left out: -1 is within 2": lambda off: _of_errors(off, lambda wrong: (wrong > 0) & (wrong <= 2), _tens),
+        "only answers that are too large count as errors: compare with != 0, not > 0": (
+            lambda off: _signature(_near(off[off > 0]), _tens(off[off > 0]), off == 0)
+        ),
+        "an error of 2 is within 2: <=, not <": lambda off: _of_errors(off, lambda wrong: wrong.abs() < 2, _tens),
+        "multiples of 5; those of 10 are asked for": lambda off: _of_errors(off, _near, lambda wrong: wrong % 5 == 0),
+        "only errors of exactly 10; 20 is a multiple too": lambda off: _of_errors(off, _near, lambda wrong: wrong.abs() == 10),
+        "the last is the share of wrong answers; that of right ones is asked for": (
+            lambda off: _signature(_near(off[off != 0]), _tens(off[off != 0]), off != 0)
+        ),
+        "the first two are exchanged": lambda off: _of_errors(off, _tens, _near),
+        "counts; divide them by how many there are": lambda off: torch.stack(
+            [each.sum().double() for each in (_near(off) & (off != 0), _tens(off) & (off != 0), off == 0)]
+        ),
+    },
+)

@@ -1,0 +1,89 @@
+"""``numbers``: lesson 04's spectra and probes, on the number embeddings of a pretrained model in a local folder."""
+
+import os
+from argparse import Namespace
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from companion.figures import COLORS, png, use_house_style
+from companion.pretrained import number_tokens, token_embeddings
+from companion.probes.addition import modular_probe
+from companion.probes.fourier import periods, spectrum
+
+STRONGEST = 8
+MARKED = (10, 5, 2.5, 2)  # what Zhou et al. find in GPT-2-XL
+MODULI = (2, 5, 10, 3, 7)  # the last two are the controls: they do not divide 10
+
+
+def main(arguments: Namespace) -> int:
+    """Print the strongest waves and the probes; draw the spectrum if ``arguments.out`` says where."""
+    out = None if arguments.out is None else Path(arguments.out)
+    try:
+        if out is not None and (out.suffix != ".png" or out.is_dir()):
+            raise ValueError(f"out = {str(out)!r}: must be a file that ends in .png")
+        tokens = number_tokens(arguments.folder, arguments.numbers)
+        embeddings = token_embeddings(arguments.folder, list(tokens.values()))
+    except ValueError as error:
+        print(f"numbers: {error}")
+        return 2
+    first, *_, last = tokens
+    print(f"{arguments.folder}: {first!r} to {last!r}, one token each, embeddings of width {embeddings.shape[1]}")
+    waves = spectrum(embeddings)
+    print(waves_report(waves / waves.median(), periods(len(embeddings))))
+    print(probes_report(embeddings))
+    if out is not None:
+        try:
+            write(out, picture(waves / waves.median(), periods(len(embeddings))))
+        except OSError as error:
+            print(f"numbers: out = {str(out)!r}: cannot be written ({error.strerror})")
+            return 1
+        print(f"The spectrum is drawn in {out}")
+    return 0
+
+
+def waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"]) -> str:
+    """The strongest waves as lines, and at which rank the periods of 10, 5, 2.5 and 2 are."""
+    order = sizes.argsort(descending=True)
+    lines = [f"\nThe {STRONGEST} strongest of {len(sizes)} waves, beside the median one", f"{'period':>9} {'size':>8}"]
+    lines += [f"{lengths[k]:9.2f} {sizes[k]:8.2f}" for k in order[:STRONGEST]]
+    ranks = {period: int((lengths[order] - period).abs().argmin()) + 1 for period in MARKED}
+    lines.append("Ranks: " + ", ".join(f"period {period:g} is number {rank}" for period, rank in ranks.items()))
+    return "\n".join(lines)
+
+
+def probes_report(embeddings: Float[Tensor, "numbers width"]) -> str:
+    """How often a linear probe names a held-out number mod m: of these embeddings, of the same in shuffled order, and by chance."""
+    shuffled = embeddings[torch.randperm(len(embeddings), generator=torch.Generator().manual_seed(0))]
+    lines = ["\nA linear map names a number that it was not fitted on, mod m", f"{'m':>9} {'right':>8} {'shuffled':>9} {'chance':>8}"]
+    lines += [f"{m:9} {modular_probe(embeddings, m):8.2f} {modular_probe(shuffled, m):9.2f} {1 / m:8.2f}" for m in MODULI]
+    return "\n".join(lines)
+
+
+def picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"]) -> bytes:
+    """The spectrum against the frequency, as a PNG, with the periods of 10, 5, 2.5 and 2 marked."""
+    use_house_style()
+    figure = Figure(figsize=(8, 3.5), dpi=150)
+    ax = figure.subplots()
+    ax.plot(1 / lengths, sizes, color=COLORS["transformer"])
+    for period in MARKED:
+        ax.axvline(1 / period, color=COLORS["highlight"], linestyle=":", zorder=0)
+    top = ax.secondary_xaxis("top")
+    top.set_xticks([1 / period for period in MARKED], [f"period {period:g}" for period in MARKED])
+    ax.set(xlabel="frequency (waves per number)", ylabel="size (median wave = 1)", yscale="log")
+    ax.set_title(f"The strongest wave has period {lengths[sizes.argmax()]:.4g}: {sizes.max():.3g} times the median wave")
+    return png(figure)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write beside, then rename: ``path`` is never half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

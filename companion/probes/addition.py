@@ -1,0 +1,119 @@
+"""What an adder's layers say: the logit lens, each module's share of the logits, filters in its modules, probes of its embeddings."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+
+class Accuracy(NamedTuple):
+    """Shares of answers that are right, within 2, within 10; and of the wrong ones, within 2 or off by a multiple of 10."""
+
+    exact: float
+    within_2: float
+    within_10: float
+    errors_within_2: float
+    errors_multiple_of_10: float
+
+
+def accuracy(logits: Float[Tensor, "problems answers"], answers: Int[Tensor, "problems"]) -> Accuracy:
+    """How the largest logits compare with the answers. Without any error the last two are NaN."""
+    off = (logits.argmax(-1) - answers).abs()
+    wrong = off[off > 0].double()
+    return Accuracy(
+        *(float((off <= most).double().mean()) for most in (0, 2, 10)),
+        float((wrong <= 2).double().mean()),
+        float((wrong % 10 == 0).double().mean()),
+    )
+
+
+@torch.no_grad()
+def read_out(adder: nn.Module) -> Float[Tensor, "answers width"]:
+    """The linear map from the stream to the logits, up to the last norm's scale and bias: centring, its weights, the embeddings."""
+    read = adder.numbers * adder.decoder.norm.weight
+    return read - read.mean(1, keepdim=True)
+
+
+@torch.no_grad()
+def contributions(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Float[Tensor, "modules problems answers"]:
+    """What the embedding, then each attention and each MLP in order, adds to the logits at the last token: they sum to the adder's logits.
+
+    The final layer norm is linear once its scale is known; it is taken from the full stream, so that the parts are those of one sum.
+    """
+    decoder, parts = adder.decoder, []
+    handles = [
+        module.register_forward_hook(lambda _, __, output: parts.append(output[:, -1]))
+        for block in decoder.blocks
+        for module in (block.attention, block.mlp)
+    ]
+    try:
+        stream = decoder.streams(adder.embed(operands))
+    finally:
+        for handle in handles:
+            handle.remove()
+    parts.insert(0, stream[0][:, -1])
+    norm, last = decoder.norm, stream[-1][:, -1]
+    scale = (last.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()
+    shares = torch.stack(parts) / scale @ read_out(adder).mT
+    shares[0] += norm.bias @ adder.numbers.mT  # the norm's bias belongs to nobody; it goes with the embedding
+    return shares
+
+
+@torch.no_grad()
+def lens(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Float[Tensor, "modules problems answers"]:
+    """The logit lens: the answer's logits if the stream ended after the embedding, after each attention, after each MLP.
+
+    The final norm is applied to each stream afresh (nostalgebraist 2020).
+    """
+    decoder = adder.decoder
+    streams = decoder.streams(adder.embed(operands))
+    read = [streams[0]]
+    for block, stream in zip(decoder.blocks, streams, strict=False):
+        middle = stream + block.attention(block.norm1(stream))
+        read += [middle, middle + block.mlp(middle)]
+    return torch.stack([decoder.norm(stream[:, -1]) @ adder.numbers.mT for stream in read])
+
+
+@contextmanager
+def filtered(adder: nn.Module, *, attention: Tensor | None = None, mlp: Tensor | None = None) -> Iterator[nn.Module]:
+    """Within this context every attention's and every MLP's output goes through a projection (width, width) before it joins the stream."""
+    handles = [
+        module.register_forward_hook(lambda _, __, output, projection=projection: output @ projection)
+        for block in adder.decoder.blocks
+        for module, projection in ((block.attention, attention), (block.mlp, mlp))
+        if projection is not None
+    ]
+    try:
+        yield adder
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def modular_probe(
+    embeddings: Float[Tensor, "numbers width"], modulus: int, *, folds: int = 5, ridge: float = 1e-3, generator: torch.Generator | int = 0
+) -> float:
+    """How often a linear map of a number's embedding names the number mod ``modulus``, on numbers that it was not fitted on.
+
+    Ridge regression onto one-hot residues, centred, cross-validated over ``folds``. Chance is 1 / modulus. Raises ValueError for modulus
+    < 2 or folds < 2.
+    """
+    for name, value in (("modulus", modulus), ("folds", folds)):
+        if value < 2:
+            raise ValueError(f"{name} = {value!r}: must be at least 2")
+    generator = torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator
+    n = len(embeddings)
+    x = embeddings.double()
+    x = torch.nn.functional.pad((x - x.mean(0)) / x.std(), (0, 1), value=1.0)
+    residues = torch.arange(n, device=x.device) % modulus
+    targets = torch.nn.functional.one_hot(residues, modulus).double()
+    right = torch.zeros(n, dtype=torch.bool, device=x.device)
+    for held in torch.randperm(n, generator=generator).tensor_split(folds):
+        fit = torch.ones(n, dtype=torch.bool, device=x.device)
+        fit[held] = False
+        gram = x[fit].mT @ x[fit] + ridge * int(fit.sum()) * torch.eye(x.shape[1]).to(x)
+        right[held] = (x[held] @ torch.linalg.solve(gram, x[fit].mT @ targets[fit])).argmax(1) == residues[held]
+    return float(right.double().mean())

@@ -1,0 +1,85 @@
+"""Where number embeddings come from and what they know; the shipped adder adds pairs that it has not seen."""
+
+import inspect
+
+import pytest
+import torch
+
+from companion.probes.addition import accuracy, modular_probe
+from companion.recipes import recipe, shipped
+from companion.recipes.addition import RECIPES, SOURCES, cross_entropy, embeddings_from
+from companion.samplers.addition import sums
+
+
+@pytest.mark.parametrize("source", SOURCES[1:])
+@pytest.mark.parametrize(("width", "rms"), [(24, 0.1), (150, 0.3)])
+def test_every_source_gives_embeddings_of_the_size_asked_for(source, width, rms):
+    table = embeddings_from(source, 119, width, rms=rms, lines=5000)
+    assert (table.shape, table.dtype) == ((119, width), torch.float64)
+    assert table.square().mean().sqrt().item() == pytest.approx(rms)
+    assert torch.equal(table, embeddings_from(source, 119, width, rms=rms, lines=5000))
+
+
+def test_sources_differ():
+    tables = [embeddings_from(source, 119, 24, lines=5000) for source in SOURCES[1:]]
+    assert all((first - second).abs().max() > 0.01 for k, first in enumerate(tables) for second in tables[:k])
+
+
+@pytest.mark.parametrize("numbers", [199, 521])
+def test_a_text_that_counts_teaches_residues_of_its_steps_and_no_others(numbers):
+    table = embeddings_from("counting", numbers, 128)
+    for seed in range(3):
+        assert min(modular_probe(table, modulus, generator=seed) for modulus in (2, 5, 10)) >= 0.95
+        assert max(modular_probe(table, modulus, generator=seed) for modulus in (3, 7)) <= 0.45
+
+
+@pytest.mark.parametrize("source", ["cosines", "skipping"])
+def test_so_do_cosines_and_steps_without_ones(source):
+    table = embeddings_from(source, 199, 128)
+    assert min(modular_probe(table, modulus) for modulus in (2, 5, 10)) >= 0.95
+    assert max(modular_probe(table, modulus) for modulus in (3, 7)) <= 0.45
+
+
+@pytest.mark.parametrize("source", ["random", "by-one"])
+def test_neither_chance_nor_counting_by_one_teaches_the_last_digit(source):
+    table = embeddings_from(source, 199, 128)
+    assert max(modular_probe(table, modulus) for modulus in (3, 5, 7, 10)) <= 0.45
+
+
+@pytest.mark.parametrize("source", ["words", "scratch"])
+def test_another_source_is_refused_with_what_there_is(source):
+    unchecked = inspect.unwrap(embeddings_from)  # in the tests, its annotations would refuse first
+    with pytest.raises(ValueError, match=f"source = '{source}': must be one of random, counting, by-one, skipping, cosines"):
+        unchecked(source, 119, 24)
+
+
+def test_there_is_a_recipe_for_every_source():
+    assert {f"addition-{source}" for source in SOURCES} <= RECIPES.keys()
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_only_from_scratch_are_embeddings_learned(source):
+    adder = recipe(f"addition-{source}", "smoke").model(seed=1)
+    assert adder.config.frozen == (source != "scratch") == (not adder.numbers.requires_grad)
+    if source != "scratch":
+        given = embeddings_from(source, adder.config.answers, adder.config.width)
+        torch.testing.assert_close(adder.numbers.detach(), given.float(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_train_on_the_training_pairs_alone(name):
+    plan = recipe(name, "smoke")
+    adder = plan.model()
+    operands, answers = plan.draw(3000, torch.Generator().manual_seed(1))
+    training, _ = sums(adder.config.numbers)
+    assert set(map(tuple, operands.tolist())) <= set(map(tuple, training.operands.tolist()))
+    assert torch.equal(operands.sum(1), answers)
+    loss = -adder(operands).log_softmax(-1)[torch.arange(3000), answers].mean()
+    torch.testing.assert_close(cross_entropy(adder, operands, answers), loss)
+
+
+def test_the_shipped_adder_adds_pairs_that_it_has_not_seen():
+    adder, _ = shipped("addition-counting")
+    _, testing = sums(adder.config.numbers)
+    with torch.no_grad():
+        assert accuracy(adder(testing.operands), testing.answers).exact >= 0.99

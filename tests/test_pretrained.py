@@ -1,0 +1,209 @@
+"""Number embeddings of a pretrained model come out of its folder row by row; what cannot be read is refused by name."""
+
+import json
+import re
+import shutil
+import socket
+import sys
+
+import pytest
+import torch
+from safetensors import safe_open
+from tiny_gpt2 import NUMBERS, planted, rewrite, save_tiny_gpt2, tokenizer
+from tokenizers import Tokenizer, models
+
+from companion import pretrained
+from companion.pretrained import PretrainedError, number_embeddings, number_tokens, token_embeddings
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """What ``transformers`` writes, once for all tests."""
+    return save_tiny_gpt2(tmp_path_factory.mktemp("saved") / "gpt2")
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """A copy that a test may damage."""
+    return shutil.copytree(saved, tmp_path / "gpt2")
+
+
+def refused(message: str, folder, numbers=None) -> None:
+    with pytest.raises(PretrainedError, match=re.escape(message)):
+        number_embeddings(folder, numbers)
+
+
+def test_the_planted_embeddings_come_back(saved):
+    for name in (saved, str(saved)):
+        assert torch.equal(number_embeddings(name), planted())
+    assert torch.equal(number_embeddings(saved, 20), planted()[:20])
+
+
+def test_it_reads_what_transformers_itself_reads(saved):
+    from transformers import GPT2Model, PreTrainedTokenizerFast
+
+    theirs = PreTrainedTokenizerFast(tokenizer_file=str(saved / "tokenizer.json"))
+    text = "".join(f" {number}" for number in range(NUMBERS))
+    tokens = number_tokens(saved)
+    assert list(tokens.values()) == theirs(text)["input_ids"]
+    assert "".join(tokens) == text
+    assert torch.equal(number_embeddings(saved), GPT2Model.from_pretrained(saved, local_files_only=True).wte.weight[list(tokens.values())])
+
+
+@pytest.mark.parametrize("options", [{}, {"max_shard_size": "20KB"}], ids=["one-file", "several-files"])
+def test_a_language_model_head_and_several_files_make_no_difference(tmp_path, options):
+    folder = save_tiny_gpt2(tmp_path / "gpt2", head=True, **options)
+    assert (folder / "model.safetensors.index.json").exists() == bool(options)
+    assert torch.equal(number_embeddings(folder), planted())
+
+
+@pytest.mark.parametrize("name", ["model.embed_tokens.weight", "gpt_neox.embed_in.weight"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_models_names_and_precisions_are_read(folder, name, dtype):
+    rewrite(folder / "model.safetensors", lambda tensors: {name: tensors["wte.weight"].to(dtype)})
+    read = number_embeddings(folder)
+    assert read.dtype == torch.float32
+    assert torch.equal(read, planted().to(dtype).float())
+
+
+def test_only_the_rows_that_are_asked_for_are_read(saved, monkeypatch):
+    asked = []
+
+    class Slice:
+        def __init__(self, inner):
+            self.inner, self.get_shape = inner, inner.get_shape
+
+        def __getitem__(self, index):
+            asked.append(index)
+            return self.inner[index]
+
+    class File:  # with no get_tensor
+        def __init__(self, path, framework):
+            self.inner = safe_open(path, framework)
+            self.keys, self.get_slice = self.inner.keys, lambda name: Slice(self.inner.get_slice(name))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    monkeypatch.setattr(pretrained, "_opened", lambda path: File(path, "pt"))
+    assert torch.equal(token_embeddings(saved, [7, 3]), safe_open(saved / "model.safetensors", "pt").get_tensor("wte.weight")[[7, 3]])
+    assert asked == [7, 3]
+
+
+def test_vocabulary_and_merges_do_for_a_tokenizer(folder):
+    tokenizer().model.save(str(folder))
+    (folder / "tokenizer.json").unlink()
+    assert {"vocab.json", "merges.txt"} < {path.name for path in folder.iterdir()}
+    assert torch.equal(number_embeddings(folder), planted())
+
+
+def test_a_vocabulary_without_spaces_is_read_without_them(folder):
+    tokenizer(space="", numbers=150).save(str(folder / "tokenizer.json"))
+    assert list(number_tokens(folder)) == [str(number) for number in range(150)]
+    assert list(number_tokens(folder, 30)) == [str(number) for number in range(30)]
+
+
+def test_padding_of_the_tokenizers_own_is_ignored(folder):
+    padded = tokenizer()
+    padded.enable_padding(length=8)
+    padded.save(str(folder / "tokenizer.json"))
+    assert len(number_tokens(folder)) == NUMBERS
+
+
+def test_a_tokenizer_that_splits_numbers_is_refused(folder):
+    refused(
+        "its tokenizer reads ' 200' as ['Ġ20', '0'], not as one token; numbers = 201 needs 0 to 200, of which the first 200 are",
+        folder,
+        201,
+    )
+    tokenizer(numbers=60).save(str(folder / "tokenizer.json"))
+    refused("reads ' 60' as ['Ġ6', '0'], not as one token; numbers = None needs 0 to 99, of which the first 60 are one token each", folder)
+    assert torch.isfinite(number_embeddings(folder, 60)).all(), "fewer than 100, if they are asked for"
+    tokenizer(numbers=0).save(str(folder / "tokenizer.json"))
+    refused("reads '10' as ['1', '0']", folder)
+
+
+def test_an_unknown_word_is_no_number(folder):
+    Tokenizer(models.WordLevel({"[UNK]": 0} | {str(n): n + 1 for n in range(120)}, unk_token="[UNK]")).save(str(folder / "tokenizer.json"))
+    assert len(number_tokens(folder)) == 120
+    refused("reads '120' as ['[UNK]'], not as one token", folder, 121)
+    Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]")).save(str(folder / "tokenizer.json"))
+    refused("reads ' 0' as ['[UNK]']", folder)
+
+
+@pytest.mark.parametrize("numbers", [19, 0, -1])
+def test_too_few_numbers_are_refused(saved, numbers):
+    with pytest.raises(ValueError, match=f"numbers = {numbers}: must be at least 20, or None"):
+        number_embeddings(saved, numbers)
+
+
+def test_a_missing_folder_is_named_and_nothing_is_downloaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(socket, "socket", lambda *_, **__: pytest.fail("went to the network"))
+    refused("folder = 'gpt2-xl': no such folder; must be one on this machine", "gpt2-xl")
+    (tmp_path / "gpt2").touch()
+    refused("gpt2': no such folder", tmp_path / "gpt2")
+
+
+def test_missing_files_are_named(folder):
+    weights, tokens = folder / "model.safetensors", folder / "tokenizer.json"
+    whole = weights.read_bytes()
+    weights.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"pickled")
+    refused(f"{folder}: has no weights; must hold model.safetensors or model.safetensors.index.json (pickled", folder)
+    weights.write_bytes(whole)
+    tokens.unlink()
+    refused(f"{folder}: has no tokenizer; must hold tokenizer.json, or vocab.json and merges.txt", folder)
+    (folder / "vocab.json").write_text("{}")
+    refused(f"{folder}: has no tokenizer", folder)
+    (folder / "merges.txt").write_text("no merges")
+    refused(f"{folder / 'vocab.json'}, merges.txt: not a tokenizer", folder)
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.5, 0.999])
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_truncated_file_is_named(folder, name, share):
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: int(share * len(whole))])
+    refused(f"{folder / name}: not a {name.split('.')[name == 'model.safetensors']}", folder)
+
+
+def test_an_index_that_lies_is_refused(folder):
+    index = folder / "model.safetensors.index.json"
+    (folder / "model.safetensors").rename(folder / "part.safetensors")
+    for content in ("", "[]", "{}", '{"weight_map": 3}', '{"weight_map": {'):
+        index.write_text(content)
+        refused(f"{index}: not the index of a checkpoint in several files, or a truncated one", folder)
+    index.write_text(json.dumps({"weight_map": {"wte.weight": "other.safetensors"}}))
+    refused(f"{folder / 'other.safetensors'}: no such file, though the index names it", folder)
+    index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": "part.safetensors"}}))
+    refused(f"{folder / 'part.safetensors'}: has no tensor transformer.wte.weight, though the index says so", folder)
+    index.write_text(json.dumps({"weight_map": {"wte.weight": "part.safetensors"}}))
+    assert torch.equal(number_embeddings(folder), planted())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda wte: {"shared.weight": wte},
+            "no input embedding among its 1 tensors; must be named wte.weight or transformer.wte.weight or",
+        ),
+        (lambda wte: {"wte.weight": wte[:50]}, "wte.weight has shape (50, 32); must be (tokens, width), with more than 2"),
+        (lambda wte: {"wte.weight": wte.flatten()}, "must be (tokens, width)"),
+        (lambda wte: {"wte.weight": wte / 0}, "rows must be finite, and not all the same"),
+        (lambda wte: {"wte.weight": wte * 0}, "rows must be finite, and not all the same"),
+        (lambda wte: {"wte.weight": wte.to(torch.int8)}, "wte.weight has dtype torch.int8; must be floating point"),
+    ],
+    ids=["another name", "too few rows", "no table", "not finite", "all zero", "quantized"],
+)
+def test_an_embedding_that_is_none_is_refused(folder, change, message):
+    rewrite(folder / "model.safetensors", lambda tensors: change(tensors["wte.weight"]))
+    refused(message, folder)
+
+
+def test_without_the_extra_it_says_how_to_install_it(saved, monkeypatch):
+    monkeypatch.setattr(pretrained, "tokenizers", None)
+    refused(f"the package tokenizers is not installed; `{sys.executable} -m pip install -c constraints.txt -e '.[pretrained]'` in", saved)
