@@ -43,7 +43,7 @@ def plateau(table, answers):
             "def plateau(table, answers):\n    return torch.log(torch.tensor(float(answers), dtype=torch.float64))\n",
             "log D holds only where",
         ),
-        Case(PLATEAU + "    return entropy.mean() / math.log(2)\n", "entropies are in bits"),
+        Case(PLATEAU + "    return entropy.mean() / torch.log(torch.tensor(2.0, dtype=torch.float64))\n", "entropies are in bits"),
         Case(PLATEAU + "    return -entropy.mean()\n", "the sign is missing"),
         Case(PLATEAU + "    return entropy.sum()\n", "summed over relations"),
         Case(
