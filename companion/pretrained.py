@@ -1,7 +1,7 @@
 """Checkpoints that others trained: the number-token embeddings of a language model in a local folder, in Hugging Face's layout.
 
-Nothing is ever downloaded. Only the rows of the numbers are read, so that a model of any size fits; and only from safetensors, as a pickle
-could run code.
+Nothing is ever downloaded. Only the rows of the numbers are read, so that a model of any size fits; and only from safetensors, as
+pickled weights could run code.
 """
 
 import json
