@@ -9,17 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.checks.exercise import Exercise
+from companion.checks.exercise import Exercise, draw_normal, draw_size
 
 __all__ = ["error_signature", "ppmi", "remove_waves", "share_of_logits", "wave_rows"]
-
-
-def _size(generator: Generator, low: int, high: int) -> int:
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def _normal(generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 # -- wave_rows
@@ -27,7 +19,7 @@ def _normal(generator: Generator, *shape: int) -> Tensor:
 
 def _draw_wave(generator: Generator) -> dict:
     period = float(5 + 6 * torch.rand((), generator=generator))  # no whole number: a wave that fits into n hides mistakes
-    return {"n": _size(generator, 12, 16), "period": period, "k": _size(generator, 3, 4)}
+    return {"n": draw_size(generator, 12, 16), "period": period, "k": draw_size(generator, 3, 4)}
 
 
 def _waves(n: int, turns: float, first: int = 0) -> Tensor:
@@ -59,14 +51,14 @@ wave_rows = Exercise(
 
 
 def _draw_parts(generator: Generator) -> dict:
-    modules, width, answers = _size(generator, 3, 5), _size(generator, 5, 8), _size(generator, 4, 7)
-    parts = 0.1 + 0.1 * _normal(generator, modules, width)  # as small as this eps shows, and as far from mean 0 the centring does
+    modules, width, answers = draw_size(generator, 3, 5), draw_size(generator, 5, 8), draw_size(generator, 4, 7)
+    parts = 0.1 + 0.1 * draw_normal(generator, modules, width)  # as small as this eps shows, and as far from mean 0 the centring does
     return {
         "parts": parts,
         "stream": parts.sum(0),
-        "weight": 1 + 0.5 * _normal(generator, width),
-        "bias": _normal(generator, width),
-        "unembedding": _normal(generator, answers, width),
+        "weight": 1 + 0.5 * draw_normal(generator, width),
+        "bias": draw_normal(generator, width),
+        "unembedding": draw_normal(generator, answers, width),
     }
 
 
@@ -143,10 +135,10 @@ share_of_logits = Exercise(
 
 
 def _draw_rows(generator: Generator) -> dict:
-    r = _size(generator, 2, 3)
-    width = r + _size(generator, 2, 4)
-    rows = _normal(generator, r, width) + _normal(generator, width)  # what they share keeps them from being orthogonal
-    return {"x": _normal(generator, width), "rows": rows}
+    r = draw_size(generator, 2, 3)
+    width = r + draw_size(generator, 2, 4)
+    rows = draw_normal(generator, r, width) + draw_normal(generator, width)  # what they share keeps them from being orthogonal
+    return {"x": draw_normal(generator, width), "rows": rows}
 
 
 def _sweep(x: Tensor, rows: Tensor) -> Tensor:
@@ -185,7 +177,7 @@ remove_waves = Exercise(
 
 def _draw_counts(generator: Generator) -> dict:
     """Large counts on the diagonal, some zeros beside it, and one word that never occurs."""
-    n = _size(generator, 5, 7)
+    n = draw_size(generator, 5, 7)
     counts = torch.randint(0, 10, (n, n), generator=generator).triu(1)
     counts[1, 2], counts[1, 3], counts[2, 3] = 9, 1, 0  # rather more, rather less than by chance; never
     counts = counts + counts.mT + torch.randint(20, 40, (n,), generator=generator).diag()
@@ -241,7 +233,7 @@ ppmi = Exercise(
 
 def _draw_errors(generator: Generator) -> dict:
     each = torch.tensor([0, 1, -1, 2, -2, 3, -4, 5, -15, 10, -10, 20, -7])
-    some = each[torch.randint(len(each), (_size(generator, 4, 12),), generator=generator)]
+    some = each[torch.randint(len(each), (draw_size(generator, 4, 12),), generator=generator)]
     off = torch.cat([each, some])
     return {"off": off[torch.randperm(len(off), generator=generator)]}
 

@@ -7,18 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.checks.exercise import Exercise
+from companion.checks.exercise import Exercise, draw_normal, draw_size
 from companion.models.constructions.attention import flow
 
 __all__ = ["attention", "flow_step", "hopfield_update", "induction", "multi_head", "shift_scores"]
-
-
-def _size(generator: Generator, low: int, high: int) -> int:
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def _normal(generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 def _masked(scores: Tensor, diagonal: int = 1, fill: float = -torch.inf) -> Tensor:
@@ -30,8 +22,8 @@ def _masked(scores: Tensor, diagonal: int = 1, fill: float = -torch.inf) -> Tens
 
 
 def _draw_qkv(generator: Generator) -> dict:
-    T, d, m = _size(generator, 4, 7), _size(generator, 2, 6), _size(generator, 2, 3)
-    return {"Q": _normal(generator, T, d), "K": _normal(generator, T, d), "V": _normal(generator, T, m)}
+    T, d, m = draw_size(generator, 4, 7), draw_size(generator, 2, 6), draw_size(generator, 2, 3)
+    return {"Q": draw_normal(generator, T, d), "K": draw_normal(generator, T, d), "V": draw_normal(generator, T, m)}
 
 
 def _scores(Q: Tensor, K: Tensor, scale: float = 0.5) -> Tensor:
@@ -71,9 +63,9 @@ attention = Exercise(
 
 
 def _draw_heads(generator: Generator) -> dict:
-    T, H, h = _size(generator, 3, 6), _size(generator, 2, 4), _size(generator, 2, 3)
+    T, H, h = draw_size(generator, 3, 6), draw_size(generator, 2, 4), draw_size(generator, 2, 3)
     D = H * h + 1
-    return {"x": 0.7 * _normal(generator, T, D)} | {name: 0.5 * _normal(generator, H, h, D) for name in ("WQ", "WK", "WV", "WO")}
+    return {"x": 0.7 * draw_normal(generator, T, D)} | {name: 0.5 * draw_normal(generator, H, h, D) for name in ("WQ", "WK", "WV", "WO")}
 
 
 def _head_sum(x, WQ, WK, WV, WO, *, weights=lambda scores: _masked(scores).softmax(-1), exchange=False, scale=1.0):
@@ -114,8 +106,8 @@ multi_head = Exercise(
 
 
 def _draw_positions(generator: Generator) -> dict:
-    T = _size(generator, 4, 7)
-    basis, _ = torch.linalg.qr(_normal(generator, T + _size(generator, 1, 3), T))  # T orthonormal columns
+    T = draw_size(generator, 4, 7)
+    basis, _ = torch.linalg.qr(draw_normal(generator, T + draw_size(generator, 1, 3), T))  # T orthonormal columns
     return {"P": basis.mT.contiguous(), "beta": float(2 + 3 * torch.rand((), generator=generator))}
 
 
@@ -141,7 +133,7 @@ shift_scores = Exercise(
 
 
 def _draw_blocks(generator: Generator) -> dict:
-    T, V = _size(generator, 6, 9), _size(generator, 3, 4)
+    T, V = draw_size(generator, 6, 9), draw_size(generator, 3, 4)
     token = F.one_hot(torch.randint(V, (T,), generator=generator), V).double()
     previous = torch.cat([torch.zeros(1, V, dtype=torch.float64), token[:-1]])
     return {"token": token, "previous": previous, "beta": float(1 + 2 * torch.rand((), generator=generator))}
@@ -186,8 +178,8 @@ induction = Exercise(
 
 
 def _draw_memories(generator: Generator) -> dict:
-    n, d = _size(generator, 3, 6), _size(generator, 3, 6)
-    return {"X": _normal(generator, n, d), "q": _normal(generator, d), "beta": float(0.5 + torch.rand((), generator=generator))}
+    n, d = draw_size(generator, 3, 6), draw_size(generator, 3, 6)
+    return {"X": draw_normal(generator, n, d), "q": draw_normal(generator, d), "beta": float(0.5 + torch.rand((), generator=generator))}
 
 
 hopfield_update = Exercise(
@@ -211,9 +203,9 @@ hopfield_update = Exercise(
 
 
 def _draw_sphere(generator: Generator) -> dict:
-    n, d = _size(generator, 3, 6), _size(generator, 2, 5)
+    n, d = draw_size(generator, 3, 6), draw_size(generator, 2, 5)
     return {
-        "x": F.normalize(_normal(generator, n, d), dim=1),
+        "x": F.normalize(draw_normal(generator, n, d), dim=1),
         "beta": float(1 + 2 * torch.rand((), generator=generator)),
         "dt": float(0.1 + 0.3 * torch.rand((), generator=generator)),
     }

@@ -6,26 +6,18 @@ Each wrong function under ``mistakes`` is something that people really write; `c
 import torch
 from torch import Generator, Tensor
 
-from companion.checks.exercise import Exercise
+from companion.checks.exercise import Exercise, draw_normal, draw_size
 from companion.probes import bigrams as probes
 from companion.samplers.bigrams import seen_before
 
 __all__ = ["first_step", "key_memory", "known_positions", "low_rank", "next_tokens", "recalled"]
 
 
-def _size(generator: Generator, low: int, high: int) -> int:
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def _normal(generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-
 # -- next_tokens
 
 
 def _draw_step(generator: Generator) -> dict:
-    N, batch = _size(generator, 5, 7), _size(generator, 30, 40)
+    N, batch = draw_size(generator, 5, 7), draw_size(generator, 30, 40)
     rows = torch.rand(N, N, generator=generator, dtype=torch.float64) + 0.1
     cumulative = (rows / rows.sum(1, keepdim=True)).cumsum(1)
     cumulative[:, -1] = 1
@@ -88,8 +80,8 @@ next_tokens = Exercise(
 
 
 def _draw_text(generator: Generator) -> dict:
-    batch, T, N = _size(generator, 3, 5), _size(generator, 24, 30), _size(generator, 5, 6)
-    triggers = torch.randperm(N, generator=generator)[: _size(generator, 2, 3)]
+    batch, T, N = draw_size(generator, 3, 5), draw_size(generator, 24, 30), draw_size(generator, 5, 6)
+    triggers = torch.randperm(N, generator=generator)[: draw_size(generator, 2, 3)]
     return {"tokens": torch.randint(N, (batch, T), generator=generator), "triggers": triggers}
 
 
@@ -144,9 +136,9 @@ known_positions = Exercise(
 
 
 def _draw_keys(generator: Generator) -> dict:
-    N, d = _size(generator, 5, 8), _size(generator, 3, 4)
-    triggers = torch.randperm(N, generator=generator)[: _size(generator, 2, 3)]
-    return {"E": _normal(generator, N, d), "R": _normal(generator, d, d), "triggers": triggers}
+    N, d = draw_size(generator, 5, 8), draw_size(generator, 3, 4)
+    triggers = torch.randperm(N, generator=generator)[: draw_size(generator, 2, 3)]
+    return {"E": draw_normal(generator, N, d), "R": draw_normal(generator, d, d), "triggers": triggers}
 
 
 key_memory = Exercise(
@@ -178,9 +170,9 @@ key_memory = Exercise(
 
 
 def _draw_memory(generator: Generator) -> dict:
-    d, M = _size(generator, 5, 7), _size(generator, 18, 24)
-    u, v = _normal(generator, M, d), _normal(generator, M, d)
-    return {"W": v.mT @ u + 3 * _normal(generator, d, d), "u": u, "v": v}
+    d, M = draw_size(generator, 5, 7), draw_size(generator, 18, 24)
+    u, v = draw_normal(generator, M, d), draw_normal(generator, M, d)
+    return {"W": v.mT @ u + 3 * draw_normal(generator, d, d), "u": u, "v": v}
 
 
 def _hits(scores: Tensor, dim: int = 1) -> Tensor:
@@ -208,9 +200,9 @@ recalled = Exercise(
 
 
 def _draw_batch(generator: Generator) -> dict:
-    M, N, d = _size(generator, 12, 16), _size(generator, 4, 5), _size(generator, 6, 8)
+    M, N, d = draw_size(generator, 12, 16), draw_size(generator, 4, 5), draw_size(generator, 6, 8)
     y = torch.randint(N, (M,), generator=generator)
-    return {"x": 1 + _normal(generator, M, d), "y": y, "U": 0.5 + _normal(generator, N, d)}
+    return {"x": 1 + draw_normal(generator, M, d), "y": y, "U": 0.5 + draw_normal(generator, N, d)}
 
 
 def _step(x: Tensor, error: Tensor) -> Tensor:
@@ -245,10 +237,10 @@ first_step = Exercise(
 
 
 def _draw_matrix(generator: Generator) -> dict:
-    m, d = _size(generator, 7, 9), _size(generator, 10, 12)
+    m, d = draw_size(generator, 7, 9), draw_size(generator, 10, 12)
     shape = (m, d) if torch.rand((), generator=generator) < 0.5 else (d, m)
-    keep = _size(generator, 2, m - 3)
-    return {"W": _normal(generator, *shape), "share": (keep + 0.6) / m}
+    keep = draw_size(generator, 2, m - 3)
+    return {"W": draw_normal(generator, *shape), "share": (keep + 0.6) / m}
 
 
 def _cut(W: Tensor, change) -> Tensor:

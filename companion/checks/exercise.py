@@ -28,6 +28,16 @@ CONFIRM_SEEDS = range(2000, 2003)
 CRASHES = (Exception, SystemExit)  # what a learner's function may do; an interruption by hand is not its doing
 
 
+def draw_size(generator: torch.Generator, low: int, high: int) -> int:
+    """A whole number from ``low`` to ``high``, both included: sizes that differ from draw to draw show what is hard-wired."""
+    return int(torch.randint(low, high + 1, (), generator=generator))
+
+
+def draw_normal(generator: torch.Generator, *shape: int) -> Tensor:
+    """Independent N(0, 1) entries in float64."""
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
 class Mistake(AssertionError):
     """A wrong answer; the message is the diagnosis, and all that a notebook shows."""
 

@@ -6,25 +6,17 @@ Each wrong function under ``mistakes`` is something that people really write; `c
 import torch
 from torch import Generator, Tensor
 
-from companion.checks.exercise import Exercise
+from companion.checks.exercise import Exercise, draw_normal, draw_size
 from companion.probes import facts as probes
 
 __all__ = ["conserved", "list_key", "plateau", "saw_gradient", "subject_memory"]
-
-
-def _size(generator: Generator, low: int, high: int) -> int:
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def _normal(generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 # -- plateau
 
 
 def _draw_table(generator: Generator) -> dict:
-    S, R, D = _size(generator, 5, 9), _size(generator, 2, 4), _size(generator, 2, 4)
+    S, R, D = draw_size(generator, 5, 9), draw_size(generator, 2, 4), draw_size(generator, 2, 4)
     return {"table": torch.randint(D, (S, R), generator=generator), "answers": D}
 
 
@@ -68,9 +60,9 @@ plateau = Exercise(
 
 
 def _draw_memory(generator: Generator) -> dict:
-    S, R, D, d = _size(generator, 3, 5), _size(generator, 2, 4), _size(generator, 2, 3), _size(generator, 6, 8)
+    S, R, D, d = draw_size(generator, 3, 5), draw_size(generator, 2, 4), draw_size(generator, 2, 3), draw_size(generator, 6, 8)
     table = torch.randint(D, (S, R), generator=generator) + D * torch.arange(R)
-    return {"table": table, "E": _normal(generator, S, d), "U": _normal(generator, R * D, d)}
+    return {"table": table, "E": draw_normal(generator, S, d), "U": draw_normal(generator, R * D, d)}
 
 
 subject_memory = Exercise(
@@ -94,15 +86,15 @@ subject_memory = Exercise(
 
 
 def _draw_key(generator: Generator) -> dict:
-    S, R, d, D = _size(generator, 6, 9), _size(generator, 2, 4), _size(generator, 5, 8), 2
+    S, R, d, D = draw_size(generator, 6, 9), draw_size(generator, 2, 4), draw_size(generator, 5, 8), 2
     table = torch.randint(D, (S, R), generator=generator) + D * torch.arange(R)
-    relation = _size(generator, 0, R - 1)
-    answer = int(table[_size(generator, 0, S - 1), relation])
+    relation = draw_size(generator, 0, R - 1)
+    answer = int(table[draw_size(generator, 0, S - 1), relation])
     return {
         "table": table,
-        "subjects": _normal(generator, S, d),
-        "relations": _normal(generator, R, d),
-        "end": _normal(generator, d),
+        "subjects": draw_normal(generator, S, d),
+        "relations": draw_normal(generator, R, d),
+        "end": draw_normal(generator, d),
         "relation": relation,
         "answer": answer,
     }
@@ -152,11 +144,11 @@ list_key = Exercise(
 
 
 def _draw_linear(generator: Generator) -> dict:
-    batch, words, answers = _size(generator, 3, 5), _size(generator, 5, 7), _size(generator, 3, 4)
+    batch, words, answers = draw_size(generator, 3, 5), draw_size(generator, 5, 7), draw_size(generator, 3, 4)
     return {
         "counts": torch.randint(0, 3, (batch, words), generator=generator).double(),
-        "w": _normal(generator, words),
-        "W": _normal(generator, answers, words),
+        "w": draw_normal(generator, words),
+        "W": draw_normal(generator, answers, words),
         "answer": torch.randint(answers, (batch,), generator=generator),
     }
 
@@ -197,8 +189,8 @@ saw_gradient = Exercise(
 
 
 def _draw_weights(generator: Generator) -> dict:
-    words, answers = _size(generator, 4, 7), _size(generator, 8, 9)
-    return {"w": _normal(generator, words), "W": _normal(generator, answers, words)}
+    words, answers = draw_size(generator, 4, 7), draw_size(generator, 8, 9)
+    return {"w": draw_normal(generator, words), "W": draw_normal(generator, answers, words)}
 
 
 conserved = Exercise(

@@ -7,18 +7,10 @@ import torch
 from torch import Generator, Tensor
 
 from companion.baselines import memories as baselines
-from companion.checks.exercise import Exercise
+from companion.checks.exercise import Exercise, draw_normal, draw_size
 from companion.models.constructions.memories import hermite
 
 __all__ = ["cubic_memory", "first_step", "inner_gradient", "memory_gradient", "unseen_mass", "write_memory"]
-
-
-def _size(generator: Generator, low: int, high: int) -> int:
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def _normal(generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 def _labels(generator: Generator, n: int, m: int) -> Tensor:
@@ -29,9 +21,9 @@ def _labels(generator: Generator, n: int, m: int) -> Tensor:
 
 
 def _draw_facts(generator: Generator) -> dict:
-    n, d, e = _size(generator, 5, 8), _size(generator, 2, 4), _size(generator, 5, 7)
+    n, d, e = draw_size(generator, 5, 8), draw_size(generator, 2, 4), draw_size(generator, 5, 7)
     weights = 0.5 + torch.rand(n, generator=generator, dtype=torch.float64)
-    return {"U": _normal(generator, n, d), "V": _normal(generator, n, e), "answers": _labels(generator, n, n), "weights": weights}
+    return {"U": draw_normal(generator, n, d), "V": draw_normal(generator, n, e), "answers": _labels(generator, n, n), "weights": weights}
 
 
 write_memory = Exercise(
@@ -56,10 +48,10 @@ write_memory = Exercise(
 
 
 def _draw_loss(generator: Generator) -> dict:
-    m, d, e = _size(generator, 3, 4), _size(generator, 2, 3), _size(generator, 4, 5)
-    n = m + _size(generator, 1, 3)
-    p = _normal(generator, n * m).softmax(0).view(n, m)
-    return {"W": _normal(generator, e, d), "U": _normal(generator, n, d), "V": _normal(generator, m, e), "p": p}
+    m, d, e = draw_size(generator, 3, 4), draw_size(generator, 2, 3), draw_size(generator, 4, 5)
+    n = m + draw_size(generator, 1, 3)
+    p = draw_normal(generator, n * m).softmax(0).view(n, m)
+    return {"W": draw_normal(generator, e, d), "U": draw_normal(generator, n, d), "V": draw_normal(generator, m, e), "p": p}
 
 
 def _outer(V: Tensor, coefficients: Tensor, U: Tensor) -> Tensor:
@@ -100,9 +92,9 @@ memory_gradient = Exercise(
 
 
 def _draw_sample(generator: Generator) -> dict:
-    s, m, d, e = _size(generator, 9, 14), _size(generator, 3, 5), _size(generator, 2, 4), _size(generator, 5, 6)
-    X = _normal(generator, s, d) + 1  # the mean of the inputs matters
-    return {"X": X, "y": _labels(generator, s, m), "V": _normal(generator, m, e)}
+    s, m, d, e = draw_size(generator, 9, 14), draw_size(generator, 3, 5), draw_size(generator, 2, 4), draw_size(generator, 5, 6)
+    X = draw_normal(generator, s, d) + 1  # the mean of the inputs matters
+    return {"X": X, "y": _labels(generator, s, m), "V": draw_normal(generator, m, e)}
 
 
 def _sums(X: Tensor, y: Tensor, V: Tensor) -> Tensor:
@@ -138,9 +130,9 @@ first_step = Exercise(
 
 
 def _draw_mlp(generator: Generator) -> dict:
-    n, d, e, m, t = (_size(generator, *bounds) for bounds in ((6, 7), (2, 3), (4, 5), (8, 9), (2, 3)))
-    U, x = (rows / rows.norm(dim=1, keepdim=True) for rows in (_normal(generator, n, d), _normal(generator, t, d)))
-    return {"U": U, "V": _normal(generator, n, e), "w": _normal(generator, m, d), "x": x}
+    n, d, e, m, t = (draw_size(generator, *bounds) for bounds in ((6, 7), (2, 3), (4, 5), (8, 9), (2, 3)))
+    U, x = (rows / rows.norm(dim=1, keepdim=True) for rows in (draw_normal(generator, n, d), draw_normal(generator, t, d)))
+    return {"U": U, "V": draw_normal(generator, n, e), "w": draw_normal(generator, m, d), "x": x}
 
 
 def _mlp(U: Tensor, V: Tensor, w: Tensor, x: Tensor, store=lambda s: hermite(s, 3), read=lambda s: hermite(s, 3)) -> Tensor:
@@ -171,7 +163,7 @@ cubic_memory = Exercise(
 
 
 def _draw_tokens(generator: Generator) -> dict:
-    return {"p": _normal(generator, _size(generator, 4, 9)).softmax(0), "n": _size(generator, 2, 6)}
+    return {"p": draw_normal(generator, draw_size(generator, 4, 9)).softmax(0), "n": draw_size(generator, 2, 6)}
 
 
 unseen_mass = Exercise(
@@ -196,9 +188,9 @@ unseen_mass = Exercise(
 
 
 def _draw_network(generator: Generator) -> dict:
-    s, m, d, h = (_size(generator, *bounds) for bounds in ((6, 9), (3, 4), (2, 3), (5, 7)))
-    X = _normal(generator, s, d)
-    return {"W1": _normal(generator, h, d), "W2": _normal(generator, m, h), "X": X, "y": _labels(generator, s, m)}
+    s, m, d, h = (draw_size(generator, *bounds) for bounds in ((6, 9), (3, 4), (2, 3), (5, 7)))
+    X = draw_normal(generator, s, d)
+    return {"W1": draw_normal(generator, h, d), "W2": draw_normal(generator, m, h), "X": X, "y": _labels(generator, s, m)}
 
 
 def _inner(W1: Tensor, W2: Tensor, X: Tensor, y: Tensor, *, gate: bool = True, sign: float = -1.0, believe: bool = True) -> Tensor:

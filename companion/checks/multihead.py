@@ -7,25 +7,17 @@ import torch
 from torch import Generator, Tensor
 
 from companion.baselines import multihead
-from companion.checks.exercise import Exercise
+from companion.checks.exercise import Exercise, draw_normal, draw_size
 
 __all__ = ["explained", "first_step", "log_ratio_row", "off_hull", "shared_pattern"]
-
-
-def _size(generator: Generator, low: int, high: int) -> int:
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def _normal(generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 # -- first_step
 
 
 def _draw_examples(generator: Generator) -> dict:
-    n, k, d = _size(generator, 6, 9), _size(generator, 2, 4), _size(generator, 4, 5)
-    return {"X": _normal(generator, n, k, d), "Y": _normal(generator, n, k, d)}
+    n, k, d = draw_size(generator, 6, 9), draw_size(generator, 2, 4), draw_size(generator, 4, 5)
+    return {"X": draw_normal(generator, n, k, d), "Y": draw_normal(generator, n, k, d)}
 
 
 first_step = Exercise(
@@ -53,8 +45,8 @@ first_step = Exercise(
 
 
 def _draw_row(generator: Generator) -> dict:
-    k, d = _size(generator, 2, 4), _size(generator, 5, 7)
-    return {"Z": _normal(generator, k, d), "y": _normal(generator, d)}
+    k, d = draw_size(generator, 2, 4), draw_size(generator, 5, 7)
+    return {"Z": draw_normal(generator, k, d), "y": draw_normal(generator, d)}
 
 
 def _pattern(Z: Tensor, y: Tensor) -> Tensor:
@@ -91,8 +83,8 @@ shared_pattern = Exercise(
 
 
 def _draw_tokens(generator: Generator) -> dict:
-    d = _size(generator, 3, 5)
-    return {name: _normal(generator, d) for name in ("x", "xa", "xb")}
+    d = draw_size(generator, 3, 5)
+    return {name: draw_normal(generator, d) for name in ("x", "xa", "xb")}
 
 
 log_ratio_row = Exercise(
@@ -113,9 +105,9 @@ log_ratio_row = Exercise(
 
 
 def _draw_hull(generator: Generator) -> dict:
-    free, d2 = _size(generator, 2, 3), _size(generator, 5, 8)
-    directions = torch.linalg.qr(_normal(generator, d2, free)).Q.mT.contiguous()
-    return {"theta": _normal(generator, d2), "base": _normal(generator, d2), "directions": directions}
+    free, d2 = draw_size(generator, 2, 3), draw_size(generator, 5, 8)
+    directions = torch.linalg.qr(draw_normal(generator, d2, free)).Q.mT.contiguous()
+    return {"theta": draw_normal(generator, d2), "base": draw_normal(generator, d2), "directions": directions}
 
 
 off_hull = Exercise(
@@ -147,9 +139,9 @@ off_hull = Exercise(
 
 
 def _draw_gram(generator: Generator) -> dict:
-    size, d = _size(generator, 4, 6), _size(generator, 2, 3)
-    phi = _normal(generator, 3 * size, size)
-    return {"G": phi.mT @ phi, "C": _normal(generator, size, d)}
+    size, d = draw_size(generator, 4, 6), draw_size(generator, 2, 3)
+    phi = draw_normal(generator, 3 * size, size)
+    return {"G": phi.mT @ phi, "C": draw_normal(generator, size, d)}
 
 
 explained = Exercise(

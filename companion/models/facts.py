@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.arguments import at_least
+
 
 @dataclass(frozen=True)
 class Member:
@@ -108,9 +110,7 @@ class LinearRecaller(nn.Module):
 
     def __init__(self, words: int, answers: int, start: float = 1e-5):
         super().__init__()
-        for name, value in (("words", words), ("answers", answers)):
-            if value < 1:
-                raise ValueError(f"{name} = {value!r}: must be at least 1")
+        at_least(words=(words, 1), answers=(answers, 1))
         if not start > 0:
             raise ValueError(f"start = {start!r}: must be positive; at 0 nothing would ever move")
         self.w = nn.Parameter(torch.full((words,), start))

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.arguments import as_generator, at_least
+
 
 class Accuracy(NamedTuple):
     """Shares of answers that are right, within 2, within 10; and of the wrong ones, within 2 or off by a multiple of 10."""
@@ -101,10 +103,8 @@ def modular_probe(
     Ridge regression onto one-hot residues, centred, cross-validated over ``folds``. Chance is 1 / modulus. Raises ValueError for modulus
     < 2 or folds < 2.
     """
-    for name, value in (("modulus", modulus), ("folds", folds)):
-        if value < 2:
-            raise ValueError(f"{name} = {value!r}: must be at least 2")
-    generator = torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator
+    at_least(modulus=(modulus, 2), folds=(folds, 2))
+    generator = as_generator(generator)
     n = len(embeddings)
     x = embeddings.double()
     x = torch.nn.functional.pad((x - x.mean(0)) / x.std(), (0, 1), value=1.0)

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from tqdm.auto import tqdm
 
+from companion.arguments import at_least
 from companion.models.facts import Bank, BankConfig, LinearRecaller, Member
 from companion.recipes import Recipe
 from companion.samplers.facts import World, counts, sentences, world
@@ -116,9 +117,7 @@ def phases(facts: World, *, steps: int, length: int = 32, batch: int = 1024, lr:
 
     Raises ValueError for a number below 1 or lr <= 0.
     """
-    for name, value in (("steps", steps), ("batch", batch), ("every", every)):
-        if value < 1:
-            raise ValueError(f"{name} = {value!r}: must be at least 1")
+    at_least(steps=(steps, 1), batch=(batch, 1), every=(every, 1))
     if not lr > 0:
         raise ValueError(f"lr = {lr!r}: must be positive")
     model = LinearRecaller(facts.words, facts.all_answers).double()

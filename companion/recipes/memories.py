@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from companion.arguments import at_least
 from companion.models.memories import Facts, FactsConfig
 from companion.recipes import Recipe
 from companion.samplers.memories import embeddings, tokens
@@ -61,9 +62,7 @@ def trained_accuracy(N: int, d: int, *, rank: int | None = None, runs: int = 1, 
     With a ``rank`` the memory is W_1^T W_2, both (rank, d), random at the start and both trained. Raises ValueError for N, d, runs or
     steps below 1, and for a rank that is not within 1 and d.
     """
-    for name, value in (("N", N), ("d", d), ("runs", runs), ("steps", steps)):
-        if value < 1:
-            raise ValueError(f"{name} = {value!r}: must be at least 1")
+    at_least(N=(N, 1), d=(d, 1), runs=(runs, 1), steps=(steps, 1))
     if rank is not None and not 1 <= rank <= d:
         raise ValueError(f"rank = {rank!r}: must be at least 1 and at most {d}")
     generator = torch.Generator().manual_seed(seed)

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.arguments import as_generator, at_least
+
 
 class Sums(NamedTuple):
     """Problems a + b, and their answers."""
@@ -22,7 +24,7 @@ def sums(numbers: int, *, share: float = 0.8, generator: torch.Generator | int =
     """
     if numbers < 2:
         raise ValueError(f"numbers = {numbers!r}: must be at least 2")
-    generator = _generator(generator)
+    generator = as_generator(generator)
     first, second = torch.triu_indices(numbers, numbers).to(generator.device)
     training = round(share * len(first))
     if not 0 < training < len(first):
@@ -48,14 +50,12 @@ def counting(
     ``steps`` maps each step to how often it is used. Lines that would pass ``numbers`` - 1 start lower. There is no addition in it.
     Raises ValueError for sequences < 1, terms < 2, or steps that are not there, below 1, or too long for the numbers.
     """
-    for name, value, least in (("sequences", sequences, 1), ("terms", terms, 2)):
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
+    at_least(sequences=(sequences, 1), terms=(terms, 2))
     if not steps or min(steps) < 1:
         raise ValueError(f"steps = {steps!r}: must be at least one step, none below 1")
     if (terms - 1) * max(steps) >= numbers:
         raise ValueError(f"numbers = {numbers!r}: must be above (terms - 1) * {max(steps)} = {(terms - 1) * max(steps)}")
-    generator = _generator(generator)
+    generator = as_generator(generator)
     weights = torch.tensor(list(steps.values()), dtype=torch.float64, device=generator.device)
     sizes = torch.tensor(list(steps), device=generator.device)
     step = sizes[torch.multinomial(weights, sequences, replacement=True, generator=generator)]
@@ -86,7 +86,3 @@ def _both_ways(first: Tensor, second: Tensor) -> Sums:
     swapped = first != second
     operands = torch.cat([torch.stack([first, second], 1), torch.stack([second, first], 1)[swapped]])
     return Sums(operands, operands.sum(1))
-
-
-def _generator(generator: torch.Generator | int) -> torch.Generator:
-    return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator

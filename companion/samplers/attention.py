@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.arguments import as_generator, at_least
+
 
 class Vocabulary:
     """Words, numbered in the order in which they are first seen.
@@ -54,12 +56,10 @@ def repetitions(
 
     Raises ValueError for batch < 1, length < 2, vocabulary < longest, or unless 2 <= shortest <= longest.
     """
-    for name, value, least in (("batch", batch, 1), ("length", length, 2), ("vocabulary", vocabulary, longest), ("shortest", shortest, 2)):
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
+    at_least(batch=(batch, 1), length=(length, 2), vocabulary=(vocabulary, longest), shortest=(shortest, 2))
     if longest < shortest:
         raise ValueError(f"longest = {longest!r}: must be at least shortest = {shortest}")
-    generator = _generator(generator)
+    generator = as_generator(generator)
     phrases = torch.rand(batch, vocabulary, generator=generator, device=generator.device).argsort(dim=1)
     periods = torch.randint(shortest, longest + 1, (batch,), generator=generator, device=generator.device)
     places = torch.arange(length, device=generator.device) % periods[:, None]
@@ -83,16 +83,10 @@ def conjunctions(
 
     Raises ValueError for batch < 1, length < 2, or unless 1 <= support <= length.
     """
-    for name, value, least in (("batch", batch, 1), ("length", length, 2), ("support", support, 1)):
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
+    at_least(batch=(batch, 1), length=(length, 2), support=(support, 1))
     if support > length:
         raise ValueError(f"support = {support!r}: must be at most length = {length}")
-    generator = _generator(generator)
-    chosen = torch.randperm(length, generator=_generator(which))[:support].to(generator.device)
+    generator = as_generator(generator)
+    chosen = torch.randperm(length, generator=as_generator(which))[:support].to(generator.device)
     ones = torch.rand(batch, length, generator=generator, device=generator.device) < 2 ** (-1 / support)
     return Conjunctions(2 * ones.float() - 1, ones[:, chosen].all(dim=1).float())
-
-
-def _generator(generator: torch.Generator | int) -> torch.Generator:
-    return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator

@@ -20,6 +20,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from companion.arguments import as_generator, at_least
+
 SHAKESPEARE = Path(__file__).with_name("shakespeare_character_bigrams.csv")
 
 
@@ -132,14 +134,11 @@ def sequences(
 
     Raises ValueError for batch < 1, length < 2, unless 1 <= K <= N, and unless 0 <= noise < 1.
     """
-    for name, value, least in (("batch", batch, 1), ("length", length, 2)):
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
+    at_least(batch=(batch, 1), length=(length, 2))
     if not 0 <= noise < 1:
         raise ValueError(f"noise = {noise!r}: must be at least 0 and below 1")
     table.check_triggers(K)
-    if isinstance(generator, int):
-        generator = torch.Generator().manual_seed(generator)
+    generator = as_generator(generator)
     device, N = generator.device, table.N
 
     def uniform(*shape: int) -> Tensor:
@@ -198,11 +197,8 @@ def markov_chains(batch: int, length: int, k: int, *, generator: torch.Generator
 
     Source: Edelman, Edelman, Goel, Malach, Tsilivis (2024), arXiv:2402.11004. Raises ValueError for batch < 1, length < 2, k < 2.
     """
-    for name, value, least in (("batch", batch, 1), ("length", length, 2), ("k", k, 2)):
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
-    if isinstance(generator, int):
-        generator = torch.Generator().manual_seed(generator)
+    at_least(batch=(batch, 1), length=(length, 2), k=(k, 2))
+    generator = as_generator(generator)
     exponentials = -torch.rand(batch, k, k, generator=generator, device=generator.device, dtype=torch.float64).clamp_min(1e-12).log()
     transitions = exponentials / exponentials.sum(-1, keepdim=True)
     stationary = torch.linalg.matrix_power(transitions, 1024)[:, :1]
@@ -230,11 +226,8 @@ def recurrences(batch: int, length: int, N: int, *, generator: torch.Generator |
 
     Raises ValueError for batch < 1, length < 3, N < 2.
     """
-    for name, value, least in (("batch", batch, 1), ("length", length, 3), ("N", N, 2)):
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
-    if isinstance(generator, int):
-        generator = torch.Generator().manual_seed(generator)
+    at_least(batch=(batch, 1), length=(length, 3), N=(N, 2))
+    generator = as_generator(generator)
     device = generator.device
     q = torch.randint(N, (batch, 1), generator=generator, device=device)
     others = torch.randint(N - 1, (batch, length), generator=generator, device=device)

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.arguments import as_generator, at_least
+
 
 @dataclass(frozen=True)
 class World:
@@ -52,10 +54,10 @@ def world(subjects: int, relations: int, answers: int, *, noise: int = 16, gener
 
     Raises ValueError for a number below 1, or more answers to a relation than subjects.
     """
-    _at_least(subjects=(subjects, 1), relations=(relations, 1), answers=(answers, 1), noise=(noise, 1))
+    at_least(subjects=(subjects, 1), relations=(relations, 1), answers=(answers, 1), noise=(noise, 1))
     if answers > subjects:
         raise ValueError(f"answers = {answers!r}: must be at most subjects = {subjects}")
-    generator = _generator(generator)
+    generator = as_generator(generator)
     orders = torch.rand(relations, subjects, generator=generator, device=generator.device).argsort(1)
     return World((orders % answers + answers * torch.arange(relations, device=generator.device)[:, None]).mT.contiguous(), answers, noise)
 
@@ -84,11 +86,11 @@ def sentences(
     length < 3, or numbers beyond the world's.
     """
     subjects, relations = subjects or facts.subjects, relations or facts.relations
-    _at_least(batch=(batch, 1))
+    at_least(batch=(batch, 1))
     for name, value, most in (("subjects", subjects, facts.subjects), ("relations", relations, facts.relations)):
         if not 1 <= value <= most:
             raise ValueError(f"{name} = {value!r}: must be 1 to {most}, the world's")
-    generator = _generator(generator)
+    generator = as_generator(generator)
     subject, relation = (torch.randint(most, (batch,), generator=generator, device=generator.device) for most in (subjects, relations))
     return _told(facts, subject, relation, length, generator)
 
@@ -98,8 +100,8 @@ def every_fact(facts: World, length: int, *, rounds: int = 1, generator: torch.G
 
     Raises ValueError for rounds < 1 or length < 3.
     """
-    _at_least(rounds=(rounds, 1))
-    generator = _generator(generator)
+    at_least(rounds=(rounds, 1))
+    generator = as_generator(generator)
     S, R = facts.subjects, facts.relations
     pairs = torch.cartesian_prod(torch.arange(S), torch.arange(R)).repeat(rounds, 1).to(generator.device)
     return _told(facts, *pairs.unbind(1), length, generator)
@@ -115,20 +117,10 @@ def counts(tokens: Int[Tensor, "batch length"], words: int) -> Float[Tensor, "ba
 
 def _told(facts: World, subject: Tensor, relation: Tensor, length: int, generator: torch.Generator) -> Sentences:
     """A sentence for each pair: its two words at random places among noise words."""
-    _at_least(length=(length, 3))
+    at_least(length=(length, 3))
     shape, device = (len(subject), length), generator.device
     tokens = torch.randint(facts.subjects + facts.relations, facts.end, shape, generator=generator, device=device)
     places = torch.rand(len(subject), length - 1, generator=generator, device=device).argsort(1)[:, :2]
     tokens.scatter_(1, places, torch.stack([subject, facts.subjects + relation], dim=1))
     tokens[:, -1] = facts.end
     return Sentences(tokens, subject, relation, facts.table.to(device)[subject, relation])
-
-
-def _at_least(**values: tuple[int, int]) -> None:
-    for name, (value, least) in values.items():
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
-
-
-def _generator(generator: torch.Generator | int) -> torch.Generator:
-    return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.arguments import as_generator, at_least
+
 
 def embeddings(
     n: int,
@@ -18,8 +20,8 @@ def embeddings(
 
     ``unit`` scales every vector to length exactly 1; ``runs`` are independent sets, in front. Raises ValueError for n < 1 or d < 1.
     """
-    _at_least(n=(n, 1), d=(d, 1))
-    generator = _generator(generator)
+    at_least(n=(n, 1), d=(d, 1))
+    generator = as_generator(generator)
     vectors = torch.randn(*runs, n, d, generator=generator, device=generator.device, dtype=dtype)
     return vectors / vectors.norm(dim=-1, keepdim=True) if unit else vectors / d**0.5
 
@@ -29,7 +31,7 @@ def zipf(N: int, alpha: float) -> Float[Tensor, "N"]:
 
     Raises ValueError for N < 1, and for alpha <= 1: then almost all of the mass lies in the tail, and more and more of it as N grows.
     """
-    _at_least(N=(N, 1))
+    at_least(N=(N, 1))
     if not 1 < alpha < float("inf"):
         raise ValueError(f"alpha = {alpha!r}: must be above 1 and finite")
     weights = torch.arange(1, N + 1, dtype=torch.float64) ** -alpha
@@ -41,17 +43,17 @@ def tokens(p: Float[Tensor, "N"], n: int, *, runs: int = 1, generator: torch.Gen
 
     Raises ValueError for n < 1, runs < 1, or a ``p`` that is negative somewhere or does not sum to 1.
     """
-    _at_least(n=(n, 1), runs=(runs, 1))
+    at_least(n=(n, 1), runs=(runs, 1))
     if (p < 0).any() or abs(p.sum().item() - 1) > 1e-6:
         raise ValueError(f"p: probabilities must be at least 0 and sum to 1, not to {p.sum().item():.6g}")
-    uniform = torch.rand(runs, n, generator=_generator(generator), device=p.device, dtype=p.dtype)
+    uniform = torch.rand(runs, n, generator=as_generator(generator), device=p.device, dtype=p.dtype)
     return torch.searchsorted(p.cumsum(0), uniform, right=True).clamp_max(len(p) - 1)  # rounding may leave the sum a little below 1
 
 
 def patterns(n: int, d: int, *, generator: torch.Generator | int = 0) -> Float[Tensor, "n d"]:
     """``n`` random patterns of ``d`` signs. Raises ValueError for n < 1 or d < 1."""
-    _at_least(n=(n, 1), d=(d, 1))
-    generator = _generator(generator)
+    at_least(n=(n, 1), d=(d, 1))
+    generator = as_generator(generator)
     return torch.randint(2, (n, d), generator=generator, device=generator.device) * 2.0 - 1
 
 
@@ -59,14 +61,4 @@ def flipped(X: Float[Tensor, "n d"], share: float, *, generator: torch.Generator
     """The patterns with each sign flipped with probability ``share``. Raises ValueError unless 0 <= share < 1."""
     if not 0 <= share < 1:
         raise ValueError(f"share = {share!r}: must be at least 0 and below 1")
-    return torch.where(torch.rand(X.shape, generator=_generator(generator), device=X.device) < share, -X, X)
-
-
-def _at_least(**values: tuple[int, int]) -> None:
-    for name, (value, least) in values.items():
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
-
-
-def _generator(generator: torch.Generator | int) -> torch.Generator:
-    return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator
+    return torch.where(torch.rand(X.shape, generator=as_generator(generator), device=X.device) < share, -X, X)

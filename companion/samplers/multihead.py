@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from companion.arguments import as_generator, at_least
+
 
 class Teacher(NamedTuple):
     """The two matrices of every head: where it looks, what it moves."""
@@ -26,18 +28,18 @@ def teacher(d: int, heads: int, *, sharpness: float = 1.0, generator: torch.Gene
 
     Raises ValueError for d < 1, heads < 1, or a sharpness that is not positive and finite.
     """
-    _at_least(d=(d, 1), heads=(heads, 1))
+    at_least(d=(d, 1), heads=(heads, 1))
     if not 0 < sharpness < float("inf"):
         raise ValueError(f"sharpness = {sharpness!r}: must be positive and finite")
-    generator = _generator(generator)
+    generator = as_generator(generator)
     thetas, ws = torch.randn(2, heads, d, d, generator=generator, device=generator.device, dtype=torch.float64)
     return Teacher(sharpness / d * thetas, ws / d**0.5)
 
 
 def cancelling_teacher(d: int, *, sharpness: float = 1.0, rank: int = 0, generator: torch.Generator | int = 0) -> Teacher:
     """Two random heads whose W add up to a matrix of the given rank: what the algorithm's non-degeneracy rules out."""
-    _at_least(rank=(rank, 0))
-    generator = _generator(generator)
+    at_least(rank=(rank, 0))
+    generator = as_generator(generator)
     thetas, ws = teacher(d, 2, sharpness=sharpness, generator=generator)
     left, right = torch.randn(2, d, rank, generator=generator, device=generator.device, dtype=torch.float64)
     return Teacher(thetas, torch.stack([ws[0], left @ right.mT / d - ws[0]]))
@@ -51,7 +53,7 @@ def parity_teacher(d: int, support: int, *, sharpness: float = 3.0) -> Teacher:
     C(d - 1, s) orthogonal functions, no learner by statistical queries finds it quickly (our construction, after the lower bound of
     arXiv:2402.04084).
     """
-    _at_least(support=(support, 1), d=(d, support + 1))
+    at_least(support=(support, 1), d=(d, support + 1))
     e = torch.eye(d, dtype=torch.float64)
     inside = e[1 : support + 1].sum(0)
     thetas = [sharpness * torch.outer(inside - t * e[0], e[0]) for t in range(-support + 1, support, 2)]
@@ -66,8 +68,8 @@ def sequences(
 
     Raises ValueError for n < 1, k < 2 (a single token attends to itself) or d < k.
     """
-    _at_least(n=(n, 1), k=(k, 2), d=(d, k))
-    generator = _generator(generator)
+    at_least(n=(n, 1), k=(k, 2), d=(d, k))
+    generator = as_generator(generator)
     X = torch.randn(n, k, d, generator=generator, device=generator.device, dtype=torch.float64)
     return torch.where(X > 0, 1.0, -1.0).to(X) if kind == "boolean" else X
 
@@ -76,15 +78,5 @@ def with_noise(Y: Float[Tensor, "n k d"], noise: float, *, generator: torch.Gene
     """Labels with N(0, noise^2) added to every entry. Raises ValueError unless noise is at least 0 and finite."""
     if not 0 <= noise < float("inf"):
         raise ValueError(f"noise = {noise!r}: must be at least 0 and finite")
-    generator = _generator(generator)
+    generator = as_generator(generator)
     return Y + noise * torch.randn(Y.shape, generator=generator, device=Y.device, dtype=Y.dtype)
-
-
-def _at_least(**values: tuple[int, int]) -> None:
-    for name, (value, least) in values.items():
-        if value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
-
-
-def _generator(generator: torch.Generator | int) -> torch.Generator:
-    return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from companion.arguments import as_generator
+
 
 class Prompts(NamedTuple):
     """A batch of prompts: inputs, labels, and the weights that made them (which no learner sees)."""
@@ -45,8 +47,7 @@ def prompts(
             raise ValueError(f"{name} = {value!r}: must be finite and at least {least}")
     if kappa > 1 and d < 2:
         raise ValueError(f"kappa = {kappa!r} with d = {d}: two different eigenvalues need d >= 2")
-    if isinstance(generator, int):
-        generator = torch.Generator().manual_seed(generator)
+    generator = as_generator(generator)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, device=generator.device, dtype=dtype)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.checks.exercise import Exercise
+from companion.checks.exercise import Exercise, draw_normal, draw_size
 from companion.models.regression import InContextRegressor, RegressorConfig
 from companion.probes.readouts import apply_readouts, fit_readouts
 from companion.probes.regression import similarity_of_errors as similarities
@@ -15,17 +15,9 @@ from companion.probes.regression import similarity_of_errors as similarities
 __all__ = ["gd_closed_form", "newton_layer", "newton_step", "readout_predictions", "similarity_of_errors", "triplet_tokens"]
 
 
-def _size(generator: Generator, low: int, high: int) -> int:
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def _normal(generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-
 def _draw_prompt(generator: Generator) -> dict:
-    batch, n, d = _size(generator, 2, 4), _size(generator, 4, 7), _size(generator, 2, 5)
-    return {"xs": _normal(generator, batch, n, d), "ys": _normal(generator, batch, n)}
+    batch, n, d = draw_size(generator, 2, 4), draw_size(generator, 4, 7), draw_size(generator, 2, 5)
+    return {"xs": draw_normal(generator, batch, n, d), "ys": draw_normal(generator, batch, n)}
 
 
 # -- triplet_tokens
@@ -90,10 +82,10 @@ triplet_tokens = Exercise(
 
 
 def _draw_newton(generator: Generator) -> dict:
-    d = _size(generator, 2, 6)
-    x = _normal(generator, 2 * d, d)
+    d = draw_size(generator, 2, 6)
+    x = draw_normal(generator, 2 * d, d)
     S = x.T @ x
-    return {"M": torch.linalg.inv(S + 0.3 * d * torch.eye(d, dtype=S.dtype)) + 0.01 * _normal(generator, d, d), "S": S}
+    return {"M": torch.linalg.inv(S + 0.3 * d * torch.eye(d, dtype=S.dtype)) + 0.01 * draw_normal(generator, d, d), "S": S}
 
 
 def _newton_twice(M: Tensor, S: Tensor) -> Tensor:
@@ -131,12 +123,12 @@ newton_step = Exercise(
 
 
 def _draw_gd(generator: Generator) -> dict:
-    d = _size(generator, 2, 6)
-    x = _normal(generator, 3 * d, d)
+    d = draw_size(generator, 2, 6)
+    x = draw_normal(generator, 3 * d, d)
     S = x.T @ x
     lr = float(0.05 / torch.linalg.eigvalsh(S)[-1])
-    steps = _size(generator, 3, 7)  # at least 3: of 2 steps, one too few is just one; at most 7: not even 2^steps steps must arrive
-    return {"S": S, "b": S @ _normal(generator, d), "lr": lr, "steps": steps}
+    steps = draw_size(generator, 3, 7)  # at least 3: of 2 steps, one too few is just one; at most 7: not even 2^steps steps must arrive
+    return {"S": S, "b": S @ draw_normal(generator, d), "lr": lr, "steps": steps}
 
 
 def _gd(S: Tensor, b: Tensor, lr: float, steps: int) -> Tensor:
@@ -207,10 +199,10 @@ gd_closed_form = Exercise(
 
 
 def _draw_errors(generator: Generator) -> dict:
-    batch, n = _size(generator, 3, 4), _size(generator, 6, 9)  # batch < n - 1, so that one does not broadcast as the other
-    ys = 2 + _normal(generator, batch, n)
-    first = ys + _normal(generator, batch, n) * (1 + 3 * torch.arange(batch)[:, None])
-    return {"first": first, "second": first + _normal(generator, batch, n), "ys": ys}
+    batch, n = draw_size(generator, 3, 4), draw_size(generator, 6, 9)  # batch < n - 1, so that one does not broadcast as the other
+    ys = 2 + draw_normal(generator, batch, n)
+    first = ys + draw_normal(generator, batch, n) * (1 + 3 * torch.arange(batch)[:, None])
+    return {"first": first, "second": first + draw_normal(generator, batch, n), "ys": ys}
 
 
 def _mean_cosine(a: Tensor, b: Tensor) -> Tensor:
@@ -273,9 +265,9 @@ similarity_of_errors = Exercise(
 
 
 def _draw_readout(generator: Generator) -> dict:
-    points, width = _size(generator, 30, 40), _size(generator, 3, 6)
-    hidden, fresh = 1 + _normal(generator, points, width), 1 + _normal(generator, points // 2, width)
-    return {"hidden": hidden, "targets": 5 + hidden @ _normal(generator, width) + _normal(generator, points), "fresh": fresh}
+    points, width = draw_size(generator, 30, 40), draw_size(generator, 3, 6)
+    hidden, fresh = 1 + draw_normal(generator, points, width), 1 + draw_normal(generator, points // 2, width)
+    return {"hidden": hidden, "targets": 5 + hidden @ draw_normal(generator, width) + draw_normal(generator, points), "fresh": fresh}
 
 
 def _readout(hidden: Tensor, targets: Tensor, fresh: Tensor) -> Tensor:
@@ -329,9 +321,9 @@ def _ones(features: Tensor) -> Tensor:
 
 
 def _draw_layer(generator: Generator) -> dict:
-    n, d = _size(generator, 6, 9), (2, 3, 5)[_size(generator, 0, 2)]  # d = 4 would hide sqrt(d) behind another factor of 2
-    x = _normal(generator, n, d)
-    return {"a": 0.3 * x + 0.05 * _normal(generator, n, d), "b": x}
+    n, d = draw_size(generator, 6, 9), (2, 3, 5)[draw_size(generator, 0, 2)]  # d = 4 would hide sqrt(d) behind another factor of 2
+    x = draw_normal(generator, n, d)
+    return {"a": 0.3 * x + 0.05 * draw_normal(generator, n, d), "b": x}
 
 
 def _layer(a: Tensor, b: Tensor) -> Tensor:

@@ -7,31 +7,23 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.checks.exercise import Exercise
+from companion.checks.exercise import Exercise, draw_normal, draw_size
 
 __all__ = ["ask_again", "delta_write", "interval", "lstm_step", "ogd_step", "rls_update"]
-
-
-def _size(generator: Generator, low: int, high: int) -> int:
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def _normal(generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 # -- lstm_step
 
 
 def _draw_cell(generator: Generator) -> dict:
-    d, width = _size(generator, 2, 4), _size(generator, 3, 6)
+    d, width = draw_size(generator, 2, 4), draw_size(generator, 3, 6)
     return {
-        "x": _normal(generator, d),
-        "h": _normal(generator, width),
-        "c": 2 * _normal(generator, width),
-        "W": _normal(generator, 4 * width, d),
-        "U": _normal(generator, 4 * width, width),
-        "b": _normal(generator, 4 * width),
+        "x": draw_normal(generator, d),
+        "h": draw_normal(generator, width),
+        "c": 2 * draw_normal(generator, width),
+        "W": draw_normal(generator, 4 * width, d),
+        "U": draw_normal(generator, 4 * width, width),
+        "b": draw_normal(generator, 4 * width),
     }
 
 
@@ -108,8 +100,8 @@ lstm_step = Exercise(
 
 
 def _draw_examples(generator: Generator) -> dict:
-    batch, d = _size(generator, 2, 4), _size(generator, 2, 6)
-    return {"w": _normal(generator, batch, d), "x": _normal(generator, batch, d), "y": 2 * _normal(generator, batch)}
+    batch, d = draw_size(generator, 2, 4), draw_size(generator, 2, 6)
+    return {"w": draw_normal(generator, batch, d), "x": draw_normal(generator, batch, d), "y": 2 * draw_normal(generator, batch)}
 
 
 def _left(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -148,9 +140,9 @@ ogd_step = Exercise(
 
 
 def _draw_question(generator: Generator) -> dict:
-    batch, n, d = _size(generator, 2, 4), _size(generator, 5, 9), _size(generator, 2, 4)
-    gap = _size(generator, 2, n - 1)
-    return {"xs": _normal(generator, batch, n, d), "gap": gap + (2 * gap == n + 1)}  # in the middle, both ends count alike
+    batch, n, d = draw_size(generator, 2, 4), draw_size(generator, 5, 9), draw_size(generator, 2, 4)
+    gap = draw_size(generator, 2, n - 1)
+    return {"xs": draw_normal(generator, batch, n, d), "gap": gap + (2 * gap == n + 1)}  # in the middle, both ends count alike
 
 
 def _with_question(xs: Tensor, question: Tensor) -> Tensor:
@@ -180,9 +172,9 @@ ask_again = Exercise(
 
 
 def _draw_inverse(generator: Generator) -> dict:
-    d = _size(generator, 2, 6)
-    x = _normal(generator, 2 * d, d)
-    return {"P": torch.linalg.inv(x.T @ x / d + 0.2 * torch.eye(d, dtype=x.dtype)), "x": _normal(generator, d)}
+    d = draw_size(generator, 2, 6)
+    x = draw_normal(generator, 2 * d, d)
+    return {"P": torch.linalg.inv(x.T @ x / d + 0.2 * torch.eye(d, dtype=x.dtype)), "x": draw_normal(generator, d)}
 
 
 rls_update = Exercise(
@@ -206,11 +198,11 @@ rls_update = Exercise(
 
 
 def _draw_memory(generator: Generator) -> dict:
-    h = _size(generator, 2, 6)
+    h = draw_size(generator, 2, 6)
     return {
-        "S": _normal(generator, h, h),
-        "k": F.normalize(_normal(generator, h), dim=0),
-        "v": _normal(generator, h),
+        "S": draw_normal(generator, h, h),
+        "k": F.normalize(draw_normal(generator, h), dim=0),
+        "v": draw_normal(generator, h),
         "strength": float(0.2 + 0.6 * torch.rand((), generator=generator)),
     }
 
@@ -246,7 +238,7 @@ delta_write = Exercise(
 
 
 def _draw_values(generator: Generator) -> dict:
-    return {"values": 3 + _normal(generator, _size(generator, 4, 9)), "t": float(2 + torch.rand((), generator=generator))}
+    return {"values": 3 + draw_normal(generator, draw_size(generator, 4, 9)), "t": float(2 + torch.rand((), generator=generator))}
 
 
 def _around(mean: Tensor, half: Tensor) -> Tensor:

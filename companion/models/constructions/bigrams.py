@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.arguments import as_generator, at_least
 from companion.models.bigrams import BigramModel
 
 
@@ -115,11 +116,8 @@ def three_steps(
 
     Raises ValueError for N < 2, T < 3 or d < 1.
     """
-    for name, value, least in (("N", N, 2), ("T", T, 3), ("d", d, 1)):
-        if value is not None and value < least:
-            raise ValueError(f"{name} = {value!r}: must be at least {least}")
-    if isinstance(generator, int):
-        generator = torch.Generator().manual_seed(generator)
+    at_least(N=(N, 2), T=(T, 3), d=(1 if d is None else d, 1))
+    generator = as_generator(generator)
     if d is None:
         embed, positions, unembed, R, S = (torch.eye(n) for n in (N, T, N, N, N))
     else:

@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.arguments import as_generator
+
 Tokens = Float[Tensor, "*runs n d"]
 Answers = Float[Tensor, "*runs m d"]
 Square = Float[Tensor, "*runs d d"]
@@ -70,7 +72,7 @@ def low_rank(W: Square, rank: int, *, generator: torch.Generator | int = 0) -> t
     d = W.shape[-1]
     if not 1 <= rank <= d:
         raise ValueError(f"rank = {rank!r}: must be at least 1 and at most {d}")
-    left = torch.randn(*W.shape[:-2], rank, d, generator=_generator(generator), device=W.device, dtype=W.dtype) / rank**0.5
+    left = torch.randn(*W.shape[:-2], rank, d, generator=as_generator(generator), device=W.device, dtype=W.dtype) / rank**0.5
     return left, left @ W
 
 
@@ -102,7 +104,7 @@ def mlp_logits(
     _known(answers, V)
     if width < 1:
         raise ValueError(f"width = {width!r}: must be at least 1")
-    w = torch.randn(*U.shape[:-2], width, U.shape[-1], generator=_generator(generator), device=U.device, dtype=U.dtype)
+    w = torch.randn(*U.shape[:-2], width, U.shape[-1], generator=as_generator(generator), device=U.device, dtype=U.dtype)
     hidden = hermite(U @ w.mT, degree)  # (*runs, n, width)
     out = V[..., answers, :].mT @ hidden / width  # (*runs, d, width): column i is a_i
     return hidden @ (V @ out).mT
@@ -155,7 +157,3 @@ def _known(answers: Tensor, V: Tensor) -> None:
 def _distribution(p: Tensor) -> None:
     if (p < 0).any() or abs(p.sum().item() - 1) > 1e-5:
         raise ValueError(f"p: probabilities must be at least 0 and sum to 1, not to {p.sum().item():.6g}")
-
-
-def _generator(generator: torch.Generator | int) -> torch.Generator:
-    return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator
