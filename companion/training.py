@@ -29,7 +29,10 @@ class ResumeError(ValueError):
 
 @dataclass(frozen=True)
 class Schedule:
-    """Adam with linear warm-up to ``lr`` and a cosine down to zero over ``steps``; gradients clipped to norm 1."""
+    """Adam with linear warm-up to ``lr`` and a cosine down to zero over ``steps``; gradients clipped to norm 1.
+
+    With ``bfloat16`` the forward pass runs in bfloat16 on a CPU, too: for wide models; not every processor is faster for it.
+    """
 
     steps: int
     batch: int
@@ -37,6 +40,7 @@ class Schedule:
     warmup: int = 200
     betas: tuple[float, float] = (0.9, 0.99)
     clip: float = 1.0
+    bfloat16: bool = False
 
     def __post_init__(self):
         for name in ("steps", "batch"):
@@ -97,7 +101,7 @@ def train(
     state is saved there every 20 seconds; a file that is already there is gone on from (ResumeError if another run saved it), and it is
     removed at the end.
     Under ``torchrun`` the processes share every batch: ``schedule.batch`` must be a multiple of their number.
-    On a GPU the forward pass runs in bfloat16.
+    On a GPU, or if the schedule says so, the forward pass runs in bfloat16; the weights stay in float32.
     """
     where = pick_device(device)
     world = int(os.environ.get("WORLD_SIZE", "1"))
@@ -118,7 +122,7 @@ def train(
             for group in optimizer.param_groups:
                 group["lr"] = schedule.lr_at(step)
             tensors = draw(schedule.batch, batch_generator(seed, step, where))
-            with torch.autocast(where.type, torch.bfloat16, enabled=where.type == "cuda"):
+            with torch.autocast(where.type, torch.bfloat16, enabled=schedule.bfloat16 or where.type == "cuda"):
                 value = loss(wrapped, *(tensor[rank::world] for tensor in tensors))
             optimizer.zero_grad(set_to_none=True)
             value.backward()

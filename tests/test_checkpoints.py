@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 import companion
@@ -44,6 +45,21 @@ def test_weights_and_history_come_back(saved):
     assert header.machine.endswith("1 threads")
     assert header.versions.keys() == {"companion", "torch", "python"}
     assert not other.training
+
+
+def test_weights_kept_in_bfloat16_come_back_in_the_models_own_dtype_rounded(saved, tmp_path):
+    whole, model = saved
+    path, other = tmp_path / "half.safetensors", InContextRegressor(CONFIG)
+    checkpoints.save(path, model, recipe="a-recipe", scale="course", seed=7, history=History([1.0]), dtype=torch.bfloat16)
+    checkpoints.load(path, other, recipe="a-recipe")
+    for kept, given in zip(other.parameters(), model.parameters(), strict=True):
+        assert kept.dtype == given.dtype == torch.float32
+        assert torch.equal(kept, given.bfloat16().float())
+        torch.testing.assert_close(kept, given, rtol=2**-8, atol=0)  # 8 bits, rounded to the nearest
+    assert not all(torch.equal(kept, given) for kept, given in zip(other.parameters(), model.parameters(), strict=True))
+    with safe_open(path, "pt") as file:
+        assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.bfloat16}
+    assert path.stat().st_size < whole.stat().st_size
 
 
 @pytest.mark.parametrize("steps", [1, 199, 200, 201, 16_000])

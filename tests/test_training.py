@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,23 @@ def test_a_seed_decides_the_run():
     assert histories[0].losses == histories[1].losses
     assert same_weights(models[0], models[1])
     assert histories[0].losses[0] != histories[2].losses[0]
+
+
+@pytest.mark.parametrize("bfloat16", [False, True])
+def test_the_forward_pass_runs_in_the_schedules_precision_and_weights_keep_theirs(bfloat16):
+    seen, model, exact = set(), line(), line()
+
+    def watching_loss(model, xs, ys):
+        seen.add(model(xs).dtype)
+        return loss(model, xs, ys)
+
+    schedule = replace(SCHEDULE, bfloat16=bfloat16)
+    history = train(model, draw, watching_loss, schedule, device="cpu")
+    expected = train(exact, draw, loss, SCHEDULE, device="cpu")
+    assert seen == {torch.bfloat16 if bfloat16 else torch.float32}
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    np.testing.assert_allclose(history.losses, expected.losses, rtol=0.1 if bfloat16 else 0, atol=0.05 if bfloat16 else 0)
+    assert same_weights(model, exact) != bfloat16
 
 
 def test_every_step_and_every_seed_has_its_own_batch():
@@ -220,6 +238,7 @@ def test_seconds_of_all_parts_of_a_run_are_added(tmp_path, monkeypatch):
         {"schedule": Schedule(steps=31, batch=8, lr=0.05, warmup=5)},
         {"schedule": Schedule(steps=30, batch=4, lr=0.05, warmup=5)},
         {"schedule": Schedule(steps=30, batch=8, lr=0.06, warmup=5)},
+        {"schedule": Schedule(steps=30, batch=8, lr=0.05, warmup=5, bfloat16=True)},
         {"label": "another recipe"},
     ],
 )

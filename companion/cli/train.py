@@ -4,6 +4,8 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
+import torch
+
 from companion import checkpoints
 from companion.recipes import recipe, recipes
 from companion.training import ResumeError, pick_device
@@ -30,6 +32,7 @@ def main(arguments: Namespace) -> int:
         print(f"train: {error}")
         return 1
     if os.environ.get("RANK", "0") == "0":
-        header = checkpoints.save(out, model, recipe=chosen.name, scale=chosen.scale, seed=arguments.seed, history=history)
+        dtype = torch.bfloat16 if chosen.schedule.bfloat16 else None  # as many digits as the forward pass saw
+        header = checkpoints.save(out, model, recipe=chosen.name, scale=chosen.scale, seed=arguments.seed, history=history, dtype=dtype)
         print(f"{out}: {header.steps} steps in {header.seconds:.0f} s on {header.device}, loss {header.loss_curve[-1][1]:.4f}")
     return 0
