@@ -1,0 +1,19 @@
+"""What a search has found: how often the nearest point is among those looked at so far."""
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+def best_so_far(found: Int[Tensor, "batch lookups"], distances: Float[Tensor, "batch n"]) -> Bool[Tensor, "batch lookups"]:
+    """Entry i: whether a nearest point is among the first i + 1 that were looked at; -1 stands for a lookup that touched no point.
+
+    The mean over the batch is the zero-one accuracy of Salemohamed et al. (2024), arXiv:2411.03253. Where several points are nearest,
+    any of them will do. Raises ValueError for a place that is not -1 to n - 1.
+    """
+    n = distances.shape[1]
+    outside = found[(found < -1) | (found >= n)]
+    if len(outside):
+        raise ValueError(f"found: {int(outside[0])} is no point; must be 0 to n - 1 = {n - 1}, or -1 for none")
+    nearest = distances == distances.amin(1, keepdim=True)
+    right = nearest.gather(1, found.clamp(min=0)) & (found >= 0)
+    return right.int().cummax(1).values.bool()

@@ -1,0 +1,29 @@
+"""The best point so far, against a loop."""
+
+import pytest
+import torch
+
+from companion.probes.structures import best_so_far
+
+
+def test_best_so_far_is_what_a_loop_says():
+    generator = torch.Generator().manual_seed(5)
+    distances = torch.randint(6, (200, 9), generator=generator).float()  # with ties
+    found = torch.randint(-1, 9, (200, 4), generator=generator)
+    expected = []
+    for places, row in zip(found.tolist(), distances.tolist(), strict=True):
+        seen = [[row[place] for place in places[: i + 1] if place >= 0] for i in range(4)]
+        expected.append([bool(values) and min(values) == min(row) for values in seen])
+    assert best_so_far(found, distances).tolist() == expected
+    assert 0 < torch.tensor(expected).float().mean() < 1
+
+
+def test_an_extra_slot_is_no_point():
+    distances = torch.tensor([[3.0, 2.0, 1.0]])  # the last one is nearest: an index of -1 must not count as it
+    assert best_so_far(torch.tensor([[-1, 0, 2, -1]]), distances).tolist() == [[False, False, True, True]]
+
+
+@pytest.mark.parametrize("place", [-2, 3])
+def test_a_place_that_is_no_point_is_refused(place):
+    with pytest.raises(ValueError, match=f"found: {place} is no point; must be 0 to n - 1 = 2, or -1 for none"):
+        best_so_far(torch.tensor([[0, place]]), torch.ones(1, 3))
