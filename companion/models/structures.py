@@ -1,0 +1,198 @@
+"""What learns a data structure: a network that stores a set of points, and networks that search it with a few lookups.
+
+Salemohamed et al. (2024), arXiv:2411.03253. The data network gives every point a score, and the points are stored in the order of their
+scores; query network i looks at one place, knowing the query and what the lookups before it found. Both are trained from the
+answers alone. Where we depart: a few layers instead of eight; the sort is SoftSort (Prillo, Eisenschlos 2020, arXiv:2006.16038) with a
+straight-through gradient; numbers are read on a linear and on a logarithmic scale at once.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from companion.models.decoder import Decoder, DecoderConfig
+
+SORT_TEMPERATURE = 0.1  # of SoftSort, in standard deviations of the scores
+LOOKUP_TEMPERATURE = 2.0  # of the lookups in training
+
+
+@dataclass(frozen=True)
+class StructureConfig:
+    """``n`` points of ``dim`` numbers of about the size ``scale``, ``lookups`` of them for a query, ``extra`` slots beside the points.
+
+    Ablations: ``frozen`` leaves the data network as it starts; without ``permute`` the points stay where they are given; without ``adaptive``
+    the query networks do not see what was found.
+    """
+
+    n: int
+    dim: int
+    lookups: int
+    extra: int = 0
+    width: int = 32
+    layers: int = 2
+    hidden: int = 128
+    scale: float = 1.0
+    frozen: bool = False
+    permute: bool = True
+    adaptive: bool = True
+
+    def __post_init__(self):
+        for name, least in {"n": 2, "dim": 1, "lookups": 1, "extra": 0, "width": 4, "layers": 1, "hidden": 1}.items():
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least {least}")
+        if not self.scale > 0:
+            raise ValueError(f"scale = {self.scale!r}: must be positive")
+
+
+class Stored(NamedTuple):
+    """``order``: a permutation matrix, row k has its 1 at the point in place k. ``values``: what lies in every place, extra slots last."""
+
+    order: Float[Tensor, "batch n n"]
+    values: Float[Tensor, "batch places dim"]
+
+
+def soft_sort(scores: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n n"]:
+    """The permutation matrix P that sorts the scores, (P s)_1 <= (P s)_2 <= .., whose gradient is that of SoftSort:
+
+    row k = softmax_i(-|s_(k) - s_i| / t), with s_(k) the k-th smallest score and t a tenth of the scores' standard deviation.
+    """
+    ordered, order = scores.sort(-1)
+    temperature = SORT_TEMPERATURE * scores.std(-1, keepdim=True)[..., None] + 1e-6
+    soft = (-(ordered[..., None] - scores[:, None]).abs() / temperature).softmax(-1)
+    return F.one_hot(order, scores.shape[-1]).to(soft.dtype) + soft - soft.detach()
+
+
+class Structure(nn.Module):
+    """A data network that stores points in an order of its own, and ``lookups`` query networks that search them."""
+
+    def __init__(self, config: StructureConfig):
+        super().__init__()
+        self.config = config
+        n, dim, places, hidden = config.n, config.dim, config.n + config.extra, config.hidden
+        self.embed = nn.Linear(3 * dim, config.width)
+        self.given = nn.Parameter(0.5 * torch.randn(places, config.width))  # one for each input; smaller, and an untrained network sorts
+        decoder = DecoderConfig(config.width, config.layers, heads=4, context=places, causal=False, positions=False)
+        self.decoder = Decoder(decoder)
+        self.score = nn.Linear(config.width, 1)
+        self.write = nn.Linear(config.width, dim) if config.extra else None
+        if config.frozen:
+            for parameter in self.parameters():
+                parameter.requires_grad_(False)
+        seen = places + 1 + 4 * dim if config.adaptive else 0  # numbers that a lookup adds to what is known
+        self.queries = nn.ModuleList(
+            nn.Sequential(nn.Linear(2 * dim + i * seen, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, places))
+            for i in range(config.lookups)
+        )
+
+    def _both_scales(self, x: Tensor) -> Tensor:
+        return torch.cat([x / self.config.scale, x.asinh()], -1)
+
+    def store(self, points: Float[Tensor, "batch n dim"]) -> Stored:
+        """The data network: where every point goes, and what is written into the extra slots.
+
+        Raises ValueError for another number of points, or of their dimensions.
+        """
+        batch, n, dim = points.shape
+        if (n, dim) != (self.config.n, self.config.dim):
+            raise ValueError(f"points of shape {tuple(points.shape)}: must be (batch, {self.config.n}, {self.config.dim})")
+        centred = points - points.mean(1, keepdim=True)
+        x = self.embed(torch.cat([self._both_scales(points), centred.asinh()], -1))
+        x = self.decoder(F.pad(x, (0, 0, 0, self.config.extra)) + self.given)
+        order = soft_sort(self.score(x[:, :n])[..., 0]) if self.config.permute else torch.eye(n, device=x.device).expand(batch, n, n)
+        values = order @ points
+        return Stored(order, values if self.write is None else torch.cat([values, self.write(x[:, n:])], 1))
+
+    def lookups(
+        self,
+        values: Float[Tensor, "batch places dim"],
+        query: Float[Tensor, "batch dim"],
+        noise: Float[Tensor, "batch lookups places"] | None = None,
+    ) -> Float[Tensor, "batch lookups places"]:
+        """The logits of every lookup. With ``noise``, a lookup reads the mean of all values under softmax((logits + noise) / 2), as in
+        training with Gumbel noise; without, the value at the largest logit.
+        """
+        known, logits = self._both_scales(query), []
+        for i, network in enumerate(self.queries):
+            logits.append(network(known))
+            if noise is None:
+                look = F.one_hot(logits[-1].argmax(-1), logits[-1].shape[-1]).to(query.dtype)
+            else:
+                look = ((logits[-1] + noise[:, i]) / LOOKUP_TEMPERATURE).softmax(-1)
+            if self.config.adaptive:
+                found = (look[:, None] @ values)[:, 0]
+                place = look @ torch.linspace(-1, 1, look.shape[-1], device=look.device)[:, None]
+                known = torch.cat([known, look, place, self._both_scales(found), self._both_scales(query - found)], -1)
+        return torch.stack(logits, 1)
+
+    @torch.no_grad()
+    def search(self, points: Float[Tensor, "batch n dim"], query: Float[Tensor, "batch dim"]) -> Int[Tensor, "batch lookups"]:
+        """Which points are looked at, in turn; -1 where a lookup reads an extra slot."""
+        stored = self.store(points)
+        looked = self.lookups(stored.values, query).argmax(-1)
+        return F.pad(stored.order.argmax(-1), (0, self.config.extra), value=-1).gather(1, looked)
+
+
+@dataclass(frozen=True)
+class SketchConfig:
+    """Counts of ``items`` items in ``memory`` cells; every item has ``lookups`` of them."""
+
+    items: int
+    memory: int
+    lookups: int
+    hidden: int = 64
+
+    def __post_init__(self):
+        for name in ("items", "memory", "lookups", "hidden"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least 1")
+
+
+class Sketch(nn.Module):
+    """Estimates how often items occurred in a stream, from a memory that is smaller than the number of items.
+
+    Where an item's cells are is learned (in place of hash functions); how much an arrival adds to each of them, and what is made of
+    them when the item is asked for, are networks that see the cells' contents. The paper's section 5, with one set of places for writing
+    and reading.
+    """
+
+    def __init__(self, config: SketchConfig):
+        super().__init__()
+        self.config = config
+        self.places = nn.Parameter(torch.randn(config.items, config.lookups, config.memory))
+        self.update = self._network(config.lookups)
+        self.predict = self._network(1)
+
+    def _network(self, outputs: int) -> nn.Sequential:
+        lookups, hidden = self.config.lookups, self.config.hidden
+        return nn.Sequential(nn.Linear(2 * lookups, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+    def where(self, noise: Float[Tensor, "items lookups memory"] | None = None) -> Float[Tensor, "items lookups memory"]:
+        """Every item's cells, each as weights over the memory: softmax((logits + noise) / 2) in training, without noise the largest."""
+        if noise is None:
+            return F.one_hot(self.places.argmax(-1), self.config.memory).to(self.places.dtype)
+        return ((self.places + noise) / LOOKUP_TEMPERATURE).softmax(-1)
+
+    @staticmethod
+    def _seen(cells: Tensor) -> Tensor:
+        return torch.cat([cells, cells - cells.amin(-1, keepdim=True)], -1)
+
+    def added(self, cells: Float[Tensor, "*batch lookups"]) -> Float[Tensor, "*batch lookups"]:
+        """How much an arrival adds to each of an item's cells that hold these numbers."""
+        return F.softplus(self.update(self._seen(cells)))
+
+    def forward(
+        self, stream: Int[Tensor, "batch length"], noise: Float[Tensor, "items lookups memory"] | None = None
+    ) -> Float[Tensor, "batch items"]:
+        """The estimated count of every item after the whole stream."""
+        where = self.where(noise)
+        memory = torch.zeros(len(stream), self.config.memory, device=stream.device)
+        for items in stream.mT:
+            at = where[items]
+            cells = (at @ memory[..., None])[..., 0]
+            memory = memory + (at * self.added(cells)[..., None]).sum(1)
+        cells = torch.einsum("ilm, bm -> bil", where, memory)
+        return self.predict(self._seen(cells))[..., 0]

@@ -1,0 +1,124 @@
+"""Problems of nearest-neighbour search: a set of points, a query, and how far each point is from it.
+
+Uniform, 'hard' and spherical points follow Salemohamed et al. (2024), arXiv:2411.03253, section 3; the pictures of numbers stand in for
+their three-digit MNIST. Streams of items are for lesson 08's sketches.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from sklearn.datasets import load_digits
+from torch import Tensor
+
+from companion.arguments import as_generator, at_least
+
+NUMBERS = 200  # pictures show 0 to 199
+HELD_OUT = 1400  # scikit-learn's digits from here on are kept for testing
+
+
+class Search(NamedTuple):
+    """``distances`` are those of the metric that counts, which the points need not show: between pictures of numbers, the numbers'."""
+
+    points: Float[Tensor, "batch n dim"]
+    query: Float[Tensor, "batch dim"]
+    distances: Float[Tensor, "batch n"]
+
+
+def _between(points: Tensor, query: Tensor) -> Search:
+    return Search(points, query, (points - query[:, None]).norm(dim=-1))
+
+
+def uniform(batch: int, n: int, dim: int = 1, *, generator: torch.Generator | int) -> Search:
+    """Points and query uniform on [-1, 1]^dim. Raises ValueError for a number below 1."""
+    at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 1))
+    generator = as_generator(generator)
+    drawn = 2 * torch.rand(batch, n + 1, dim, generator=generator, device=generator.device) - 1
+    return _between(drawn[:, :-1], drawn[:, -1])
+
+
+def sphere(batch: int, n: int, dim: int, *, generator: torch.Generator | int) -> Search:
+    """Points and query uniform on the unit sphere in ``dim`` dimensions. Raises ValueError for a number below 1, or dim < 2."""
+    at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 2))
+    generator = as_generator(generator)
+    drawn = torch.nn.functional.normalize(torch.randn(batch, n + 1, dim, generator=generator, device=generator.device), dim=-1)
+    return _between(drawn[:, :-1], drawn[:, -1])
+
+
+def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | int) -> Search:
+    """2^levels - 1 points at the nodes of a balanced tree; the query is one of them, plus N(0, 1) in every coordinate.
+
+    The root is uniform on +-7^levels in every coordinate. The children of a node at level k = 0, 1, .. lie d ~ U(0, 7^(levels - k - 1)) to
+    the left and to the right of it, along axis k mod dim, and are moved by N(0, 1) along the others. Quantiles say little about where a query lies: the spread
+    is 7 times smaller at every level. In one dimension as published; in two our own, since the paper's construction is not spelt out in
+    the talks. Points come in random order.
+
+    Raises ValueError for a number below 1.
+    """
+    at_least(batch=(batch, 1), levels=(levels, 1), dim=(dim, 1))
+    generator = as_generator(generator)
+    where = {"generator": generator, "device": generator.device}
+    level = 7.0**levels * (2 * torch.rand(batch, 1, dim, **where) - 1)
+    tree = [level]
+    for k in range(levels - 1):
+        apart = 7.0 ** (levels - k - 1) * torch.rand(batch, 2**k, 2, **where) * torch.tensor([-1.0, 1.0], device=generator.device)
+        children = torch.randn(batch, 2**k, 2, dim, **where)
+        children[..., k % dim] = apart
+        level = (level[:, :, None] + children).flatten(1, 2)
+        tree.append(level)
+    points = torch.cat(tree, 1)
+    rows = torch.arange(batch, device=generator.device)[:, None]
+    points = points[rows, torch.rand(batch, points.shape[1], **where).argsort(1)]
+    near = points[rows[:, 0], torch.randint(points.shape[1], (batch,), **where)]  # not a fixed one: its place would give the answer away
+    return _between(points, near + torch.randn(batch, dim, **where))
+
+
+@cache
+def _digits() -> tuple[Tensor, Tensor]:
+    """The 1,797 handwritten digits of 8 x 8 pixels that come with scikit-learn, in [0, 1], and what they say."""
+    bundle = load_digits()
+    return torch.tensor(bundle.images / 16, dtype=torch.float32).flatten(1), torch.tensor(bundle.target)
+
+
+def pictures(batch: int, n: int, *, held_out: bool = False, generator: torch.Generator | int) -> Search:
+    """Pictures of n different numbers from 0 to 199, each three handwritten digits side by side; the query is a picture of any number,
+    and the distance is that between the numbers, which is not among what the pictures say.
+
+    A picture is 192 numbers: three digits of 64 pixels. The first 1,400 digits are for training, the rest (``held_out``), written
+    by others, for testing. Raises ValueError for a number below 1, or n > 200.
+    """
+    at_least(batch=(batch, 1), n=(n, 1))
+    if n > NUMBERS:
+        raise ValueError(f"n = {n!r}: must be at most {NUMBERS}")
+    generator = as_generator(generator)
+    where = {"generator": generator, "device": generator.device}
+    images, labels = (tensor[HELD_OUT:] if held_out else tensor[:HELD_OUT] for tensor in _digits())
+    by_digit = [images[labels == digit].to(generator.device) for digit in range(10)]
+    most = max(map(len, by_digit))
+    drawers = torch.stack([each[torch.arange(most, device=each.device) % len(each)] for each in by_digit])  # the rare ones go round again
+    numbers = torch.cat([torch.rand(batch, NUMBERS, **where).argsort(1)[:, :n], torch.randint(NUMBERS, (batch, 1), **where)], 1)
+    digits = torch.stack([numbers // 100, numbers // 10 % 10, numbers % 10], -1)
+    shown = drawers[digits, torch.randint(most, digits.shape, **where)].flatten(2)
+    return Search(shown[:, :-1], shown[:, -1], (numbers[:, :-1] - numbers[:, -1:]).abs().float())
+
+
+def zipf_streams(
+    batch: int, length: int, items: int, *, exponent: float = 1.0, generator: torch.Generator | int
+) -> Int[Tensor, "batch length"]:
+    """Streams of items 0 .. items - 1; in each stream the r-th most popular item has probability ~ r^-exponent, and which item that is
+    is random. Raises ValueError for a number below 1, or a negative exponent.
+    """
+    at_least(batch=(batch, 1), length=(length, 1), items=(items, 1))
+    if exponent < 0:
+        raise ValueError(f"exponent = {exponent!r}: must be at least 0")
+    generator = as_generator(generator)
+    where = {"generator": generator, "device": generator.device}
+    popularity = torch.arange(1, items + 1, device=generator.device, dtype=torch.float32) ** -exponent
+    ranks = torch.multinomial(popularity.expand(batch, -1), length, replacement=True, generator=generator)
+    return torch.rand(batch, items, **where).argsort(1).gather(1, ranks)
+
+
+def counts(stream: Int[Tensor, "batch length"], items: int) -> Float[Tensor, "batch items"]:
+    """How often every item occurs in each stream."""
+    return torch.zeros(len(stream), items, device=stream.device).scatter_add(1, stream, torch.ones_like(stream, dtype=torch.float32))
