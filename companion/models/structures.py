@@ -24,8 +24,8 @@ LOOKUP_TEMPERATURE = 2.0  # of the lookups in training
 class StructureConfig:
     """``n`` points of ``dim`` numbers of about the size ``scale``, ``lookups`` of them for a query, ``extra`` slots beside the points.
 
-    Ablations: ``frozen`` leaves the data network as it starts; without ``permute`` the points stay where they are given; without ``adaptive``
-    the query networks do not see what was found.
+    Ablations: ``frozen`` leaves the data network as it starts; without ``permute`` the points stay where they are given; without
+    ``adaptive`` the query networks do not see what was found.
     """
 
     n: int
@@ -72,7 +72,7 @@ class Structure(nn.Module):
     def __init__(self, config: StructureConfig):
         super().__init__()
         self.config = config
-        n, dim, places, hidden = config.n, config.dim, config.n + config.extra, config.hidden
+        dim, places, hidden = config.dim, config.n + config.extra, config.hidden
         self.embed = nn.Linear(3 * dim, config.width)
         self.given = nn.Parameter(0.5 * torch.randn(places, config.width))  # one for each input; smaller, and an untrained network sorts
         decoder = DecoderConfig(config.width, config.layers, heads=4, context=places, causal=False, positions=False)

@@ -2,8 +2,8 @@
 
 Published setting (Salemohamed et al. 2024, arXiv:2411.03253): 8 layers of width 64, query networks of width 1,024, batches of 1,024, up to
 500,000 steps, up to 100 points; the loss of the last lookup alone. Ours is what a CPU affords: 2 layers of width 32, query networks of
-width 128 or 256, batches of 256, and up to 64 points. Earlier lookups count in the loss too, each ``earlier`` times as much as the next: with
-nothing but the last lookup, a minute finds less (lesson 08 says how much).
+width 128 or 256, batches of 256, and up to 64 points. Earlier lookups count in the loss too, each ``earlier`` times as much as the
+next: with nothing but the last lookup, a minute finds less.
 """
 
 from collections.abc import Callable

@@ -50,9 +50,9 @@ def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | 
     """2^levels - 1 points at the nodes of a balanced tree; the query is one of them, plus N(0, 1) in every coordinate.
 
     The root is uniform on +-7^levels in every coordinate. The children of a node at level k = 0, 1, .. lie d ~ U(0, 7^(levels - k - 1)) to
-    the left and to the right of it, along axis k mod dim, and are moved by N(0, 1) along the others. Quantiles say little about where a query lies: the spread
-    is 7 times smaller at every level. In one dimension as published; in two our own, since the paper's construction is not spelt out in
-    the talks. Points come in random order.
+    the left and to the right of it, along axis k mod dim, and are moved by N(0, 1) along the others. Quantiles say little about where a
+    query lies: the spread is 7 times smaller at every level. In one dimension as published, but for the root, which is random here;
+    in two our own, since the talks do not spell it out. Points come in random order.
 
     Raises ValueError for a number below 1.
     """
