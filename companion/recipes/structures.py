@@ -16,7 +16,7 @@ from torch import Tensor
 
 from companion.models.structures import Sketch, SketchConfig, Structure, StructureConfig
 from companion.recipes import Recipe
-from companion.samplers.structures import Search, counts, hard, pictures, sphere, uniform, zipf_streams
+from companion.samplers.structures import Search, counts, hard, numbers, pictures, sphere, uniform, zipf_streams
 from companion.training import Schedule
 
 Kind = Literal["line", "hard-line", "plane", "hard-plane", "sphere", "pictures"]
@@ -39,7 +39,7 @@ def problems(kind: Kind, n: int, dim: int = DIM) -> Callable[[int, torch.Generat
         "plane": lambda batch, generator: uniform(batch, n, 2, generator=generator),
         "hard-plane": lambda batch, generator: hard(batch, n.bit_length(), 2, generator=generator),
         "sphere": lambda batch, generator: sphere(batch, n, dim, generator=generator),
-        "pictures": lambda batch, generator: pictures(batch, n, generator=generator),
+        "pictures": lambda batch, generator: pictures(*numbers(batch, n, generator=generator), generator=generator),
     }
     if kind not in draws:
         raise ValueError(f"kind = {kind!r}: must be one of {', '.join(draws)}")

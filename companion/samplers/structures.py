@@ -81,26 +81,37 @@ def _digits() -> tuple[Tensor, Tensor]:
     return torch.tensor(bundle.images / 16, dtype=torch.float32).flatten(1), torch.tensor(bundle.target)
 
 
-def pictures(batch: int, n: int, *, held_out: bool = False, generator: torch.Generator | int) -> Search:
-    """Pictures of n different numbers from 0 to 199, each three handwritten digits side by side; the query is a picture of any number,
-    and the distance is that between the numbers, which is not among what the pictures say.
-
-    A picture is 192 numbers: three digits of 64 pixels. The first 1,400 digits are for training, the rest (``held_out``), written
-    by others, for testing. Raises ValueError for a number below 1, or n > 200.
-    """
+def numbers(batch: int, n: int, *, generator: torch.Generator | int) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "batch"]]:
+    """n different numbers from 0 to 199, and any such number to ask for. Raises ValueError for a number below 1, or n > 200."""
     at_least(batch=(batch, 1), n=(n, 1))
     if n > NUMBERS:
         raise ValueError(f"n = {n!r}: must be at most {NUMBERS}")
     generator = as_generator(generator)
     where = {"generator": generator, "device": generator.device}
+    return torch.rand(batch, NUMBERS, **where).argsort(1)[:, :n], torch.randint(NUMBERS, (batch,), **where)
+
+
+def pictures(
+    shown: Int[Tensor, "batch n"], asked: Int[Tensor, "batch"], *, held_out: bool = False, generator: torch.Generator | int
+) -> Search:
+    """Pictures of numbers from 0 to 199, each three handwritten digits side by side; the distance is that between the numbers, which is
+    not among what the pictures say.
+
+    A picture is 192 numbers: three digits of 64 pixels. The first 1,400 digits are for training, the rest (``held_out``), written
+    by others, for testing. Raises ValueError for a number that is not 0 to 199.
+    """
+    every = torch.cat([shown, asked[:, None]], 1)
+    wrong = every[(every < 0) | (every >= NUMBERS)]
+    if len(wrong):
+        raise ValueError(f"shown and asked: {int(wrong[0])} is among them; must be 0 to {NUMBERS - 1}")
+    generator = as_generator(generator)
     images, labels = (tensor[HELD_OUT:] if held_out else tensor[:HELD_OUT] for tensor in _digits())
     by_digit = [images[labels == digit].to(generator.device) for digit in range(10)]
     most = max(map(len, by_digit))
     drawers = torch.stack([each[torch.arange(most, device=each.device) % len(each)] for each in by_digit])  # the rare ones go round again
-    numbers = torch.cat([torch.rand(batch, NUMBERS, **where).argsort(1)[:, :n], torch.randint(NUMBERS, (batch, 1), **where)], 1)
-    digits = torch.stack([numbers // 100, numbers // 10 % 10, numbers % 10], -1)
-    shown = drawers[digits, torch.randint(most, digits.shape, **where)].flatten(2)
-    return Search(shown[:, :-1], shown[:, -1], (numbers[:, :-1] - numbers[:, -1:]).abs().float())
+    digits = torch.stack([every // 100, every // 10 % 10, every % 10], -1)
+    drawn = drawers[digits, torch.randint(most, digits.shape, generator=generator, device=generator.device)].flatten(2)
+    return Search(drawn[:, :-1], drawn[:, -1], (shown - asked[:, None]).abs().float())
 
 
 def zipf_streams(
