@@ -97,8 +97,8 @@ def pictures(
     """Pictures of numbers from 0 to 199, each three handwritten digits side by side; the distance is that between the numbers, which is
     not among what the pictures say.
 
-    A picture is 192 numbers: three digits of 64 pixels. The first 1,400 digits are for training, the rest (``held_out``), written
-    by others, for testing. Raises ValueError for a number that is not 0 to 199.
+    A picture is 192 numbers: three digits of 64 pixels. The first 1,400 digits are for training, the last 397 (``held_out``) for
+    testing. Raises ValueError for a number that is not 0 to 199.
     """
     every = torch.cat([shown, asked[:, None]], 1)
     wrong = every[(every < 0) | (every >= NUMBERS)]
