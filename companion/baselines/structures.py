@@ -241,7 +241,6 @@ def kd_tree(points: Float[Tensor, "#batch n dim"], query: Float[Tensor, "batch d
         kept_distance[rows, at] = torch.where(bottom, torch.inf, distance)
         done = torch.where(bottom, distance, gaps.norm(dim=1)) >= best
         part = torch.where(done[:, None], 0, part)
-        kept_distance = torch.where(done[:, None], torch.inf, kept_distance)
     return torch.stack(found, 1)
 
 
@@ -258,7 +257,8 @@ def lsh(
 
     A table gives each point a code of ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I). Lookup i goes to the point whose code in table
     i mod ``tables`` is nearest to the query's and that has not been looked at. Nearest: the sum of |r_k . q| over the bits that differ, the
-    order in which multi-probe LSH (Lv et al. 2007) opens buckets; points with the same code are taken as they come.
+    order in which multi-probe LSH (Lv et al. 2007) opens buckets; points with the same code are taken as they come. The planes
+    go through the origin: centre points that do not lie around it.
 
     The choice of bits is one of space: the more, the better the answers, without end. A table with log2 n bits has as many buckets as
     points, and its codes say no more than the order in which points are stored can: the fair one beside a structure without extra space.
