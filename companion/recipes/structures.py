@@ -76,7 +76,7 @@ def _recipe(name: str, scale: str, kind: Kind, config: StructureConfig, schedule
 
 
 def _scales(
-    name: str, kind: Kind, about: str, config: StructureConfig, steps: int, *, published: tuple[int, int] = (100, 7)
+    name: str, kind: Kind, about: str, config: StructureConfig, steps: int, *, batch: int = 256, published: tuple[int, int] = (100, 7)
 ) -> dict[str, Recipe]:
     """``published``: the paper's number of points and of lookups."""
     tiny = 2 if kind == "sphere" else config.dim
@@ -87,7 +87,7 @@ def _scales(
     paper = replace(config, n=n, lookups=lookups, width=64, layers=8, hidden=1024)
     return {
         "smoke": _recipe(name, "smoke", kind, smoke, Schedule(300, 64, 1e-2, warmup=10), about),
-        "course": _recipe(name, "course", kind, config, Schedule(steps, 256, 3e-3, warmup=100), about),
+        "course": _recipe(name, "course", kind, config, Schedule(steps, batch, 3e-3, warmup=100), about),
         "paper": _recipe(name, "paper", kind, paper, Schedule(500_000, 1024, 1e-3, warmup=1000), about),
     }
 
@@ -102,7 +102,9 @@ EXTRA = (0, 8, 32, 64)
 RECIPES = (
     {
         "structures": _scales("structures", "line", "16 numbers, 3 lookups (lesson 08)", _structure(16, "line", 3), 1000),
-        "structures-line": _scales("structures-line", "line", "64 numbers, 6 lookups (lesson 08)", _structure(64, "line", 6), 5000),
+        "structures-line": _scales(
+            "structures-line", "line", "64 numbers, 6 lookups (lesson 08)", _structure(64, "line", 6), 6000, batch=128
+        ),
         "structures-hard-line": _scales(
             "structures-hard-line",
             "hard-line",
