@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.arguments import at_least
 from companion.models.decoder import Decoder, DecoderConfig
 
 SORT_TEMPERATURE = 0.1  # of SoftSort, in standard deviations of the scores
@@ -138,31 +139,37 @@ class Structure(nn.Module):
 
 @dataclass(frozen=True)
 class SketchConfig:
-    """Counts of ``items`` items in ``memory`` cells; every item has ``lookups`` of them."""
+    """Counts of ``items`` items in ``memory`` cells; every item has ``lookups`` of them.
+
+    Ablation: ``frozen`` leaves every item in the cells where it starts, at random, as a hash function would put it.
+    """
 
     items: int
     memory: int
     lookups: int
     hidden: int = 64
+    frozen: bool = False
 
     def __post_init__(self):
-        for name in ("items", "memory", "lookups", "hidden"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least 1")
+        at_least(items=(self.items, 1), memory=(self.memory, 1), lookups=(self.lookups, 1), hidden=(self.hidden, 1))
 
 
 class Sketch(nn.Module):
     """Estimates how often items occurred in a stream, from a memory that is smaller than the number of items.
 
-    Where an item's cells are is learned (in place of hash functions); how much an arrival adds to each of them, and what is made of
-    them when the item is asked for, are networks that see the cells' contents. The paper's section 5, with one set of places for writing
-    and reading.
+    Three things are learned: in which cells an item lives (a hash function's part), how much an arrival adds to each of them, and what is
+    made of them when the item is asked for. The last two are networks that see nothing but the numbers in the item's cells.
+
+    After Salemohamed et al. (2024), arXiv:2411.03253, on frequencies in a stream. Where we depart: an item writes and reads in the same
+    cells, and they are a table, not a network's answer to the item; cells are whole in training too, with the gradient of the softmax
+    (straight-through) in place of noise. With noise the cells are soft, and a sketch that learns with soft cells fails with whole ones.
     """
 
     def __init__(self, config: SketchConfig):
         super().__init__()
         self.config = config
-        self.places = nn.Parameter(torch.randn(config.items, config.lookups, config.memory))
+        # Small, and Adam's steps are large beside it: an item can leave its cell early.
+        self.places = nn.Parameter(0.3 * torch.randn(config.items, config.lookups, config.memory), requires_grad=not config.frozen)
         self.update = self._network(config.lookups)
         self.predict = self._network(1)
 
@@ -170,29 +177,34 @@ class Sketch(nn.Module):
         lookups, hidden = self.config.lookups, self.config.hidden
         return nn.Sequential(nn.Linear(2 * lookups, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
 
-    def where(self, noise: Float[Tensor, "items lookups memory"] | None = None) -> Float[Tensor, "items lookups memory"]:
-        """Every item's cells, each as weights over the memory: softmax((logits + noise) / 2) in training, without noise the largest."""
-        if noise is None:
-            return F.one_hot(self.places.argmax(-1), self.config.memory).to(self.places.dtype)
-        return ((self.places + noise) / LOOKUP_TEMPERATURE).softmax(-1)
+    def where(self) -> Float[Tensor, "items lookups memory"]:
+        """Every item's cells: a 1 at the largest logit, with the gradient of softmax(logits)."""
+        soft = self.places.softmax(-1)
+        return F.one_hot(self.places.argmax(-1), self.config.memory) + (soft - soft.detach())
+
+    def added(self, cells: Float[Tensor, "*batch lookups"]) -> Float[Tensor, "*batch lookups"]:
+        """How much an arrival adds to each of an item's cells, which hold these numbers; never less than nothing.
+
+        A count-min sketch adds 1 to each; with conservative update max(0, least + 1 - c) to a cell that holds c.
+        """
+        return F.softplus(self.update(self._seen(cells)))
+
+    def estimated(self, cells: Float[Tensor, "*batch lookups"]) -> Float[Tensor, "*batch"]:
+        """How often an item occurred whose cells hold these numbers; a count-min sketch says: the least of them."""
+        return self.predict(self._seen(cells))[..., 0]
 
     @staticmethod
     def _seen(cells: Tensor) -> Tensor:
         return torch.cat([cells, cells - cells.amin(-1, keepdim=True)], -1)
 
-    def added(self, cells: Float[Tensor, "*batch lookups"]) -> Float[Tensor, "*batch lookups"]:
-        """How much an arrival adds to each of an item's cells that hold these numbers."""
-        return F.softplus(self.update(self._seen(cells)))
-
-    def forward(
-        self, stream: Int[Tensor, "batch length"], noise: Float[Tensor, "items lookups memory"] | None = None
-    ) -> Float[Tensor, "batch items"]:
-        """The estimated count of every item after the whole stream."""
-        where = self.where(noise)
-        memory = torch.zeros(len(stream), self.config.memory, device=stream.device)
-        for items in stream.mT:
-            at = where[items]
-            cells = (at @ memory[..., None])[..., 0]
-            memory = memory + (at * self.added(cells)[..., None]).sum(1)
-        cells = torch.einsum("ilm, bm -> bil", where, memory)
-        return self.predict(self._seen(cells))[..., 0]
+    def forward(self, stream: Int[Tensor, "batch length"]) -> Float[Tensor, "batch items"]:
+        """The estimated count of every item after the whole stream. Raises ValueError for an unknown item."""
+        unknown = stream[(stream < 0) | (stream >= self.config.items)]
+        if len(unknown):
+            raise ValueError(f"stream: unknown item {int(unknown[0])}; must be 0 to items - 1 = {self.config.items - 1}")
+        where = self.where()
+        memory = torch.zeros(len(stream), 1, self.config.memory, device=stream.device)
+        for at in where[stream].unbind(1):  # (batch, lookups, memory), one arrival in every stream
+            added = self.added((at * memory).sum(-1))
+            memory = memory + (at * added[..., None]).sum(1, keepdim=True)
+        return self.estimated((where * memory[:, None]).sum(-1))

@@ -96,6 +96,31 @@ def _structure(n: int, kind: Kind, lookups: int, dim: int = 1, **switches) -> St
     return StructureConfig(n, dim, lookups, scale=SCALES_OF.get(kind, 1.0), **switches)
 
 
+def error_per_arrival(model: Sketch, stream: Tensor, true: Tensor) -> Tensor:
+    """Mean over the arrivals of |estimate - count| of the item that arrives: an item counts as often as it comes, as when those who ask
+    for counts are those who write them. (Over items alone, a sketch that says 0 of each is hard to beat: most hardly come.)
+    """
+    return ((model(stream) - true).abs() * true).sum() / true.sum()
+
+
+def _stream(name: str, scale: str, config: SketchConfig, length: int, schedule: Schedule, about: str) -> Recipe:
+    def draw(batch, generator):
+        stream = zipf_streams(batch, length, config.items, generator=generator)
+        return stream, counts(stream, config.items)
+
+    return Recipe(name, scale, partial(Sketch, config), draw, error_per_arrival, schedule, about)
+
+
+def _streams(name: str, about: str, config: SketchConfig) -> dict[str, Recipe]:
+    """Streams as long as there are items. The memory of 32 cells is the paper's, the rest of the sizes ours at every scale."""
+    smoke, paper = replace(config, items=12, memory=6), replace(config, items=1000, hidden=1024)
+    return {
+        "smoke": _stream(name, "smoke", smoke, 12, Schedule(80, 32, 1e-2, warmup=10), about),
+        "course": _stream(name, "course", config, 100, Schedule(1000, 64, 6e-3, warmup=50), about),
+        "paper": _stream(name, "paper", paper, 1000, Schedule(100_000, 256, 1e-3, warmup=1000), about),
+    }
+
+
 ABLATIONS = {"frozen": {"frozen": True}, "unordered": {"permute": False}, "blind": {"adaptive": False}}
 EXTRA = (0, 8, 32, 64)
 
@@ -170,5 +195,12 @@ RECIPES = (
             f"structures-{name}", "line", f"16 numbers, ablated: {name} (lesson 08)", _structure(16, "line", 3, **switch), 1000
         )
         for name, switch in ABLATIONS.items()
+    }
+    # Counts of the items in a stream.
+    | {
+        "structures-stream": _streams("structures-stream", "counts of 100 items in 32 cells (lesson 08)", SketchConfig(100, 32, 2)),
+        "structures-stream-frozen": _streams(
+            "structures-stream-frozen", "the same with cells at random (lesson 08)", SketchConfig(100, 32, 2, frozen=True)
+        ),
     }
 )
