@@ -9,19 +9,22 @@ from torch import Tensor
 PERIODS = (2.0, 5.0, 10.0, 100.0, 1000.0)
 
 
-def ppmi_embeddings(counts: Float[Tensor, "numbers numbers"], width: int) -> Float[Tensor, "numbers width"]:
+def ppmi_embeddings(counts: Float[Tensor, "numbers numbers"], width: int, *, power: float = 0.5) -> Float[Tensor, "numbers width"]:
     """What a text says of numbers by their company: positive pointwise mutual information, factored.
 
-    M_ij = max(0, log(p_ij / (p_i p_j))), and the rows of U_k sqrt(S_k) of its truncated SVD: what word2vec does in other words (Levy and
-    Goldberg 2014). Raises ValueError for width < 1 or more than there are numbers.
+    M_ij = max(0, log(p_ij / (p_i p_j))), and the rows of U_k S_k^power of its truncated SVD; with sqrt(S_k), what word2vec does in other
+    words (Levy and Goldberg 2014). The larger the power, the less weigh the last directions, which are noise (Levy, Goldberg, Dagan 2015).
+    Raises ValueError for width < 1 or more than there are numbers, or power < 0.
     """
     if not 1 <= width <= len(counts):
         raise ValueError(f"width = {width!r}: must be 1 to {len(counts)}, the number of numbers")
+    if not power >= 0:
+        raise ValueError(f"power = {power!r}: must be at least 0")
     joint = counts / counts.sum()
     alone = joint.sum(1)
     information = (joint / torch.outer(alone, alone)).log().nan_to_num(nan=0, neginf=0).clamp_min(0)
     U, S, _ = torch.linalg.svd(information)
-    return U[:, :width] * S[:width].sqrt()
+    return U[:, :width] * S[:width] ** power
 
 
 def fourier_embeddings(numbers: int, width: int, periods: tuple[float, ...] = PERIODS) -> Float[Tensor, "numbers width"]:

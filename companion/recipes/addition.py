@@ -22,9 +22,11 @@ SKIPS = {"counting": STEPS, "by-one": {1: 1.0}, "skipping": {2: 1 / 3, 5: 1 / 3,
 SOURCES = ("scratch", "random", *SKIPS, "cosines")
 
 
-def embeddings_from(source: Source, numbers: int, width: int, *, rms: float = 0.1, lines: int = 200_000) -> Float[Tensor, "numbers width"]:
+def embeddings_from(
+    source: Source, numbers: int, width: int, *, rms: float = 0.1, power: float = 0.5, lines: int = 200_000
+) -> Float[Tensor, "numbers width"]:
     """Embeddings of the numbers 0 .. numbers - 1, in float64, scaled to ``rms``: 'random'; 'cosines' of five periods; or from a text that
-    counts by 1, 2, 5 and 10 ('counting'), by 1 alone ('by-one'), or by 2, 5 and 10 ('skipping').
+    counts by 1, 2, 5 and 10 ('counting'), by 1 alone ('by-one'), or by 2, 5 and 10 ('skipping'), its singular values to a ``power``.
 
     Raises ValueError for another source.
     """
@@ -36,7 +38,7 @@ def embeddings_from(source: Source, numbers: int, width: int, *, rms: float = 0.
         table = fourier_embeddings(numbers, width)
     else:
         found = cooccurrences(counting(lines, numbers, steps=SKIPS[source]), numbers)
-        table = F.pad(ppmi_embeddings(found, min(width, numbers)), (0, max(0, width - numbers)))
+        table = F.pad(ppmi_embeddings(found, min(width, numbers), power=power), (0, max(0, width - numbers)))
     return with_rms(table, rms)
 
 
@@ -45,22 +47,36 @@ def cross_entropy(model, operands, answers):
     return F.cross_entropy(model(operands), answers)
 
 
-def _scales(name: str, source: Source, about: str, course: tuple[int, int, int, Schedule], *, rms: float = 0.1) -> dict[str, Recipe]:
+def _scales(
+    name: str, source: Source, about: str, course: tuple[int, int, int, Schedule], *, rms: float = 0.1, power: float = 0.5
+) -> dict[str, Recipe]:
     """Sizes are (numbers, width, layers); a text that counts by tens needs more than 110 answers, so smoke has 60 numbers."""
     sizes = {
-        "smoke": (60, 128, 1, Schedule(steps=60, batch=64, lr=1e-2, warmup=5)),
+        "smoke": (60, 128, 1, Schedule(steps=60, batch=64, lr=1e-2, warmup=5, bfloat16=course[3].bfloat16)),
         "course": course,
         "paper": (261, 768, 12, Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
     }
-    return {scale: _recipe(name, scale, source, *size, rms=rms, about=about) for scale, size in sizes.items()}
+    return {scale: _recipe(name, scale, source, *size, rms=rms, power=power, about=about) for scale, size in sizes.items()}
 
 
-def _recipe(name: str, scale: str, source: Source, numbers: int, width: int, layers: int, schedule: Schedule, *, rms: float, about: str):
+def _recipe(
+    name: str,
+    scale: str,
+    source: Source,
+    numbers: int,
+    width: int,
+    layers: int,
+    schedule: Schedule,
+    *,
+    rms: float,
+    power: float,
+    about: str,
+):
     config = AdderConfig(numbers, width, layers, heads=4, frozen=source != "scratch")
     training, _ = sums(numbers)
 
     def build():
-        return Adder(config, None if source == "scratch" else embeddings_from(source, config.answers, width, rms=rms))
+        return Adder(config, None if source == "scratch" else embeddings_from(source, config.answers, width, rms=rms, power=power))
 
     def draw(batch, generator):
         return tuple(batch_of(training, batch, generator))
@@ -84,6 +100,14 @@ RECIPES = (
             "counting",
             "operands up to 99, with a width that leaves room for filters in logit space (lesson 04)",
             (100, 256, 4, Schedule(360, 256, 1e-3, warmup=60)),
+        ),
+        "addition-wide": _scales(
+            "addition-wide",
+            "counting",
+            "operands up to 260, with a width that leaves room for filters in logit space (lesson 04)",
+            (261, 528, 4, Schedule(2000, 128, 5e-4, bfloat16=True)),
+            rms=1.0,
+            power=0.75,
         ),
     }
     | {

@@ -31,11 +31,12 @@ def test_company_is_factored(width):
     np.testing.assert_allclose((found @ found.mT).numpy(), expected, atol=1e-9)
 
 
-def test_columns_are_orthogonal_and_the_strongest_come_first():
-    found = ppmi_embeddings(COUNTS, 12)
+@pytest.mark.parametrize("power", [0.5, 0.75, 1.0, 0.0])
+def test_columns_are_orthogonal_and_the_strongest_come_first(power):
+    found = ppmi_embeddings(COUNTS, 12, power=power)
     gram = found.mT @ found
     sizes = np.linalg.svd(information(COUNTS.numpy()), compute_uv=False)[:12]
-    np.testing.assert_allclose(gram.numpy(), np.diag(sizes), atol=1e-9)
+    np.testing.assert_allclose(gram.numpy(), np.diag(sizes ** (2 * power)), atol=1e-9)
 
 
 def test_a_number_that_never_occurs_has_no_embedding():
@@ -71,6 +72,8 @@ def test_the_root_mean_square_is_set_and_nothing_else():
     [
         (lambda: ppmi_embeddings(COUNTS, 0), "width = 0: must be 1 to 30"),
         (lambda: ppmi_embeddings(COUNTS, 31), "width = 31: must be 1 to 30"),
+        (lambda: ppmi_embeddings(COUNTS, 5, power=-0.5), "power = -0.5: must be at least 0"),
+        (lambda: ppmi_embeddings(COUNTS, 5, power=math.nan), "power = nan"),
         (lambda: fourier_embeddings(0, 10), "numbers = 0: must be at least 1"),
         (lambda: fourier_embeddings(5, 9), "width = 9: must be at least 10"),
         (lambda: with_rms(torch.ones(2, 2), 0.0), "rms = 0.0: must be positive"),

@@ -7,6 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors import safe_open
 
 from companion import checkpoints
 from companion.cli import train
@@ -26,6 +28,14 @@ def test_it_trains_saves_and_reports(tmp_path, capsys):
     assert (header.recipe, header.scale, header.seed, header.device) == ("regression-live", "smoke", 4, "cpu")
     assert f"{out}: {header.steps} steps in" in capsys.readouterr().out
     assert [path.name for path in out.parent.iterdir()] == ["live.safetensors"], "the state to resume from is gone"
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("addition-counting", torch.float32), ("addition-wide", torch.bfloat16)])
+def test_weights_are_kept_in_the_precision_of_the_schedule(tmp_path, name, dtype):
+    out = tmp_path / "adder.safetensors"
+    assert train.main(arguments(recipe=name, out=str(out))) == 0
+    with safe_open(out, "pt") as file:
+        assert {file.get_tensor(key).dtype for key in file.keys()} == {dtype}
 
 
 def test_without_a_recipe_it_lists_them(capsys):

@@ -5,7 +5,8 @@ import inspect
 import pytest
 import torch
 
-from companion.probes.addition import accuracy, modular_probe
+from companion.probes.addition import accuracy, modular_probe, read_out
+from companion.probes.fourier import band_filter, high_waves, low_waves
 from companion.recipes import recipe, shipped
 from companion.recipes.addition import RECIPES, SOURCES, cross_entropy, embeddings_from
 from companion.samplers.addition import sums
@@ -53,6 +54,14 @@ def test_another_source_is_refused_with_what_there_is(source):
         unchecked(source, 119, 24)
 
 
+def test_a_power_weighs_the_directions_of_a_text():
+    even, steep = (embeddings_from("counting", 119, 24, power=power, lines=5000) for power in (0.5, 0.75))
+    cosines = torch.nn.functional.cosine_similarity(even, steep, dim=0)
+    torch.testing.assert_close(cosines.abs(), torch.ones(24, dtype=torch.float64))  # the same directions
+    ratios = steep.norm(dim=0) / even.norm(dim=0)
+    assert (ratios.diff() < 0).all()  # the weaker, the more they shrink
+
+
 def test_there_is_a_recipe_for_every_source():
     assert {f"addition-{source}" for source in SOURCES} <= RECIPES.keys()
 
@@ -83,3 +92,16 @@ def test_the_shipped_adder_adds_pairs_that_it_has_not_seen():
     _, testing = sums(adder.config.numbers)
     with torch.no_grad():
         assert accuracy(adder(testing.operands), testing.answers).exact >= 0.99
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_wide_adders_add_and_have_room_for_filters(seed):
+    adder, _ = shipped("addition-wide", seed=seed)
+    answers = adder.config.answers
+    assert (answers, adder.config.width > answers) == (521, True)
+    _, testing = sums(adder.config.numbers)
+    some = torch.randperm(len(testing.answers), generator=torch.Generator().manual_seed(0))[:500]
+    with torch.no_grad():
+        assert accuracy(adder(testing.operands[some]), testing.answers[some]).exact >= 0.99
+    ranks = [round(band_filter(read_out(adder), waves(answers, 50)).trace().item()) for waves in (low_waves, high_waves)]
+    assert ranks == [528 - 99, 528 - 421]  # a cosine and a sine for each wave, but for those that vanish
