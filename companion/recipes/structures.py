@@ -122,7 +122,7 @@ def _streams(name: str, about: str, config: SketchConfig) -> dict[str, Recipe]:
 
 
 ABLATIONS = {"frozen": {"frozen": True}, "unordered": {"permute": False}, "blind": {"adaptive": False}}
-EXTRA = (0, 8, 32, 64)
+EXTRA = (0, 8, 32)
 
 RECIPES = (
     {
@@ -142,7 +142,7 @@ RECIPES = (
             "structures-plane",
             "plane",
             "32 points of a square (lesson 08)",
-            _structure(32, "plane", 5, 2, hidden=256),
+            _structure(32, "plane", 4, 2, hidden=256),
             5000,
             published=(100, 6),
         ),
@@ -176,6 +176,7 @@ RECIPES = (
             "pictures of 32 numbers from 0 to 199 (lesson 08)",
             _structure(32, "pictures", 5, 192, width=64, hidden=256),
             3000,
+            batch=128,
             published=(50, 7),
         ),
     }

@@ -50,9 +50,9 @@ def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | 
     """2^levels - 1 points at the nodes of a balanced tree; the query is one of them, plus N(0, 1) in every coordinate.
 
     The root is uniform on +-7^levels in every coordinate. The children of a node at level k = 0, 1, .. lie d ~ U(0, 7^(levels - k - 1)) to
-    the left and to the right of it, along axis k mod dim, and are moved by N(0, 1) along the others. Quantiles say little about where a
-    query lies: the spread is 7 times smaller at every level. In one dimension as published, but for the root, which is random here;
-    in two our own, since the talks do not spell it out. Points come in random order.
+    the left and to the right of it along axis k mod dim, and anywhere within +-7^(levels - k - 1) of it along the others. Quantiles say
+    little about where a query lies: the spread is 7 times smaller at every level. In one dimension as published, but for the root,
+    which is random here; in two our own, since the talks do not spell it out. Points come in random order.
 
     Raises ValueError for a number below 1.
     """
@@ -62,10 +62,9 @@ def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | 
     level = 7.0**levels * (2 * torch.rand(batch, 1, dim, **where) - 1)
     tree = [level]
     for k in range(levels - 1):
-        apart = 7.0 ** (levels - k - 1) * torch.rand(batch, 2**k, 2, **where) * torch.tensor([-1.0, 1.0], device=generator.device)
-        children = torch.randn(batch, 2**k, 2, dim, **where)
-        children[..., k % dim] = apart
-        level = (level[:, :, None] + children).flatten(1, 2)
+        children = 2 * torch.rand(batch, 2**k, 2, dim, **where) - 1
+        children[..., k % dim] = children[..., k % dim].abs() * torch.tensor([-1.0, 1.0], device=generator.device)
+        level = (level[:, :, None] + 7.0 ** (levels - k - 1) * children).flatten(1, 2)
         tree.append(level)
     points = torch.cat(tree, 1)
     rows = torch.arange(batch, device=generator.device)[:, None]
