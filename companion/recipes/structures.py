@@ -151,7 +151,7 @@ RECIPES = (
             "hard-plane",
             "15 points at the nodes of a k-d tree (lesson 08)",
             _structure(15, "hard-plane", 3, 2, width=64, hidden=256),
-            8000,
+            5000,
             published=(15, 3),
         ),
         "structures-sphere": _scales(
