@@ -175,7 +175,7 @@ RECIPES = (
             "pictures",
             "pictures of 32 numbers from 0 to 199 (lesson 08)",
             _structure(32, "pictures", 5, 192, width=64, hidden=256),
-            3000,
+            8000,
             batch=128,
             published=(50, 7),
         ),
