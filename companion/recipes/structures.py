@@ -157,9 +157,9 @@ RECIPES = (
         "structures-sphere": _scales(
             "structures-sphere",
             "sphere",
-            "32 points on a sphere in 30 dimensions (lesson 08)",
-            _structure(32, "sphere", 5, DIM, hidden=256),
-            6000,
+            "16 points on a sphere in 30 dimensions (lesson 08)",
+            _structure(16, "sphere", 2, DIM),
+            5000,
             published=(100, 6),
         ),
         "structures-sphere-one": _scales(
