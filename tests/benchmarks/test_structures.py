@@ -1,9 +1,10 @@
 """Searches of 10,000 queries at once, beside a loop over queries: 100 points, of one set or of a set for each query.
 
 ``pytest tests/benchmarks/test_structures.py --benchmark-enable -n0`` prints the ratios; no test asserts a time. Both must look at the
-same points, which every run of the tests asserts on fewer queries.
+same points, which every run of the tests asserts on fewer queries. At the end, what a training step costs as the points get more.
 """
 
+import statistics
 import time
 from collections import Counter
 
@@ -12,6 +13,8 @@ import torch
 
 from companion.baselines.sketches import count_min
 from companion.baselines.structures import binary_search, interpolation_search, kd_tree
+from companion.models.structures import Structure, StructureConfig
+from companion.recipes.structures import cross_entropies, gumbel
 from companion.samplers.structures import uniform, zipf_streams
 
 N, LOOKUPS = 100, 7
@@ -135,3 +138,40 @@ def test_conservative_count_min(ratio, queries):
         return torch.tensor(estimates)
 
     ratio("conservative count-min", lambda: count_min(stream, items, 32, rows=rows, conservative=True, generator=4), plain)
+
+
+def training_step(n, batch):
+    """A step of Adam on ``batch`` sets of n numbers, with 6 lookups."""
+    model = Structure(StructureConfig(n, 1, 6))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    points, query, distances = uniform(batch, n, generator=5)
+    noise = gumbel(batch, 6, n, generator=torch.Generator().manual_seed(6))
+
+    def step():
+        optimizer.zero_grad()
+        loss = cross_entropies(model, points, query, distances.argmin(-1), noise, earlier=0.3)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+@pytest.mark.parametrize("n", [16, 32, 64])
+def test_a_training_step_by_the_number_of_points(benchmark, capsys, n):
+    """Beside one of 16 points, in the same run."""
+    batch, rounds = (256, 20) if benchmark.enabled else (4, 1)
+    few = training_step(16, batch)
+    few()
+    seconds = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        few()
+        seconds.append(time.perf_counter() - started)
+    step = training_step(n, batch)
+    first, again = step(), benchmark.pedantic(step, rounds=rounds)
+    if benchmark.enabled:
+        benchmark.extra_info["ratio"] = ratio = benchmark.stats.stats.median / statistics.median(seconds)
+        with capsys.disabled():
+            print(f"\na step with {n} points: {ratio:.1f} times as long as with 16 ({benchmark.stats.stats.median:.3f} s)")
+    assert again != first  # the batch is the same: the step has changed the model

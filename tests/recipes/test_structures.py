@@ -1,12 +1,121 @@
-"""The shipped sketch says what lesson 08 says of it."""
+"""What is learned from answers alone sorts and beats binary search, at course scale with other seeds; and what the shipped models reach."""
+
+import inspect
+import math
 
 import pytest
 import torch
+from scipy.stats import chisquare
 
 from companion.baselines.sketches import count_min, count_sketch
+from companion.baselines.structures import binary_search
+from companion.models.structures import Structure, StructureConfig
+from companion.probes.structures import best_so_far
 from companion.recipes import recipe, shipped
-from companion.recipes.structures import error_per_arrival
+from companion.recipes.structures import RECIPES, cross_entropies, error_per_arrival, gumbel, problems
 from companion.samplers.structures import counts, zipf_streams
+
+# --- Problems, noise and loss
+
+SEARCHES = [name for name in RECIPES if not name.startswith("structures-stream")]
+
+
+@pytest.mark.parametrize("kind", ["line", "plane", "sphere", "pictures"])
+def test_another_kind_of_problem_is_refused_with_what_there_is(kind):
+    problems(kind, 14)  # no tree: any number of points will do
+    unchecked = inspect.unwrap(problems)  # in the tests, its annotations would refuse first
+    with pytest.raises(ValueError, match=f"kind = '{kind}s': must be one of line, hard-line, plane, hard-plane, sphere, pictures"):
+        unchecked(f"{kind}s", 14)
+
+
+@pytest.mark.parametrize("kind", ["hard-line", "hard-plane"])
+@pytest.mark.parametrize("n", [2, 14, 16])
+def test_a_tree_has_only_some_numbers_of_points(kind, n):
+    with pytest.raises(ValueError, match=f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes"):
+        problems(kind, n)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_is_drawn_fits_the_model(name):
+    plan = recipe(name)
+    config = plan.build().config
+    points, query, nearest, noise = plan.draw(3, torch.Generator().manual_seed(1))
+    assert points.shape == (3, config.n, config.dim)
+    assert query.shape == (3, config.dim)
+    assert noise.shape == (3, config.lookups, config.n + config.extra)
+    if "pictures" not in name:
+        assert torch.equal(nearest, (points - query[:, None]).square().sum(-1).argmin(1))
+
+
+def test_gumbel_noise_draws_from_the_softmax():
+    noise = gumbel(100_000, 5, generator=torch.Generator().manual_seed(2))
+    assert noise.mean().item() == pytest.approx(0.5772, abs=0.01)  # Euler's constant
+    assert noise.var().item() == pytest.approx(math.pi**2 / 6, rel=0.02)
+    logits = torch.tensor([0.0, 1.0, -1.0, 2.0, 0.5])
+    drawn = (logits + noise).argmax(1).bincount(minlength=5)
+    assert chisquare(drawn.numpy(), (100_000 * logits.double().softmax(0)).numpy()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("extra", [0, 2])
+@pytest.mark.parametrize("earlier", [0.0, 0.3, 1.0])
+@torch.no_grad()
+def test_the_loss_is_that_of_a_loop(earlier, extra):
+    torch.manual_seed(3)
+    model = Structure(StructureConfig(5, 1, 3, extra=extra, hidden=16))
+    points, query, noise = torch.randn(7, 5, 1), torch.randn(7, 1), torch.randn(7, 3, 5 + extra)
+    nearest = (points - query[:, None]).abs()[..., 0].argmin(1)
+    stored, total = model.store(points), 0.0
+    logits = model.lookups(stored.values, query, noise)
+    for k in range(7):
+        place = stored.order[k].argmax(1).tolist().index(nearest[k])
+        for i, weight in enumerate([earlier * earlier, earlier, 1.0]):
+            likely = logits[k, i].exp()
+            total -= weight * math.log(likely[place] / likely.sum()) / 7
+    assert cross_entropies(model, points, query, nearest, noise, earlier=earlier).item() == pytest.approx(total, rel=1e-5)
+
+
+# --- What is learned
+
+
+def in_order(model, points):
+    """The share of places that hold the number that sorting would put there, in the better of the two directions."""
+    order, ascending = model.store(points).order.argmax(-1), points[..., 0].argsort(1)
+    return max((order == ranks).float().mean().item() for ranks in (ascending, ascending.flip(1)))
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_from_answers_alone_it_learns_to_sort_and_beats_binary_search(seed):
+    plan = recipe("structures")
+    points, query, distances = problems("line", 16)(4000, torch.Generator().manual_seed(100 + seed))
+    assert in_order(plan.model(seed), points) <= 0.2
+    model, _ = plan.train(seed=seed, device="cpu")
+    assert in_order(model, points) >= 0.9
+    learned, binary = (
+        best_so_far(found, distances)[:, -1].float().mean()
+        for found in (
+            model.search(points, query),
+            binary_search(points, query, 3),
+        )
+    )
+    assert learned >= 0.75
+    assert binary <= 0.45
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_shipped_structure_beats_guessing_unless_its_order_cannot_learn(name):
+    model, header = shipped(name)
+    plan = recipe(name)
+    assert (header.recipe, header.scale, header.seed, header.steps) == (name, "course", 0, plan.schedule.steps)
+    points, query, nearest, _ = plan.draw(4000, torch.Generator().manual_seed(77))
+    right = (model.search(points, query) == nearest[:, None]).any(1).float().mean().item()
+    guessing = model.config.lookups / model.config.n  # as many different points, whatever the query
+    if name in ("structures-unordered", "structures-frozen"):
+        assert right < guessing + 0.05
+    else:
+        assert right > guessing + 0.02
+
+
+# --- Counts of a stream
 
 
 def error(estimates, true):

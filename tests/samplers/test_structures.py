@@ -1,12 +1,168 @@
-"""Streams have Zipf's law and no favourites, and counts are counts."""
+"""Points are where their docstrings say, and no place gives the answer away; streams have Zipf's law, and counts are counts."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 import torch
-from scipy.stats import chisquare
+from scipy.stats import chisquare, kstest
+from sklearn.datasets import load_digits
 
-from companion.samplers.structures import counts, zipf_streams
+from companion.samplers.structures import counts, hard, numbers, pictures, sphere, uniform, zipf_streams
+
+# --- Sets of points and queries
+
+DRAWS = {
+    "uniform": lambda generator: uniform(40, 9, 3, generator=generator),
+    "sphere": lambda generator: sphere(40, 9, 5, generator=generator),
+    "hard": lambda generator: hard(40, 3, 2, generator=generator),
+    "numbers": lambda generator: numbers(40, 9, generator=generator),
+    "pictures": lambda generator: pictures(*numbers(40, 9, generator=0), generator=generator),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_a_seed_is_a_problem(kind):
+    first, again, other = (DRAWS[kind](generator) for generator in (1, torch.Generator().manual_seed(1), 2))
+    assert all(map(torch.equal, first, again))
+    assert not torch.equal(first[0], other[0])
+
+
+@pytest.mark.parametrize("kind", ["uniform", "sphere", "hard"])
+def test_distances_are_euclid_s(kind):
+    points, query, distances = DRAWS[kind](3)
+    expected = torch.cdist(points.double(), query[:, None].double())[..., 0]
+    torch.testing.assert_close(distances, expected.float(), rtol=1e-5, atol=1e-4)
+
+
+def test_uniform_points_fill_the_cube():
+    points, query, _ = uniform(2000, 4, 2, generator=4)
+    for axis in range(2):
+        for x in (points[..., axis].flatten(), query[:, axis]):
+            assert kstest(x.numpy(), "uniform", (-1, 2)).pvalue > 1e-3
+
+
+def test_spherical_points_are_of_length_one_and_in_no_direction():
+    points, query, _ = sphere(20_000, 2, 30, generator=5)
+    both = torch.cat([points, query[:, None]], 1).flatten(0, 1)
+    torch.testing.assert_close(both.norm(dim=1), torch.ones(60_000))
+    assert both.mean(0).norm() < 3 * 60_000**-0.5
+    torch.testing.assert_close(both.T @ both / 60_000, torch.eye(30) / 30, rtol=0, atol=1e-3)
+
+
+# --- Hard sets: the nodes of a tree
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("levels", [1, 3, 4])
+def test_a_tree_has_all_its_nodes_and_the_query_is_near_one(levels, dim):
+    points, query, distances = hard(3000, levels, dim, generator=6)
+    assert points.shape == (3000, 2**levels - 1, dim)
+    assert query.shape == (3000, dim)
+    assert distances.amin(1).max() < 6
+    assert distances.amin(1).square().mean() <= 1.1 * dim  # it is at most as far as the node that noise was added to
+
+
+@pytest.mark.parametrize(("levels", "dim"), [(3, 1), (4, 1), (4, 2)])
+def test_the_answer_s_place_gives_nothing_away(levels, dim):
+    answers = hard(30_000, levels, dim, generator=7).distances.argmin(1)
+    assert chisquare(answers.bincount(minlength=2**levels - 1).numpy()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("levels", [3, 4, 5])
+def test_every_level_is_a_seventh_as_wide(levels):
+    """Sorted, the root is in the middle, its left child at a quarter, and so on, but for the few that lie closer than a level below."""
+    x = hard(20_000, levels, generator=8).points[..., 0].sort(1).values
+    down = [2 ** (levels - 1 - k) - 1 for k in range(levels)]
+    gaps = [(x[:, node] - x[:, child]).median().item() for node, child in pairwise(down)]
+    assert gaps == pytest.approx([7 ** (levels - k - 1) / 2 for k in range(levels - 1)], rel=0.05)
+    assert x[:, down[0]].abs().median().item() == pytest.approx(7**levels / 2, rel=0.05)
+
+
+def test_axes_take_turns():
+    """A node is in the middle of its two leaves, and within 7 of both, along its own axis always, along the other one half of the time."""
+
+    def shares(triples):
+        near = []
+        for axis in range(2):
+            middle = triples.gather(1, triples[..., axis].argsort(1)[:, 1:2, None].expand(-1, 1, 2))
+            near.append(((triples - middle).abs() <= 7).all(-1).all(-1).float().mean().item())
+        return near
+
+    root_first, root_second = shares(hard(4000, 2, 2, generator=9).points)
+    assert root_first == 1
+    assert root_second < 0.8
+    points = hard(4000, 3, 2, generator=10).points
+    across = points.gather(1, points[..., 0].argsort(1)[..., None].expand_as(points))  # the root's own axis tells its sides apart
+    for side in (across[:, :3], across[:, -3:]):
+        child_first, child_second = shares(side)
+        assert child_second > 0.92
+        assert child_first < 0.8
+
+
+# --- Pictures of numbers
+
+
+def test_numbers_are_different_and_asked_for_at_random():
+    shown, asked = numbers(3000, 30, generator=11)
+    assert all(len(set(row)) == 30 for row in shown.tolist())
+    for drawn in (shown.flatten(), asked):
+        assert chisquare(drawn.bincount(minlength=200).numpy()).pvalue > 1e-3
+    assert shown.unique().tolist() == list(range(200))
+    assert numbers(2, 200, generator=1)[0].sort(1).values.tolist() == 2 * [list(range(200))]
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_pictures_show_their_numbers_in_digits_of_their_own_half(held_out):
+    bundle = load_digits()
+    rows = [tuple(image) for image in (bundle.images.reshape(-1, 64) / 16).astype("float32").tolist()]
+    ours, others = (rows[1400:], rows[:1400]) if held_out else (rows[:1400], rows[1400:])
+    shown, asked = numbers(60, 8, generator=12)
+    points, query, distances = pictures(shown, asked, held_out=held_out, generator=13)
+    assert (points.shape, query.shape) == ((60, 8, 192), (60, 192))
+    assert torch.equal(distances, (shown - asked[:, None]).abs().float())
+
+    digits = [tuple(digit) for digit in torch.cat([points, query[:, None]], 1).reshape(-1, 64).tolist()]
+    assert set(digits) <= set(ours)
+    assert not set(digits) & set(others)
+    says = dict(zip(rows, bundle.target.tolist(), strict=True))
+    expected = [int(digit) for number in torch.cat([shown, asked[:, None]], 1).flatten().tolist() for digit in f"{number:03d}"]
+    assert [says[digit] for digit in digits] == expected
+
+
+def test_the_same_number_is_in_many_hands():
+    points = pictures(torch.full((1, 200), 137), torch.tensor([137]), generator=14).points[0]
+    assert len(points.unique(dim=0)) > 190
+    assert points.min() == 0
+    assert points.max() == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: uniform(0, 3, generator=0), "batch = 0: must be at least 1"),
+        (lambda: uniform(2, 0, generator=0), "n = 0: must be at least 1"),
+        (lambda: uniform(2, 3, -1, generator=0), "dim = -1: must be at least 1"),
+        (lambda: sphere(-1, 3, 4, generator=0), "batch = -1: must be at least 1"),
+        (lambda: sphere(2, 0, 4, generator=0), "n = 0: must be at least 1"),
+        (lambda: sphere(2, 3, 1, generator=0), "dim = 1: must be at least 2"),
+        (lambda: hard(0, 3, generator=0), "batch = 0: must be at least 1"),
+        (lambda: hard(2, 0, generator=0), "levels = 0: must be at least 1"),
+        (lambda: hard(2, 3, 0, generator=0), "dim = 0: must be at least 1"),
+        (lambda: numbers(0, 3, generator=0), "batch = 0: must be at least 1"),
+        (lambda: numbers(2, 0, generator=0), "n = 0: must be at least 1"),
+        (lambda: numbers(2, 201, generator=0), "n = 201: must be at most 200"),
+        (
+            lambda: pictures(torch.tensor([[3, 200]]), torch.tensor([5]), generator=0),
+            "shown and asked: 200 is among them; must be 0 to 199",
+        ),
+        (lambda: pictures(torch.tensor([[3, 4]]), torch.tensor([-5]), generator=0), "shown and asked: -5 is among them"),
+    ],
+)
+def test_bad_problems_are_named_with_their_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
 
 # --- Streams of items
 
