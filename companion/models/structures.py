@@ -19,6 +19,7 @@ from companion.models.decoder import Decoder, DecoderConfig
 
 SORT_TEMPERATURE = 0.1  # of SoftSort, in standard deviations of the scores
 LOOKUP_TEMPERATURE = 2.0  # of the lookups in training
+SEARCHED_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,11 @@ class Structure(nn.Module):
         centred = points - points.mean(1, keepdim=True)
         x = self.embed(torch.cat([self._both_scales(points), centred.asinh()], -1))
         x = self.decoder(F.pad(x, (0, 0, 0, self.config.extra)) + self.given)
-        order = soft_sort(self.score(x[:, :n])[..., 0]) if self.config.permute else torch.eye(n, device=x.device).expand(batch, n, n)
+        order = (
+            soft_sort(self.score(x[:, :n])[..., 0])
+            if self.config.permute
+            else torch.eye(n, dtype=x.dtype, device=x.device).expand(batch, n, n)
+        )
         values = order @ points
         return Stored(order, values if self.write is None else torch.cat([values, self.write(x[:, n:])], 1))
 
@@ -125,16 +130,19 @@ class Structure(nn.Module):
                 look = ((logits[-1] + noise[:, i]) / LOOKUP_TEMPERATURE).softmax(-1)
             if self.config.adaptive:
                 found = (look[:, None] @ values)[:, 0]
-                place = look @ torch.linspace(-1, 1, look.shape[-1], device=look.device)[:, None]
+                place = look @ torch.linspace(-1, 1, look.shape[-1], dtype=look.dtype, device=look.device)[:, None]
                 known = torch.cat([known, look, place, self._both_scales(found), self._both_scales(query - found)], -1)
         return torch.stack(logits, 1)
 
     @torch.no_grad()
     def search(self, points: Float[Tensor, "batch n dim"], query: Float[Tensor, "batch dim"]) -> Int[Tensor, "batch lookups"]:
-        """Which points are looked at, in turn; -1 where a lookup reads an extra slot."""
-        stored = self.store(points)
-        looked = self.lookups(stored.values, query).argmax(-1)
-        return F.pad(stored.order.argmax(-1), (0, self.config.extra), value=-1).gather(1, looked)
+        """Which points are looked at, in turn; -1 where a lookup reads an extra slot. A part at a time, so that memory does not grow."""
+        found = []
+        for points_here, query_here in zip(points.split(SEARCHED_AT_ONCE), query.split(SEARCHED_AT_ONCE), strict=True):
+            stored = self.store(points_here)
+            looked = self.lookups(stored.values, query_here).argmax(-1)
+            found.append(F.pad(stored.order.argmax(-1), (0, self.config.extra), value=-1).gather(1, looked))
+        return torch.cat(found)
 
 
 @dataclass(frozen=True)

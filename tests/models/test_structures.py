@@ -137,15 +137,12 @@ def test_a_search_names_points_and_slots():
     assert found.unique().tolist() == [-1, *range(6)]
 
 
-single = pytest.mark.xfail(reason="places and the identity are made in single precision")
-
-
 @pytest.mark.parametrize(
     "switches",
     [
-        pytest.param({}, marks=single),
-        pytest.param({"extra": 2}, marks=single),
-        pytest.param({"permute": False, "adaptive": False}, marks=single),
+        {},
+        {"extra": 2},
+        {"permute": False, "adaptive": False},
         {"adaptive": False},
     ],
 )
