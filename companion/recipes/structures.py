@@ -2,7 +2,7 @@
 
 Published setting (Salemohamed et al. 2024, arXiv:2411.03253): 8 layers of width 64, query networks of width 1,024, batches of 1,024, up to
 500,000 steps, up to 100 points; the loss of the last lookup alone. Ours is what a CPU affords: 2 layers of width 32, query networks of
-width 128 or 256, batches of 256, and up to 64 points. Earlier lookups count in the loss too, each ``earlier`` times as much as the
+width 128 or 256, batches of 128 or 256, and up to 64 points. Earlier lookups count in the loss too, each ``earlier`` times as much as the
 next: with nothing but the last lookup, a minute finds less.
 """
 
@@ -48,8 +48,8 @@ def problems(kind: Kind, n: int, dim: int = DIM) -> Callable[[int, torch.Generat
 
 def gumbel(*shape: int, generator: torch.Generator) -> Tensor:
     """Noise -log(-log U): the argmax of logits + noise is a draw from their softmax."""
-    uniform = torch.rand(shape, generator=generator, device=generator.device)
-    return -(-uniform.clamp(1e-9, 1 - 1e-7).log()).log()
+    u = torch.rand(shape, generator=generator, device=generator.device)
+    return -(-u.clamp(1e-9, 1 - 1e-7).log()).log()
 
 
 def cross_entropies(model: Structure, points, query, nearest, noise, *, earlier: float):
