@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from sklearn.datasets import load_digits
 from torch import Tensor
 
 from companion.arguments import as_generator, at_least
@@ -76,6 +75,8 @@ def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | 
 @cache
 def _digits() -> tuple[Tensor, Tensor]:
     """The 1,797 handwritten digits of 8 x 8 pixels that come with scikit-learn, in [0, 1], and what they say."""
+    from sklearn.datasets import load_digits  # noqa: PLC0415 (SciPy's address space, for this alone, is more than grading's sandbox has left)
+
     bundle = load_digits()
     return torch.tensor(bundle.images / 16, dtype=torch.float32).flatten(1), torch.tensor(bundle.target)
 
