@@ -43,9 +43,8 @@ class StructureConfig:
     adaptive: bool = True
 
     def __post_init__(self):
-        for name, least in {"n": 2, "dim": 1, "lookups": 1, "extra": 0, "width": 4, "layers": 1, "hidden": 1}.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least {least}")
+        at_least(n=(self.n, 2), dim=(self.dim, 1), lookups=(self.lookups, 1), extra=(self.extra, 0))
+        at_least(width=(self.width, 4), layers=(self.layers, 1), hidden=(self.hidden, 1))
         if not self.scale > 0:
             raise ValueError(f"scale = {self.scale!r}: must be positive")
 

@@ -18,24 +18,6 @@ N, D = 41, 20
 
 
 @pytest.fixture
-def ratio(benchmark, capsys):
-    """Benchmark ``ours`` and time ``plain`` once; record and print how many times faster ours is."""
-
-    def compare(name, ours, plain):
-        answer = benchmark.pedantic(ours, rounds=10, warmup_rounds=1)
-        started = time.perf_counter()
-        reference = plain()
-        seconds = time.perf_counter() - started
-        if benchmark.enabled:
-            benchmark.extra_info |= {"plain_seconds": seconds, "ratio": seconds / benchmark.stats.stats.median}
-            with capsys.disabled():
-                print(f"\n{name}: {seconds / benchmark.stats.stats.median:.1f} times as fast as the plain version ({seconds:.3f} s)")
-        return answer, reference
-
-    return compare
-
-
-@pytest.fixture
 def batch(benchmark):
     return prompts(64 if benchmark.enabled else 2, N, D, dtype=torch.float64)[:2]
 

@@ -21,18 +21,11 @@ N, LOOKUPS = 100, 7
 
 
 @pytest.fixture
-def ratio(benchmark, capsys):
-    """Benchmark ``ours`` and time ``plain`` once; record and print how many times faster ours is."""
+def same(ratio):
+    """The `ratio` of two that must look at the same points."""
 
     def compare(name, ours, plain):
-        answer = benchmark.pedantic(ours, rounds=10, warmup_rounds=1)
-        started = time.perf_counter()
-        reference = plain()
-        seconds = time.perf_counter() - started
-        if benchmark.enabled:
-            benchmark.extra_info |= {"plain_seconds": seconds, "ratio": seconds / benchmark.stats.stats.median}
-            with capsys.disabled():
-                print(f"\n{name}: {seconds / benchmark.stats.stats.median:.0f} times as fast as the plain version ({seconds:.3f} s)")
+        answer, reference = ratio(name, ours, plain)
         assert torch.equal(answer, reference)
 
     return compare
@@ -81,12 +74,12 @@ def search_loop(points, query, place):
 @pytest.mark.parametrize("kind", ["tensors", "lists"])
 @pytest.mark.parametrize("sets", ["one set", "a set each"])
 @pytest.mark.parametrize(("search", "place"), [(binary_search, halves), (interpolation_search, spread)], ids=["binary", "interpolation"])
-def test_search_of_sorted_numbers(ratio, queries, search, place, sets, kind):
+def test_search_of_sorted_numbers(same, queries, search, place, sets, kind):
     points, query, _ = uniform(queries, N, generator=1)
     points, query = (points if sets == "a set each" else points[:1]).double(), query.double()
     numbers, qs = (points[..., 0], query[:, 0]) if kind == "tensors" else (points[..., 0].tolist(), query[:, 0].tolist())
     name = f"{search.__name__}, {sets}, a loop over {kind}"
-    ratio(name, lambda: search(points, query, LOOKUPS), lambda: search_loop(numbers, qs, place))
+    same(name, lambda: search(points, query, LOOKUPS), lambda: search_loop(numbers, qs, place))
 
 
 def kd_tree_loop(points, query):
@@ -113,14 +106,14 @@ def kd_tree_loop(points, query):
 
 
 @pytest.mark.parametrize("kind", ["tensors", "lists"])
-def test_the_way_down_a_k_d_tree(ratio, queries, kind):
+def test_the_way_down_a_k_d_tree(same, queries, kind):
     """Ours also keeps what it needs to come back, which these five lookups do not use."""
     points, query, _ = uniform(queries, N, 2, generator=2)
     given = (points[0], query) if kind == "tensors" else (points[0].tolist(), query.tolist())
-    ratio(f"k-d tree, a loop over {kind}", lambda: kd_tree(points[:1], query, 5), lambda: kd_tree_loop(*given))
+    same(f"k-d tree, a loop over {kind}", lambda: kd_tree(points[:1], query, 5), lambda: kd_tree_loop(*given))
 
 
-def test_conservative_count_min(ratio, queries):
+def test_conservative_count_min(same, queries):
     """A tenth as many streams of 100 items as there are queries; the plain version is a dict for each row."""
     batch, items, rows = queries // 10, 50, 2
     stream = zipf_streams(batch, 100, items, generator=3)
@@ -137,7 +130,7 @@ def test_conservative_count_min(ratio, queries):
             estimates.append([min(one[first[item]], two[second[item]]) for item in range(items)])
         return torch.tensor(estimates)
 
-    ratio("conservative count-min", lambda: count_min(stream, items, 32, rows=rows, conservative=True, generator=4), plain)
+    same("conservative count-min", lambda: count_min(stream, items, 32, rows=rows, conservative=True, generator=4), plain)
 
 
 def training_step(n, batch):
