@@ -2,6 +2,7 @@
 
 import json
 import platform
+from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 import companion
+from companion.rounding import STORED, STORED_FITTED, compact, expand, fitted
 from companion.training import History, write_safetensors
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -28,7 +30,11 @@ def _machine(device: str) -> str:
 
 @dataclass(frozen=True)
 class Header:
-    """How a checkpoint was made. ``loss_curve``: pairs (step, mean loss since the pair before), at most 200."""
+    """How a checkpoint was made.
+
+    ``loss_curve``: pairs (step, mean loss since the pair before), at most 200. ``stored``: the form in which the file
+    keeps the weights, where it says so.
+    """
 
     recipe: str
     scale: str
@@ -40,22 +46,55 @@ class Header:
     config: dict
     loss_curve: list[tuple[int, float]]
     versions: dict[str, str] = field(
-        default_factory=lambda: {"companion": companion.__version__, "torch": torch.__version__, "python": platform.python_version()}
+        default_factory=lambda: {
+            "companion": companion.__version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        }
     )
+    stored: str = ""
+
+
+OPTIONAL = {"stored"}  # files from before this field do not have it
 
 
 def loss_curve(losses: list[float]) -> list[tuple[int, float]]:
     """The losses of a run in at most 200 pairs (last step of a stretch, its mean loss)."""
     stride = max(1, -(-len(losses) // CURVE_POINTS))
     stretches = [losses[start : start + stride] for start in range(0, len(losses), stride)]
-    return [(start * stride + len(stretch), round(sum(stretch) / len(stretch), 6)) for start, stretch in enumerate(stretches)]
+    return [
+        (start * stride + len(stretch), round(sum(stretch) / len(stretch), 6))
+        for start, stretch in enumerate(stretches)
+    ]
 
 
-def save(path: Path, model: nn.Module, *, recipe: str, scale: str, seed: int, history: History, dtype: torch.dtype | None = None) -> Header:
-    """Write ``model`` (which has a dataclass ``config``) with the header of its run, and return the header.
+def save(
+    path: Path,
+    model: nn.Module,
+    *,
+    recipe: str,
+    scale: str,
+    seed: int,
+    history: History,
+    dtype: torch.dtype | None = None,
+    calibrate: Callable[[nn.Module], object] | None = None,
+) -> Header:
+    """Write the weights with their run's header, and return it; `load` gives them back in the model's own dtype.
 
-    ``torch.bfloat16`` halves the file: 8 bits of each weight are kept; `load` gives them back in the model's own dtype.
+    ``path``: the file, ending in .safetensors.
+    ``model``: what was trained; it has a dataclass ``config``.
+    ``recipe``, ``scale``, ``seed``: what made it.
+    ``history``: what the run did.
+    ``dtype``: ``torch.bfloat16`` halves the file, with 8 bits of each weight; ``torch.int8`` quarters it, each weight
+    rounded to the nearest (`companion.rounding.compact`); None keeps all.
+    ``calibrate``: runs the model on what rounded weights must still do well; the file is then in int8, fitted to it
+    (`companion.rounding.fitted`), whatever ``dtype`` is.
     """
+    if calibrate is not None:
+        weights, stored = fitted(model, calibrate), STORED_FITTED
+    else:
+        weights = model.state_dict() if dtype is None else compact(model.state_dict(), dtype)
+        stored = STORED.get(dtype, "")
     header = Header(
         recipe,
         scale,
@@ -66,8 +105,8 @@ def save(path: Path, model: nn.Module, *, recipe: str, scale: str, seed: int, hi
         round(history.seconds, 1),
         asdict(model.config),
         loss_curve(history.losses),
+        stored=stored,
     )
-    weights = {name: tensor.to(dtype or tensor.dtype) for name, tensor in model.state_dict().items()}
     write_safetensors(path, weights, {name: json.dumps(value) for name, value in asdict(header).items()})
     return header
 
@@ -82,30 +121,35 @@ def read_header(path: Path) -> Header:
             metadata = file.metadata() or {}
     except SafetensorError as error:
         raise CheckpointError(f"{path}: not a safetensors file, or a truncated one ({error})") from None
-    missing = [name for name in Header.__dataclass_fields__ if name not in metadata]
+    missing = [name for name in Header.__dataclass_fields__ if name not in metadata.keys() | OPTIONAL]
     if missing:
         raise CheckpointError(f"{path}: not a checkpoint of this course: its header lacks {', '.join(missing)}")
     try:
-        values = {name: json.loads(metadata[name]) for name in Header.__dataclass_fields__}
+        values = {name: json.loads(metadata[name]) for name in Header.__dataclass_fields__ if name in metadata}
         values["loss_curve"] = [(step, loss) for step, loss in values["loss_curve"]]
     except (TypeError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a checkpoint of this course: its header does not read as one ({error})") from None
+        raise CheckpointError(
+            f"{path}: not a checkpoint of this course: its header does not read as one ({error})"
+        ) from None
     return Header(**values)
 
 
 def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
     """Fill ``model`` from ``path``; return the header.
 
-    Raises CheckpointError for a missing, truncated or foreign file, for one of another recipe, and for a config, or weights' names or
-    shapes, that are not the model's (each is named). A setting that configs have gained since the file was made counts as its default.
+    Raises CheckpointError for a missing, truncated or foreign file, for one of another recipe, and for a config, or
+    weights' names or shapes, that are not the model's (each is named). A setting that configs have gained since the
+    file was made counts as its default.
     """
     header = read_header(path)
     if recipe is not None and header.recipe != recipe:
         raise CheckpointError(f"{path}: made by the recipe {header.recipe!r}, not {recipe!r}")
     with safe_open(path, "pt") as file:
-        found = {name: file.get_tensor(name) for name in file.keys()}
+        found = expand({name: file.get_tensor(name) for name in file.keys()})
     wanted = model.state_dict()
-    settings = {setting.name: setting.default for setting in fields(model.config) if setting.default is not MISSING} | header.config
+    settings = {
+        setting.name: setting.default for setting in fields(model.config) if setting.default is not MISSING
+    } | header.config
     wrong = [f"{name} is missing" for name in wanted.keys() - found.keys()]
     wrong += [f"{name} is not the model's" for name in found.keys() - wanted.keys()]
     wrong += [

@@ -50,7 +50,9 @@ def test_weights_and_history_come_back(saved):
 def test_weights_kept_in_bfloat16_come_back_in_the_models_own_dtype_rounded(saved, tmp_path):
     whole, model = saved
     path, other = tmp_path / "half.safetensors", InContextRegressor(CONFIG)
-    checkpoints.save(path, model, recipe="a-recipe", scale="course", seed=7, history=History([1.0]), dtype=torch.bfloat16)
+    checkpoints.save(
+        path, model, recipe="a-recipe", scale="course", seed=7, history=History([1.0]), dtype=torch.bfloat16
+    )
     checkpoints.load(path, other, recipe="a-recipe")
     for kept, given in zip(other.parameters(), model.parameters(), strict=True):
         assert kept.dtype == given.dtype == torch.float32
@@ -60,6 +62,27 @@ def test_weights_kept_in_bfloat16_come_back_in_the_models_own_dtype_rounded(save
     with safe_open(path, "pt") as file:
         assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.bfloat16}
     assert path.stat().st_size < whole.stat().st_size
+
+
+def test_weights_kept_in_int8_come_back_to_within_half_a_scale(saved, tmp_path):
+    whole, model = saved
+    path, other = tmp_path / "quarter.safetensors", InContextRegressor(CONFIG)
+    given = {"recipe": "a-recipe", "scale": "course", "seed": 7, "history": History([1.0])}
+    header = checkpoints.save(path, model, **given, dtype=torch.int8)
+    assert checkpoints.load(path, other, recipe="a-recipe") == header
+    assert header.stored == "int8 matrices, a bfloat16 scale for every 32 of a row"
+    for kept, weights in zip(other.parameters(), model.parameters(), strict=True):
+        assert kept.dtype == torch.float32
+        if weights.ndim != 2:
+            assert torch.equal(kept, weights)
+            continue
+        for part, own in zip(kept.split(32, 1), weights.split(32, 1), strict=True):
+            largest = own.abs().amax(1, keepdim=True)
+            assert ((part - own).abs() <= 1.02 / 254 * largest).all()  # the scale is rounded up to 8 bits
+    with safe_open(path, "pt") as file:
+        kinds = {name: file.get_tensor(name).dtype for name in file.keys()}
+    assert all(kinds[f"{name}.scale"] == torch.bfloat16 for name, kind in kinds.items() if kind == torch.int8)
+    assert torch.int8 in kinds.values()
 
 
 @pytest.mark.parametrize("steps", [1, 199, 200, 201, 16_000])
@@ -83,7 +106,9 @@ def test_a_truncated_file_is_refused(saved, share):
 
 
 @pytest.mark.parametrize(
-    "content", [b"\x80\x04\x95pickled", b"PK\x03\x04zipped", bytes(range(256)) * 9, b"{}"], ids=["pickle", "zip", "noise", "json"]
+    "content",
+    [b"\x80\x04\x95pickled", b"PK\x03\x04zipped", bytes(range(256)) * 9, b"{}"],
+    ids=["pickle", "zip", "noise", "json"],
 )
 def test_a_foreign_file_is_refused(tmp_path, content):
     path = tmp_path / "foreign.safetensors"
