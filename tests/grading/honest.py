@@ -14,7 +14,9 @@ NOTHING = dict.fromkeys(AUTOMATIC, 0)
 
 @dataclass(frozen=True)
 class Student:
-    """``handed_in`` is worth ``points``; ``says`` is part of what is told of it, ``flag`` part of a flag (no flag at all if empty)."""
+    """``handed_in`` is worth ``points``; ``says`` is part of what is told of it, ``flag`` part of a flag (no flag at
+    all if empty).
+    """
 
     handed_in: NotebookNode | bytes
     points: dict[str, int] = field(default_factory=lambda: dict(FULL))
@@ -55,13 +57,16 @@ def _split(notebook):
     place = notebook.cells.index(cell(notebook, "newton-step"))
     notebook.cells[place].source = "def half(M, S):\n    return M @ S @ M"
     rest = new_code_cell(
-        "@exercises.newton_step\ndef newton_step(M, S):\n    return 2 * M - half(M, S)", metadata=dict(notebook.cells[place].metadata)
+        "@exercises.newton_step\ndef newton_step(M, S):\n    return 2 * M - half(M, S)",
+        metadata=dict(notebook.cells[place].metadata),
     )
     notebook.cells.insert(place + 1, rest)
 
 
 def _helpers(notebook):
-    cell(notebook, "newton-step").source = "@exercises.newton_step\ndef newton_step(M, S):\n    return m.fsum([2]) * M - twice(M, S) / 2"
+    cell(
+        notebook, "newton-step"
+    ).source = "@exercises.newton_step\ndef newton_step(M, S):\n    return m.fsum([2]) * M - twice(M, S) / 2"
     before = new_code_cell("import math as m\nraise ValueError('a line that the answer does not need')")
     notebook.cells.insert(4, before)
     notebook.cells.append(new_code_cell("%matplotlib inline\ntwo = 2\ndef twice(M, S):\n    return two * M @ S @ M"))
@@ -69,14 +74,17 @@ def _helpers(notebook):
 
 def _own_import(notebook):
     notebook.cells[2].source += "\nimport numpy as np"
-    cell(notebook, "newton-step").source = "@exercises.newton_step\ndef newton_step(M, S):\n    return int(np.sqrt(4)) * M - M @ S @ M"
+    cell(
+        notebook, "newton-step"
+    ).source = "@exercises.newton_step\ndef newton_step(M, S):\n    return int(np.sqrt(4)) * M - M @ S @ M"
 
 
 def _uses_another(notebook):
     """The answer calls another exercise's function, which stands in while it is a stub."""
     cell(notebook, "gd-closed-form").source = (
         "@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n"
-        "    newton_step(S, S)\n    w = 0 * b\n    for _ in range(steps):\n        w = w - lr * (S @ w - b)\n    return w"
+        "    newton_step(S, S)\n    w = 0 * b\n    for _ in range(steps):\n"
+        "        w = w - lr * (S @ w - b)\n    return w"
     )
 
 
@@ -98,9 +106,13 @@ CLASS = {
         solved(**{name: right(name) for name in ("triplet_tokens", "newton_step", "gd_closed_form")})
     ),
     "unsolved": Student(handed_in({}), NOTHING, says="not attempted"),
-    "half solved": Student(handed_in({"triplet-tokens": RIGHT["triplet-tokens"]}), without("newton-step", "gd-closed-form")),
+    "half solved": Student(
+        handed_in({"triplet-tokens": RIGHT["triplet-tokens"]}), without("newton-step", "gd-closed-form")
+    ),
     **{
-        f"wrong {function}": Student(solved(**{function: wrong(function)[0]}), without(function.replace("_", "-")), says=wrong(function)[1])
+        f"wrong {function}": Student(
+            solved(**{function: wrong(function)[0]}), without(function.replace("_", "-")), says=wrong(function)[1]
+        )
         for function in ("triplet_tokens", "newton_step", "gd_closed_form")
     },
     "no cell ids and no marks": Student(edited(_no_marks), flag="the check cell is missing"),
@@ -115,19 +127,29 @@ CLASS = {
     "wrong kernel name": Student(edited(_kernel)),
     "check cell deleted": Student(edited(_without_check), flag="newton-step-check: the check cell is missing"),
     "changes its input": Student(
-        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    old = M.clone()\n    M *= 2\n    return M - old @ S @ old"),
+        solved(
+            newton_step="@exercises.newton_step\ndef newton_step(M, S):\n"
+            "    old = M.clone()\n    M *= 2\n    return M - old @ S @ old"
+        ),
         without("newton-step"),
         says="changes its argument M in place",
     ),
     "makes a CPU tensor": Student(
-        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return M @ (2 * torch.eye(len(S), dtype=S.dtype) - S @ M)"),
-        without("newton-step"),
-        says="use the device of the inputs",
+        solved(
+            newton_step="@exercises.newton_step\ndef newton_step(M, S):\n"
+            "    return M @ (2 * torch.eye(len(S), dtype=S.dtype) - S @ M)"
+        ),
+    ),
+    "in float32": Student(
+        solved(
+            newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    M, S = M.float(), S.float()\n"
+            "    return 2 * M - M @ S @ M"
+        ),
     ),
     "crashes": Student(
         solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return M @ undefined"),
         without("newton-step"),
-        says="raises NameError at `return M @ undefined`: name &#x27;undefined&#x27; is not defined",
+        says="raises NameError at `return M @ undefined`: name &#39;undefined&#39; is not defined",
     ),
     "does not compile": Student(
         solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return 2 * (M"),
@@ -163,7 +185,9 @@ def unreadable() -> dict[str, Student]:
         "empty file": Student(b"", **nothing, says="the file is empty"),
         "not UTF-8": Student(b"\xff\xfe\x00", **nothing, says="it is no notebook"),
         "no cells": Student(json.dumps({"worksheets": []}).encode(), **nothing, says="it is no notebook"),
-        "cells of another kind": Student(b'{"cells": [1, null, {"cell_type": {}, "source": 7}]}', **nothing, says="it is no notebook"),
+        "cells of another kind": Student(
+            b'{"cells": [1, null, {"cell_type": {}, "source": 7}]}', **nothing, says="it is no notebook"
+        ),
         "nested a million deep": Student(b"[" * 1_000_000, **nothing, says="it is no notebook"),
         "another lesson": Student(other, **nothing, says="another lesson"),
         "a 200 MB notebook": Student(b'{"cells": []}' + b" " * 200_000_000, **nothing, says="has 190 MiB"),

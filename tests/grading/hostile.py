@@ -1,7 +1,8 @@
 """The other half of the class: answers that mean harm. Each gets what its answers earn, and no more.
 
-Those of `NEWTON` put their harm into the answer of newton_step, the other two exercises being right; "{ROOT}" is the checkout and "{PORT}"
-a port on which somebody listens. Where it says ``won``, the attack has succeeded, and gives the right answer: it must never come to that.
+Those of `NEWTON` put their harm into the answer of newton_step, the other two exercises being right; "{ROOT}" is the
+checkout and "{PORT}" a port on which somebody listens. Where it says ``won``, the attack has succeeded, and gives the
+right answer: it must never come to that.
 """
 
 import copy
@@ -24,7 +25,8 @@ READS = (
     leads = sys.prefix, sys.base_prefix, exercises.__file__  # folders on the way to these have to be there
     found = [glob.glob(f"{ROOT}/{part}/*") for part in ("solutions", "grading", "lessons")]
     checkout = exercises.__file__.partition("/companion/")[0]
-    places = [f"{folder}/{name}" for folder in ("{ROOT}", checkout) for name in ("solutions", "grading", "grading/secret", "tests", ".git")]
+    private = ("solutions", "grading", "grading/secret", "tests", ".git")
+    places = [f"{folder}/{name}" for folder in ("{ROOT}", checkout) for name in private]
     for place in (*places, "{ROOT}", "/etc/passwd", "/etc/shadow", "/home", "/sys", "/tmp"):
         try:
             names = os.listdir(place) if os.path.isdir(place) else [open(place).read()]
@@ -39,7 +41,8 @@ WRITES = (
     + HEAD
     + """    import os, sys, tempfile
     kept = 0
-    places = ("/", "{ROOT}", "{ROOT}/grading", "/tmp", "/dev", "/dev/shm", "/usr/lib", "/proc/sys/kernel", sys.prefix, "/etc")
+    places = ("/", "{ROOT}", "{ROOT}/grading", "/tmp", "/dev", "/dev/shm", "/usr/lib", "/proc/sys/kernel", "/etc")
+    places += (sys.prefix,)
     for place in (*places, os.path.dirname(exercises.__file__)):
         try:
             with open(os.path.join(place, "planted-by-a-submission"), "w") as file:
@@ -132,32 +135,43 @@ NEWTON = {
     "infinite loop": Student(HEAD + "    while True:\n        pass", LOST, says="took too long"),
     "infinite loop in the cell": Student(RIGHT["newton-step"] + "\nwhile True:\n    pass", LOST, says="took too long"),
     "sleeps for ever": Student("import time\ntime.sleep(1e9)\n" + RIGHT["newton-step"], LOST, says="took too long"),
-    "allocates 100 GB": Student(HEAD + "    return torch.ones(100 << 30, dtype=torch.uint8)", LOST, says="raises RuntimeError"),
+    "allocates 100 GB": Student(
+        HEAD + "    return torch.ones(100 << 30, dtype=torch.uint8)", LOST, says="raises RuntimeError"
+    ),
     "allocates without end": Student(
         HEAD + "    kept = []\n    while True:\n        kept.append(torch.empty(1 << 28, dtype=torch.uint8))",
         LOST,
         says="raises RuntimeError",
     ),
     "fork bomb": Student(
-        HEAD + "    import os\n    while True:\n        os.fork()", LOST, says="raises PermissionError", flag="mentions os"
+        HEAD + "    import os\n    while True:\n        os.fork()",
+        LOST,
+        says="raises PermissionError",
+        flag="mentions os",
     ),
     "fork bomb by the shell": Student(
-        BOMB + HEAD + "    while harmless(lambda: subprocess.Popen(['/bin/sh', '-c', ':(){ :|:& };:'])):\n        pass\n    return 0 * M",
+        BOMB + HEAD + "    while harmless(lambda: subprocess.Popen(['/bin/sh', '-c', ':(){ :|:& };:'])):\n"
+        "        pass\n    return 0 * M",
         LOST,
     ),
     "thread bomb": Student(
-        BOMB
-        + HEAD
-        + "    while harmless(lambda: threading.Thread(target=threading.Event().wait).start() or 1):\n        pass\n    return 0 * M",
+        BOMB + HEAD + "    while harmless(lambda: threading.Thread(target=threading.Event().wait).start() or 1):\n"
+        "        pass\n    return 0 * M",
         LOST,
     ),
     "prints 1 GB": Student(
-        HEAD + "    for _ in range(1000):\n        print('x' * 1_000_000)\n    return 0 * M", LOST, says="every entry is 0"
+        HEAD + "    for _ in range(1000):\n        print('x' * 1_000_000)\n    return 0 * M",
+        LOST,
+        says="every entry is 0",
     ),
     "fills the disk": Student(
-        BOMB + HEAD + "    for n in range(64):\n        harmless(lambda: open(f'{n}', 'wb').write(bytes(1 << 24)))\n    return 0 * M", LOST
+        BOMB + HEAD + "    for n in range(64):\n"
+        "        harmless(lambda: open(f'{n}', 'wb').write(bytes(1 << 24)))\n    return 0 * M",
+        LOST,
     ),
-    "answers with 1 GB": Student(HEAD + "    return torch.zeros(1 << 27, dtype=M.dtype)", LOST, says="which is too large"),
+    "answers with 1 GB": Student(
+        HEAD + "    return torch.zeros(1 << 27, dtype=M.dtype)", LOST, says="which is too large"
+    ),
     "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions os"),
     "os._exit in the cell": Student(RIGHT["newton-step"] + "\nimport os\nos._exit(0)", LOST, says="ended itself"),
     "an error in half a letter": Student(HEAD + "    raise ValueError('\\ud800')", LOST, says="raises ValueError"),
@@ -165,36 +179,46 @@ NEWTON = {
     "crashes the interpreter": Student("import ctypes\n" + HEAD + "    ctypes.string_at(0)", LOST, says="ended itself"),
     "kills its parent": Student(TRIES_ALL_PROCESSES, LOST, flag="signal"),
     "deletes its own folder": Student(
-        BOMB + "import shutil\nshutil.rmtree('/scratch', ignore_errors=True)\nshutil.rmtree('{ROOT}', ignore_errors=True)\n" + WRONG,
+        BOMB
+        + "import shutil\nshutil.rmtree('/scratch', ignore_errors=True)\nshutil.rmtree('{ROOT}', ignore_errors=True)\n"
+        + WRONG,
         LOST,
         flag="mentions",
     ),
     "reads what it must not": Student(READS, LOST, flag="mentions"),
     "writes where it must not": Student(WRITES, LOST, flag="mentions"),
     "tries the network": Student(NETWORK, LOST, flag="mentions socket"),
-    "patches every comparison": Student(PATCHES, LOST, flag="companion.checks.exercise"),
+    "patches every comparison": Student(PATCHES, LOST, flag="companion.checks"),
     "remembers the public seeds": Student(REMEMBERS, LOST),
     "forges messages": Student(FORGES, LOST),
     "floods the pipe": Student(FLOODS, LOST),
     "an object that passes for a tensor": Student(
-        "class T:\n    __class__ = torch.Tensor\n    def __eq__(self, other):\n        return True\n" + HEAD + "    return T()",
+        "class T:\n    __class__ = torch.Tensor\n    def __eq__(self, other):\n        return True\n"
+        + HEAD
+        + "    return T()",
         LOST,
         says="returns T",
     ),
     "a tensor that equals everything": Student(
-        "class T(torch.Tensor):\n    def __eq__(self, o):\n        return True\n" + HEAD + "    return M.as_subclass(T)",
+        "class T(torch.Tensor):\n    def __eq__(self, o):\n        return True\n"
+        + HEAD
+        + "    return M.as_subclass(T)",
         LOST,
         says="returns T",
     ),
     "meta when it should be real": Student(HEAD + "    return M.to('meta')", LOST, says="the answer is on meta"),
-    "HTML in an error": Student(HEAD + "    raise ValueError('<script>alert(1)</script>')", LOST, says="&lt;script&gt;"),
+    "HTML in an error": Student(
+        HEAD + "    raise ValueError('<script>alert(1)</script>')", LOST, says="&lt;script&gt;"
+    ),
     "the course's own answer": Student(
-        HEAD + "    return exercises.newton_step.answer(M, S)", FULL, flag="calls the course's own code: companion.checks.regression"
+        HEAD + "    return exercises.newton_step.answer(M, S)",
+        LOST,
+        flag="calls the course's own code: companion.checks.regression",
     ),
     "the course's own answer, hidden": Student(
         HEAD + "    return getattr(globals()['exer' + 'cises'], 'newton_' + 'step').answer(M, S)",
-        FULL,
-        flag="newton-step: calls the course's own code",
+        LOST,
+        flag="mentions answer, getattr, globals",
     ),
     "the stub as its own stand-in": Student(
         "@exercises.newton_step\ndef other(M, S):\n    raise NotImplementedError\n" + HEAD + "    return other(M, S)",
@@ -202,7 +226,9 @@ NEWTON = {
         says="not attempted",
     ),
     "a baseline instead of an answer": Student(
-        RIGHT["newton-step"] + "\n    baselines.newton", FULL, flag="calls the course's own code: companion.baselines.regression"
+        RIGHT["newton-step"] + "\n    baselines.newton",
+        FULL,
+        flag="calls the course's own code: companion.baselines.regression",
     ),
 }
 
@@ -219,11 +245,15 @@ def _replace_checks(notebook):
 
 
 def _copy_checks(notebook):
-    notebook.cells += [copy.deepcopy(one) for one in notebook.cells if one.metadata.get("nbgrader", {}).get("grade_id") in AUTOMATIC] * 2
+    notebook.cells += [
+        copy.deepcopy(one) for one in notebook.cells if one.metadata.get("nbgrader", {}).get("grade_id") in AUTOMATIC
+    ] * 2
 
 
 def _delete_checks(notebook):
-    notebook.cells = [one for one in notebook.cells if one.metadata.get("nbgrader", {}).get("grade_id") not in AUTOMATIC]
+    notebook.cells = [
+        one for one in notebook.cells if one.metadata.get("nbgrader", {}).get("grade_id") not in AUTOMATIC
+    ]
 
 
 def _reverse(notebook):
@@ -234,7 +264,15 @@ def _claim(notebook):
     for one in notebook.cells:
         if "nbgrader" in one.metadata:
             one.metadata.nbgrader |= {"grade": True, "points": 1000, "locked": False}
-    marks = {"grade_id": "more", "grade": True, "solution": False, "locked": True, "points": 1000, "schema_version": 3, "task": False}
+    marks = {
+        "grade_id": "more",
+        "grade": True,
+        "solution": False,
+        "locked": True,
+        "points": 1000,
+        "schema_version": 3,
+        "task": False,
+    }
     notebook.cells.append(new_code_cell("1", metadata={"nbgrader": marks}))
 
 
@@ -246,7 +284,9 @@ def _swap(notebook):
 
 def _in_the_check(notebook):
     """The check, and a stand-in for what it calls, in one cell."""
-    cell(notebook, "newton-step-check").source = "class exercises:\n    class newton_step:\n        check = grade = print"
+    cell(
+        notebook, "newton-step-check"
+    ).source = "class exercises:\n    class newton_step:\n        check = grade = print"
 
 
 def _twice(notebook):
@@ -261,14 +301,20 @@ def _half_letters(notebook):
 
 WHOLE = {
     "half letters": Student(edited(_half_letters)),
-    "replaces the checks, unsolved": Student(edited(_replace_checks, handed_in({})), NOTHING, flag="the check cell was changed"),
+    "replaces the checks, unsolved": Student(
+        edited(_replace_checks, handed_in({})), NOTHING, flag="the check cell was changed"
+    ),
     "replaces the checks, solved": Student(edited(_replace_checks), flag="the check cell was changed"),
     "copies the checks": Student(edited(_copy_checks), flag="several cells are marked as this check"),
-    "copies the checks, unsolved": Student(edited(_copy_checks, handed_in({})), NOTHING, flag="several cells are marked as this check"),
+    "copies the checks, unsolved": Student(
+        edited(_copy_checks, handed_in({})), NOTHING, flag="several cells are marked as this check"
+    ),
     "deletes the checks": Student(edited(_delete_checks, handed_in({})), NOTHING, flag="the check cell is missing"),
     "reverses the notebook": Student(edited(_reverse)),
     "claims points": Student(edited(_claim, handed_in({})), NOTHING, flag="claim points"),
     "swaps the ids": Student(edited(_swap)),
-    "stands in for the check": Student(edited(_in_the_check, solved(newton_step=WRONG)), LOST, flag="the check cell was changed"),
+    "stands in for the check": Student(
+        edited(_in_the_check, solved(newton_step=WRONG)), LOST, flag="the check cell was changed"
+    ),
     "answers three times": Student(edited(_twice), flag="3 cells define newton_step"),
 }

@@ -32,7 +32,17 @@ def gd_closed_form(S, b, lr, steps):
 
 
 def _marks(name: str, **kind) -> dict:
-    return {"nbgrader": {"grade_id": name, "schema_version": 3, "task": False, "grade": False, "solution": False, "locked": False} | kind}
+    return {
+        "nbgrader": {
+            "grade_id": name,
+            "schema_version": 3,
+            "task": False,
+            "grade": False,
+            "solution": False,
+            "locked": False,
+        }
+        | kind
+    }
 
 
 def _hidden(source: str) -> str:
@@ -46,7 +56,8 @@ def solution() -> NotebookNode:
         new_markdown_cell("# A small lesson"),
         new_code_cell('SCALE = "course"\nSEED = 0', metadata={"tags": ["parameters"]}),
         new_code_cell(
-            "import torch\nfrom companion.checks import regression as exercises\nfrom companion.baselines import regression as baselines"
+            "import torch\nfrom companion.checks import regression as exercises\n"
+            "from companion.baselines import regression as baselines"
         ),
     ]
     for name, source in RIGHT.items():
@@ -57,7 +68,11 @@ def solution() -> NotebookNode:
         cells.append(new_code_cell(text, metadata=_marks(check, grade=True, locked=True, points=POINTS[check])))
     cells.append(new_code_cell("raise RuntimeError('a cell that grading has no need of is not run')"))
     question = f"{QUESTION}\n\n### BEGIN SOLUTION\nThere is none.\n### END SOLUTION"
-    cells.append(new_markdown_cell(question, metadata=_marks("open-question", grade=True, solution=True, points=POINTS["open-question"])))
+    cells.append(
+        new_markdown_cell(
+            question, metadata=_marks("open-question", grade=True, solution=True, points=POINTS["open-question"])
+        )
+    )
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number}"
     facts = {"title": "Small", "question": "What is small?", "minutes": 60, "machine_seconds": 1, "needs": []}
@@ -115,6 +130,8 @@ def hand_in(root: Path, student: str, notebook: NotebookNode | bytes, file: str 
     """Put a notebook, or raw bytes, where a student's submission belongs."""
     folder = root / "grading" / "submitted" / student / NAME
     folder.mkdir(parents=True)
-    data = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()  # as it is: nbformat would mend it
+    data = (
+        notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
+    )  # as it is: nbformat would mend it
     (folder / file).write_bytes(data)
     return folder / file

@@ -4,21 +4,24 @@ import csv
 import os
 import socket
 
+import nbformat
 import psutil
 import pytest
 from grading.honest import CLASS, unreadable
 from grading.hostile import NEWTON, WHOLE, at_a_place
-from grading.small_lesson import AUTOMATIC, NAME, checkout, hand_in, solved
+from grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, solved
 
-from companion.cli import grade, sandbox
+from companion.cli import grade
 from companion.cli.lessons import chosen
-from companion.cli.sandbox import Limits
+from companion.grading import walls
+from companion.grading.names import file_name
+from companion.grading.sandbox import Limits
 
-pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=f"no sandbox here: {sandbox.missing()}")
+pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
 QUICK = Limits(call=2, exercise=4, submission=12)
 STUDENTS = [*CLASS, *unreadable(), *NEWTON, *WHOLE]
 
-ODD_NAMES = ["\\xff\\xfe", "<b>new\nline"]
+ODD_NAMES = ["\\xff\\xfe", "<b>new\\x0aline"]
 
 
 class Graded:
@@ -39,7 +42,9 @@ class Graded:
         self.failed = grade.grade(self.lesson, root, jobs=3, limits=QUICK)
         self.rows = {
             row["student"].removeprefix("'"): row
-            for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8").splitlines(keepends=True))
+            for row in csv.DictReader(
+                (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+            )
         }
 
     def places(self):
@@ -57,7 +62,16 @@ class Graded:
         hand_in(self.root, "two", solved(), "a.ipynb").with_name("b.ipynb").write_bytes(b"")
         for name in (b"\xff\xfe", b"<b>new\nline"):
             hand_in(self.root, os.fsdecode(name), solved())
-        self.odd = ["linked file", "a pipe", "a folder", "no notebook", "two notebooks", "linked folder", "linked student", "two"]
+        self.odd = [
+            "linked file",
+            "a pipe",
+            "a folder",
+            "no notebook",
+            "two notebooks",
+            "linked folder",
+            "linked student",
+            "two",
+        ]
 
     def files(self):
         paths = [path for path in self.root.rglob("*") if path.is_file() and path.stat().st_size < 1 << 20]
@@ -67,7 +81,7 @@ class Graded:
         return {place: set(os.listdir(place)) for place in ("/", "/dev", "/dev/shm") if os.path.isdir(place)}
 
     def page(self, name):
-        return (self.root / "grading" / "feedback" / name / f"{NAME}.html").read_text(encoding="utf-8")
+        return (self.root / "grading" / "feedback" / file_name(name) / f"{NAME}.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +130,7 @@ def test_nobody_left_a_process_behind(graded):
     left = [
         process.info
         for process in psutil.process_iter(["cmdline"])
-        if any("grading_worker" in word for word in process.info["cmdline"] or [])
+        if any("companion.grading.worker" in word for word in process.info["cmdline"] or [])
     ]
     mine = [process for process in left if any(str(graded.root) in word for word in process["cmdline"])]
     assert not mine
@@ -126,8 +140,10 @@ def test_nobody_left_a_process_behind(graded):
 def test_written_answers_wait_for_a_person(graded):
     assert graded.rows["all right"]["open-question"] == ""
     assert graded.rows["unsolved"]["open-question"] == "0"
-    shown = (graded.root / "grading" / "autograded" / "written only" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8")
-    assert "<script>" not in shown and "javascript:" not in shown and "&lt;script>" in shown
+    shown = cell(
+        nbformat.read(graded.root / "grading/autograded/written only" / NAME / f"{NAME}.ipynb", 4), "open-question"
+    )
+    assert shown.source.startswith("<pre") and "&lt;script&gt;" in shown.source and "\n\n" not in shown.source
 
 
 def test_no_page_runs_anything(graded):
@@ -135,8 +151,14 @@ def test_no_page_runs_anything(graded):
         assert "<script" not in path.read_text(encoding="utf-8")
 
 
+def test_nearly_every_cheat_is_shown_to_a_person(graded):
+    reasons = {name: graded.rows[name]["needs_a_person"].replace("to be marked: open-question", "") for name in NEWTON}
+    unseen = [name for name, reason in reasons.items() if not reason]
+    assert len(unseen) <= len(NEWTON) / 10, unseen
+
+
 def test_the_summary_has_the_class(graded):
     text = (graded.root / "grading" / NAME / "summary.md").read_text(encoding="utf-8")
     assert f"{len(graded.rows)} submissions" in text
-    assert "- the course's own answer: suspicious: calls the course's own code" in text
+    assert "the course's own answer: suspicious: calls the course's own code" in text
     assert "<script" not in text

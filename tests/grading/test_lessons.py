@@ -1,4 +1,6 @@
-"""The lessons themselves: solved, solved differently, unsolved and with every exercise wrong, each with exactly its points."""
+"""The lessons themselves: solved, solved differently, unsolved and with every exercise wrong, each with exactly its
+points.
+"""
 
 import csv
 import html
@@ -7,10 +9,11 @@ import json
 import pytest
 from grading.honest import right, wrong
 
-from companion.cli import grade, sandbox
+from companion.cli import grade
 from companion.cli.lessons import chosen
+from companion.grading import walls
 
-pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=f"no sandbox here: {sandbox.missing()}")
+pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
 NAME = "02-in-context-regression"
 
 
@@ -41,7 +44,8 @@ def test_each_gets_its_points_and_its_diagnosis(course):
     functions = [question.function for question in given.automatic]
     solution = json.loads(lesson.source.read_text(encoding="utf-8"))
     marks = {
-        cell["metadata"].get("nbgrader", {}).get("grade_id", "").replace("-", "_"): "".join(cell["source"]) for cell in solution["cells"]
+        cell["metadata"].get("nbgrader", {}).get("grade_id", "").replace("-", "_"): "".join(cell["source"])
+        for cell in solution["cells"]
     }
     classmates = {
         "solved": {name: marks[name] for name in functions},
@@ -55,7 +59,9 @@ def test_each_gets_its_points_and_its_diagnosis(course):
         folder.mkdir(parents=True)
         (folder / f"{NAME}.ipynb").write_bytes(answered(released, answers))
     assert grade.grade(chosen([NAME], root)[0], root, jobs=2) == []
-    rows = {row["student"]: row for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text().splitlines())}
+    rows = {
+        row["student"]: row for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text().splitlines())
+    }
     full = {question.id: question.points for question in given.automatic}
     got = {student: {name: float(row[name]) for name in full} for student, row in rows.items()}
     assert got["solved"] == got["solved differently"] == full

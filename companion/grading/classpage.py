@@ -1,0 +1,92 @@
+"""The class on one page: a histogram, what was said of each exercise, answers that are alike, who needs a person."""
+
+import ast
+from collections import defaultdict
+from statistics import mean, median
+
+from companion.grading.book import Book
+from companion.grading.feedback import OUTCOMES, PAGES, diagnoses, outcomes, people, reasons
+from companion.grading.syntax import parse, plain
+
+BARS = 10
+LONG = 60  # nodes of a syntax tree: shorter answers are alike by necessity
+
+
+def class_page(book: Book, failed: list[str]) -> str:
+    """The page as HTML, without a script."""
+    totals = [book.total(student) for student in book.results]
+    return PAGES.get_template("class.html").render(
+        title=book.given.name,
+        many=len(totals),
+        absent=len(book.everybody()) - len(totals),
+        out_of=f"{book.given.points:g}",
+        average=f"{mean(totals):.3g}" if totals else "–",
+        middle=f"{median(totals):g}" if totals else "–",
+        bars=histogram(totals, book.given.points),
+        outcomes=OUTCOMES,
+        exercises=[
+            {
+                "name": question.answer_id,
+                "counts": [outcomes(book, question.id)[name] for name in OUTCOMES],
+                "diagnoses": diagnoses(book, question.id)[:10],
+            }
+            for question in book.given.automatic
+        ],
+        alike=alike(book),
+        people=[(book.label(student), "; ".join(reasons(book, student))) for student in people(book)],
+        failed=[book.label(student) for student in failed],
+    )
+
+
+def histogram(totals: list[float], most: float) -> list[dict]:
+    """How many have how many points: bars from 0 to ``most``, each with its height in percent of the highest."""
+    many = [0] * BARS
+    for points in totals:
+        many[min(BARS - 1, int(BARS * points / most)) if most else 0] += 1
+    step = most / BARS
+    return [
+        {
+            "low": f"{step * number:g}",
+            "high": f"{step * (number + 1):g}",
+            "many": count,
+            "height": 100 * count // max(1, *many),
+        }
+        for number, count in enumerate(many)
+    ]
+
+
+def alike(book: Book) -> list[dict]:
+    """Groups of students whose answer to an exercise has one syntax tree, whatever its names, spaces and comments: a
+    hint for a person, and no more. Short answers and the course's own are left out.
+    """
+    groups = []
+    for question in book.given.automatic:
+        found = defaultdict(list)
+        for student, result in sorted(book.results.items()):
+            if form := shape(result["answers"].get(question.id, "")):
+                found[form].append(book.label(student))
+        found.pop(shape(book.given.solutions.get(question.id, "")), None)
+        groups += [{"name": question.answer_id, "students": names} for names in found.values() if len(names) > 1]
+    return groups
+
+
+def shape(source: str) -> str:
+    """A syntax tree without names, decorators, annotations and docstrings; empty if it is short, or there is none."""
+    tree = parse(plain(source)) if source else None
+    if tree is None or sum(1 for _ in ast.walk(tree)) < LONG:
+        return ""
+    numbers: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list, node.returns = [], None
+            if ast.get_docstring(node) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.arg):
+            node.annotation = None
+            node.arg = numbers.setdefault(node.arg, f"v{len(numbers)}")
+        if isinstance(node, ast.Name):
+            node.id = numbers.setdefault(node.id, f"v{len(numbers)}")
+    try:
+        return ast.dump(tree)
+    except RecursionError:
+        return ""

@@ -1,0 +1,91 @@
+"""What was handed in: every notebook is kept, and one of each student's counts.
+
+grading/submitted/STUDENT/NN-topic/*.ipynb             as it is handed in; may be written over by the next
+grading/kept/STUDENT/NN-topic/TIME-HASH.ipynb          every notebook that was ever seen there, or imported
+
+The time is the file's own, or what nbgrader's ``timestamp.txt`` beside it says. What counts is the last hand-in before
+the deadline; if there is none, the last one, late.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from companion.files import write
+from companion.grading.names import file_name, student
+from companion.grading.settings import Settings, parse_stamp, stamp
+from companion.grading.submissions import Unreadable, read
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """A notebook that was handed in, or the ``problem`` that kept it from being read."""
+
+    student: str
+    path: Path | None
+    when: datetime
+    problem: str = ""
+    days_late: int = 0
+
+    @property
+    def key(self) -> str:
+        """By which one hand-in is told from another."""
+        return self.path.name if self.path else f"problem: {self.problem}"
+
+
+def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dict[str, HandIn]:
+    """Keep what is new, and choose: the hand-in that counts, by student, in the order of their names."""
+    found: dict[str, list[HandIn]] = {}
+    for folder in sorted((grading / "submitted").glob(f"*/{lesson}")):
+        if folder.is_dir() or folder.is_symlink():
+            name = student(folder.parent.name)
+            problem = _keep_folder(grading, name, lesson, folder, largest)
+            if problem:
+                found.setdefault(name, []).append(HandIn(name, None, datetime.fromtimestamp(0, UTC), problem))
+    for folder in sorted((grading / "kept").glob(f"*/{lesson}")):
+        name = (folder.parent / "student.txt").read_text(encoding="utf-8")
+        for path in sorted(folder.glob("*.ipynb")):
+            when = parse_stamp(path.name.partition("Z-")[0] + "Z")
+            late = settings.late_days(name, lesson, when)
+            found.setdefault(name, []).append(HandIn(name, path, when, "", late))
+    return {name: chosen(handed) for name, handed in sorted(found.items())}
+
+
+def chosen(handed: list[HandIn]) -> HandIn:
+    """The hand-in that counts: the last in time, else the last late, else one that cannot be read."""
+    readable = [one for one in handed if one.path]
+    in_time = [one for one in readable if one.days_late == 0]
+    return max(in_time or readable or handed, key=lambda one: (one.when, one.key))
+
+
+def _keep_folder(grading: Path, name: str, lesson: str, folder: Path, largest: int) -> str:
+    """Keep the notebook in a folder; why it cannot be read, if so."""
+    try:
+        data, changed = read(folder, lesson, largest)
+    except Unreadable as error:
+        return str(error)
+    keep(grading, name, lesson, data, _said(folder) or datetime.fromtimestamp(changed, UTC))
+    return ""
+
+
+def _said(folder: Path) -> datetime | None:
+    """The time in nbgrader's ``timestamp.txt``."""
+    path = folder / "timestamp.txt"
+    try:
+        text = path.read_text(encoding="utf-8")[:40].strip() if not path.is_symlink() and path.is_file() else ""
+        when = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
+    except (OSError, ValueError):
+        return None
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> None:
+    """Keep a notebook, unless the same one has been kept."""
+    place = grading / "kept" / file_name(name) / lesson
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    if list(place.glob(f"*-{digest}.ipynb")):
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    write(place.parent / "student.txt", name)
+    write(place / f"{stamp(when)}-{digest}.ipynb", data)

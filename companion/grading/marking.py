@@ -1,0 +1,207 @@
+"""Marks one submission: the learner's functions run in the sandbox, and are compared out here, on inputs that they
+cannot know.
+
+`Remote` stands for the learner's function: it sends the inputs of a call into the sandbox and gives back what comes
+out. So the check is the very one of the lesson (`companion.checks.exercise.Exercise.grade`), in a process that has
+never run a line of the submission: whatever a submission does to the checks, to torch's comparison or to random seeds,
+it does in its own process alone.
+
+Every exercise is first examined on the inputs of its public check, and then, all of them being through, on secret ones.
+So what is told of an error was said before any secret was to be known; of what happens on secret inputs, only the kind
+is told.
+"""
+
+import re
+import time
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from companion.checks.exercise import CHECK_SEEDS, Exercise, Mistake, NotAttempted
+from companion.grading import wire
+from companion.grading.questions import Handout, Question
+from companion.grading.rooms import Rooms
+from companion.grading.sandbox import Limits, Process, SandboxError, Stopped
+from companion.grading.submissions import Submission
+
+RIGHT, WRONG, STOPPED, CRASHED = "right", "wrong", "stopped", "crashed"
+NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+")
+Entry = dict[str, Any]
+
+
+class LearnersError(Exception):
+    """What the learner's code raised, by the name of its class; ``own_line`` is the line that did."""
+
+    own_line = ""
+
+
+class Remote:
+    """The learner's function: a call of it is a call in the sandboxed process. Nothing that comes back is told to
+    anybody unless the answer's own ``source`` has it.
+    """
+
+    def __init__(self, question: Question, handed: Submission, rooms: Rooms):
+        self.question, self.handed, self.rooms = question, handed, rooms
+        self.name, self.source = question.exercise[1], handed.answers[question.id]
+        self.lines = {line.strip() for line in self.source.splitlines()}
+        self.silent = False
+
+    def define(self) -> None:
+        """Run the answer's cells, unless this process has. Raises what the answer's cell raises."""
+        process, key = self.rooms.process, self.question.id
+        if key in process.defined:
+            return
+        job = {
+            "define": key,
+            "exercise": self.question.exercise,
+            "function": self.question.function,
+            "answer": self.source,
+            "before": self.handed.before[key],
+        }
+        process.send(wire.encode(job))
+        message, _ = self._reply(process)
+        if "raised" in message:
+            raise self._error(message)
+        process.defined.add(key)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Call the function. A check that asks what it gives in float64 says so by torch's default, and in there it is
+        done alike; out here nothing may change what is written and read.
+        """
+        wide = torch.get_default_dtype() is torch.float64
+        with torch._C.DisableTorchFunction():
+            return self._call(inputs, wide=wide)
+
+    def _call(self, inputs: tuple[Any, ...], *, wide: bool) -> Any:
+        process = self.rooms.process
+        process.send(wire.encode({"call": self.question.id, "wide": wide}, list(inputs)))
+        message, values = self._reply(process)
+        if "stub" in message:
+            raise NotAttempted(f"{self.name}: not attempted")
+        if "raised" in message:
+            raise self._error(message)
+        if len(values) != 1 + len(inputs):
+            raise Stopped("gave an answer of no form")
+        got, *changed = values
+        for value, new in zip(inputs, changed, strict=True):  # what the function did to its arguments, done to ours
+            if isinstance(new, Tensor) and isinstance(value, Tensor) and value.device == new.device:
+                value.set_(new.to(value.dtype))
+        if "tensor" in message and isinstance(got, Tensor):
+            return got
+        name = str(message.get("other", ""))
+        return type(self._word(name), (), {})() if name else None
+
+    def _reply(self, process: Process) -> tuple[dict[str, Any], list[Any]]:
+        """What the process says, once all that it asks is answered."""
+        while True:
+            try:
+                message, values = wire.decode(*process.receive())
+            except wire.WireError:
+                raise Stopped("gave an answer of no form") from None
+            if "stand_in" not in message:
+                return message, values
+            process.send(self.rooms.stand_in(message, values, self.handed.stubs))
+
+    def _error(self, message: dict[str, Any]) -> LearnersError:
+        text = "" if self.silent else str(message.get("text", ""))[:1000]
+        error = type(self._word(str(message["raised"])), (LearnersError,), {})(text)
+        line = str(message.get("line", ""))
+        error.own_line = line if line in self.lines else ""
+        return error
+
+    def _word(self, name: str) -> str:
+        """The name of a type, if Python, torch or the learner's own code has it: one made up as it runs could tell a
+        secret.
+        """
+        return name if name in KNOWN or re.search(rf"\b{re.escape(name)}\b", self.source) else "object"
+
+
+KNOWN = set(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__) | {
+    *("Tensor", "Parameter", "ndarray", "float64", "float32", "int64", "bool_", "generator", "function", "method"),
+    *(
+        "OutOfMemoryError",
+        "LinAlgError",
+        "_LinAlgError",
+        "UFuncTypeError",
+        "AxisError",
+        "EinopsError",
+        "module",
+        "dtype",
+    ),
+    *("NoneType", "builtin_function_or_method", "Series", "DataFrame", "EagerTensor", "Size", "device"),
+}
+
+
+def mark(handed: Submission, given: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
+    """A submission's result, as it is kept: points and diagnosis of each exercise, written answers, flags."""
+    started = time.monotonic()
+    entries: dict[str, Entry] = {}
+    with Rooms(limits, given, course=handed.course, unsafe=unsafe) as rooms:
+        for question in given.automatic:
+            entries[question.id] = _without_running(question, handed) or _marked(
+                question, handed, CHECK_SEEDS, rooms, secret=False
+            )
+        for question in given.automatic:
+            if entries[question.id]["outcome"] == RIGHT:
+                entries[question.id] = _marked(question, handed, seeds, rooms, secret=True)
+    elsewhere = [name for name in handed.passed if entries[name]["outcome"] in (WRONG, CRASHED, STOPPED)]
+    return {
+        "problem": "",
+        "exercises": entries,
+        "elsewhere": elsewhere,
+        "written": handed.written,
+        "pictures": handed.pictures,
+        "answers": handed.answers,
+        "flags": sorted(set(handed.flags)),
+        "seconds": round(time.monotonic() - started, 2),
+    }
+
+
+def nothing(problem: str, given: Handout) -> dict[str, Any]:
+    """The result of a submission that cannot be read."""
+    entries = {question.id: entry(0.0, "missing", "no answer was found") for question in given.automatic}
+    empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers")}
+    return {"problem": problem, "exercises": entries, "elsewhere": [], "flags": [], "seconds": 0.0} | empty
+
+
+def _without_running(question: Question, handed: Submission) -> Entry | None:
+    if question.id not in handed.answers:
+        return entry(0.0, "missing", "no answer was found")
+    return entry(0.0, "not attempted", "not attempted") if question.id in handed.stubs else None
+
+
+def _marked(question: Question, handed: Submission, seeds: Any, rooms: Rooms, *, secret: bool) -> Entry:
+    """One exercise's points, outcome and diagnosis."""
+    module, name = question.exercise
+    exercise: Exercise = getattr(import_module(module), name)
+    remote = Remote(question, handed, rooms)
+    remote.silent = secret
+    before = "passes the visible check, but not on other inputs: " if secret else ""
+    try:
+        with rooms.open():
+            remote.define()
+            exercise.grade(remote, seeds)
+        return entry(question.points, RIGHT, "correct")
+    except NotAttempted:
+        return entry(0.0, "not attempted", "not attempted")
+    except Mistake as mistake:
+        said = str(mistake).removeprefix(f"{name}: ")
+        return entry(0.0, WRONG, before + (NUMBER.sub("…", said) if secret else said))
+    except Stopped as stopped:
+        return entry(0.0, STOPPED, str(stopped) if str(stopped).startswith("not tried") else before + str(stopped))
+    except SandboxError:
+        raise
+    except LearnersError as error:  # the cell itself, or a call after the first
+        where = f" at `{error.own_line}`" if error.own_line else ""
+        text = f": {error}" if str(error) else ""
+        return entry(0.0, CRASHED, f"{before}raises {type(error).__name__}{where}{text}")
+    except Exception as error:  # answers of forms that nothing honest gives, and that cannot even be compared
+        return entry(0.0, CRASHED, f"{before}its answers cannot be compared ({type(error).__name__})")
+
+
+def entry(points: float, outcome: str, diagnosis: str) -> Entry:
+    """What is kept of one exercise. A diagnosis is one line of letters that can be printed."""
+    text = "".join(letter if letter.isprintable() else " " for letter in diagnosis)
+    return {"points": points, "outcome": outcome, "diagnosis": text[:600]}

@@ -1,0 +1,59 @@
+"""What a lesson asks, as data."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Question:
+    """One graded cell of a lesson. ``exercise`` is where its `Exercise` lies, as (module, name); None if a person marks
+    the answer.
+    """
+
+    id: str
+    answer_id: str
+    points: float
+    source: str
+    function: str = ""
+    exercise: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Handout:
+    """A lesson as its own notebook has it: its questions in order, its other code cells, and the sources of all marked
+    cells as learners get them. ``solutions``, by question, serve as a hint where answers are alike.
+    """
+
+    name: str
+    questions: list[Question]
+    code: list[str]
+    sources: dict[str, str]
+    solutions: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def automatic(self) -> list[Question]:
+        """The questions that a check answers."""
+        return [question for question in self.questions if question.exercise]
+
+    @property
+    def written(self) -> list[Question]:
+        """The questions that a person marks."""
+        return [question for question in self.questions if not question.exercise]
+
+    @property
+    def points(self) -> float:
+        """All that can be earned."""
+        return sum(question.points for question in self.questions)
+
+    def as_message(self) -> dict[str, Any]:
+        """What `from_message` takes, without the solutions."""
+        return asdict(self) | {"solutions": {}}
+
+
+def from_message(message: dict[str, Any]) -> Handout:
+    """The handout that `Handout.as_message` describes."""
+    questions = [
+        Question(**question | {"exercise": tuple(question["exercise"]) if question["exercise"] else None})
+        for question in message["questions"]
+    ]
+    return Handout(**message | {"questions": questions})

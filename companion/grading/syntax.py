@@ -1,0 +1,249 @@
+"""Source text of notebooks, understood without running it: which names a piece of code defines, changes and uses."""
+
+import ast
+import re
+import symtable
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+LIKE_NONE = {"time", "capture", "prun"}  # magics that run the rest of the cell as it stands
+HARMLESS = {"print", "display", "repr", "len", "help"}  # calls of these change nothing
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One statement from the top level of a cell; what it ``defines`` or changes, and ``uses``. A star import may
+    define ``anything``.
+    """
+
+    source: str
+    defines: frozenset[str]
+    uses: frozenset[str]
+    anything: bool = False
+
+
+def parse(source: str) -> ast.Module | None:
+    """The syntax tree; None if there is none."""
+    try:
+        return ast.parse(source)
+    except UNPARSABLE:
+        return None
+
+
+# -- what only a notebook understands
+
+
+def plain(source: str) -> str:
+    """Python alone: line magics, ``!`` and ``?`` do nothing, ``%%time`` and its like let the cell be what it is, and a
+    cell of another language is empty. Line numbers stay.
+    """
+    if parse(source) is not None:
+        return source
+    blank = len(source) - len(source.lstrip("\n"))
+    head, _, body = source[blank:].partition("\n")
+    if head.startswith("%%"):
+        word = head[2:].split(maxsplit=1)[:1]
+        return "\n" * (blank + 1) + plain(body) if word and word[0] in LIKE_NONE else ""
+    from IPython.core.inputtransformer2 import TransformerManager  # noqa: PLC0415 (slow, and seldom needed)
+
+    try:
+        text = TransformerManager().transform_cell(source[blank:])
+        return "\n" * blank + _without_magics(text if source.endswith("\n") else text.removesuffix("\n"))
+    except UNPARSABLE:
+        return source
+
+
+def _without_magics(source: str) -> str:
+    tree = parse(source)
+    if tree is None:
+        return source
+    lines = _lines(source)
+    magics = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and _magic(node.value)]
+    for node in sorted(magics, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        words = [word.value for word in node.value.args if isinstance(word, ast.Constant)]
+        run = words[1] if words[:1] == ["time"] and len(words) > 1 and parse(words[1]) else "pass"
+        first, last = lines[node.lineno - 1], lines[node.end_lineno - 1]
+        new = first[: node.col_offset] + run.encode() + last[node.end_col_offset :]
+        lines[node.lineno - 1 : node.end_lineno] = [new]
+    return b"".join(lines).decode()
+
+
+def _lines(source: str) -> list[bytes]:
+    """The lines as Python counts them (`str.splitlines` knows further ends of lines), in the bytes in which it counts
+    columns.
+    """
+    return [line.encode() for line in re.findall(r"[^\n]*\n|[^\n]+", source)]
+
+
+def _magic(node: ast.expr) -> bool:
+    """Whether this is what IPython makes of a magic: ``get_ipython().run_line_magic(...)``."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Call)
+        and isinstance(node.func.value.func, ast.Name)
+        and node.func.value.func.id == "get_ipython"
+    )
+
+
+# -- which names
+
+
+def defined(source: str) -> set[str]:
+    """The names that a cell defines or changes by assignment at its top level."""
+    tree = parse(source)
+    if tree is None:
+        return set(re.findall(r"^(?:async )?def (\w+)", source, re.MULTILINE))
+    return set().union(*map(_defines, tree.body))
+
+
+def _top(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below ``node`` that run where it does: not those inside functions and classes."""
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        yield part
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            todo += ast.iter_child_nodes(part)
+
+
+def _defines(statement: ast.stmt) -> set[str]:
+    names = set()
+    for node in _top(statement):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
+            names |= _root(node)
+    return names - {"*"}
+
+
+def _root(node: ast.AST) -> set[str]:
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return {node.id} if isinstance(node, ast.Name) else set()
+
+
+def _changes(statement: ast.stmt, modules: set[str]) -> set[str]:
+    """The names whose values a bare call may change: ``x`` in ``x.append(2)`` and in ``fill(x)``. Inside loops and the
+    like a module's functions are not taken for changes of the module.
+    """
+    names = set()
+    for node in _top(statement):
+        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+            continue
+        call = node.value
+        if isinstance(call.func, ast.Attribute):
+            names |= _root(call.func) - (set() if node is statement else modules)
+        elif isinstance(call.func, ast.Name) and call.func.id not in HARMLESS:
+            names |= {word.id for word in call.args if isinstance(word, ast.Name)}
+    return names
+
+
+def used(source: str) -> set[str]:
+    """The global names that a piece of code may read, in functions too."""
+    try:
+        tables, names = [symtable.symtable(source, "cell", "exec")], set()
+    except UNPARSABLE:
+        return set(re.findall(r"\w+", source))
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        top = table.get_type() == "module"
+        names |= {
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if symbol.is_referenced() and (top or symbol.is_global())
+        }
+    return names
+
+
+def aliases(sources: list[str]) -> dict[str, str]:
+    """Name -> module of the companion that it stands for (or ``module.name`` of a thing in one)."""
+    found = {}
+    for tree in filter(None, map(parse, map(plain, sources))):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "companion":
+                found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            elif isinstance(node, ast.Import):
+                course = [alias for alias in node.names if alias.name.split(".")[0] == "companion"]
+                found |= {alias.asname or "companion": alias.name for alias in course}
+    return found
+
+
+# -- what an answer needs
+
+
+def pieces(source: str, modules: set[str]) -> list[Piece]:
+    """The statements at the top level of a cell, each with its own text."""
+    tree = parse(source)
+    lines = _lines(source)
+    found = []
+    for node in tree.body if tree else []:
+        text = _text(lines, node)
+        star = any(isinstance(part, ast.ImportFrom) and part.names[0].name == "*" for part in _top(node))
+        names = _defines(node) | _changes(node, modules)
+        found.append(Piece(text, frozenset(names), frozenset(used(text) - _loops(node)), star))
+    return found
+
+
+def _loops(statement: ast.stmt) -> set[str]:
+    """The names that loops in a statement give values to: whoever reads such a name there wants no other cell's."""
+    targets = [node.target for node in _top(statement) if isinstance(node, ast.For | ast.AsyncFor)]
+    return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+
+def likeness(source: str) -> str:
+    """A statement without its numbers and texts: the same for a line of the lesson and for one tried with others."""
+    tree = parse(source)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Constant):
+            node.value = None
+    try:
+        return ast.dump(tree) if tree else source
+    except RecursionError:
+        return source
+
+
+def _text(lines: list[bytes], node: ast.stmt) -> str:
+    decorators = getattr(node, "decorator_list", [])
+    first, column = (decorators[0].lineno, 0) if decorators else (node.lineno, node.col_offset)
+    chosen = lines[first - 1 : node.end_lineno]
+    chosen[-1] = chosen[-1][: node.end_col_offset]
+    chosen[0] = chosen[0][column:]
+    return b"".join(chosen).decode()
+
+
+def statements(cells: list[str]) -> list[Piece]:
+    """The statements at the top level of all cells, in order."""
+    modules = set().union(*map(imported, cells))
+    return [piece for cell in cells for piece in pieces(cell, modules)]
+
+
+def needed(answer: str, every: list[Piece], answers: list[str]) -> list[str]:
+    """Those of ``every`` statement that define or change a name which ``answer`` uses, or which such a statement uses,
+    and those of the other ``answers`` that are used, whole; in order. Whatever else stands in the notebook is not run.
+    """
+    every = every + [Piece(other, frozenset(defined(other)), frozenset(used(other))) for other in answers]
+    definers = defaultdict(list)
+    for number, piece in enumerate(every):
+        for name in piece.defines:
+            definers[name].append(number)
+    taken = {number for number, piece in enumerate(every) if piece.anything}
+    wanted = [*used(answer), *(name for number in taken for name in every[number].uses)]
+    while wanted:
+        for number in definers.pop(wanted.pop(), ()):
+            if number not in taken:
+                taken.add(number)
+                wanted += every[number].uses
+    return [every[number].source for number in sorted(taken)]
+
+
+def imported(source: str) -> set[str]:
+    """The names that a piece of code imports at its top level."""
+    tree = parse(source)
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)] if tree else []
+    return {(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names}
