@@ -1,5 +1,5 @@
-"""A decoder that reads ``a + b =`` as four tokens and answers with a number: every number is a token, as in GPT-2 (Zhou et al. 2024,
-arXiv:2406.03445). Numbers are read and written by one table of embeddings.
+"""A decoder that reads ``a + b =`` as four tokens and answers with a number: every number is a token, as in GPT-2 (Zhou
+et al. 2024, arXiv:2406.03445). Numbers are read and written by one table of embeddings.
 """
 
 from dataclasses import dataclass
@@ -8,12 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.arguments import at_least, check_range
 from companion.models.decoder import Decoder, DecoderConfig
+from companion.models.door import Hooked
 
 
 @dataclass(frozen=True)
 class AdderConfig:
-    """Operands are 0 .. numbers - 1, answers 0 .. 2 numbers - 2; ``frozen`` keeps the number embeddings as they are given."""
+    """Operands are 0 .. numbers - 1, answers 0 .. 2 numbers - 2; ``frozen`` embeddings of numbers do not learn."""
 
     numbers: int
     width: int
@@ -22,9 +24,7 @@ class AdderConfig:
     frozen: bool
 
     def __post_init__(self):
-        for name in ("numbers", "width", "layers", "heads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least 1")
+        at_least(numbers=(self.numbers, 1), width=(self.width, 1), layers=(self.layers, 1), heads=(self.heads, 1))
 
     @property
     def answers(self) -> int:
@@ -32,7 +32,7 @@ class AdderConfig:
         return 2 * self.numbers - 1
 
 
-class Adder(nn.Module):
+class Adder(Hooked):
     """Reads [a, +, b, =] and answers at the last; starts from number ``embeddings``, or from N(0, .02^2)."""
 
     def __init__(self, config: AdderConfig, embeddings: Float[Tensor, "answers width"] | None = None):
@@ -42,12 +42,11 @@ class Adder(nn.Module):
         self.numbers = nn.Parameter(table.clone(), requires_grad=not config.frozen)
         self.signs = nn.Parameter(table.square().mean().sqrt() * torch.randn(2, config.width))
         self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, context=4))
+        self.at = self.decoder.at
 
     def embed(self, operands: Int[Tensor, "batch two"]) -> Float[Tensor, "batch 4 width"]:
         """The four tokens' embeddings. Raises ValueError for an operand out of range."""
-        wrong = operands[(operands < 0) | (operands >= self.config.numbers)]
-        if len(wrong):
-            raise ValueError(f"operands: {int(wrong[0])} is out of range; must be 0 to {self.config.numbers - 1}")
+        check_range(operands=(operands, self.config.numbers))
         a, b = self.numbers[operands].unbind(1)
         plus, equals = self.signs.expand(len(operands), -1, -1).unbind(1)
         return torch.stack([a, plus, b, equals], dim=1)

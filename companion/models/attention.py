@@ -1,4 +1,6 @@
-"""What learns in the first lesson: a decoder over tokens; and heads of attention beside MLPs on bits, many training runs in one tensor."""
+"""What learns in the first lesson: a decoder over tokens; and heads of attention beside MLPs on bits, many training
+runs in one tensor.
+"""
 
 from dataclasses import dataclass
 
@@ -6,7 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.arguments import at_least
 from companion.models.decoder import Decoder, DecoderConfig
+from companion.models.door import Hooked
 
 
 @dataclass(frozen=True)
@@ -20,11 +24,10 @@ class TokenModelConfig:
     heads: int
 
     def __post_init__(self):
-        if self.vocabulary < 2:
-            raise ValueError(f"vocabulary = {self.vocabulary!r}: must be at least 2")
+        at_least(vocabulary=(self.vocabulary, 2))
 
 
-class TokenModel(nn.Module):
+class TokenModel(Hooked):
     """Token embeddings, attention layers without MLPs, and a linear map to the next token's logits."""
 
     def __init__(self, config: TokenModelConfig):
@@ -32,6 +35,7 @@ class TokenModel(nn.Module):
         self.config = config
         self.embed = nn.Embedding(config.vocabulary, config.width)
         self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, config.context, mlp=0))
+        self.at = self.decoder.at
         self.unembed = nn.Linear(config.width, config.vocabulary, bias=False)
         nn.init.normal_(self.embed.weight, std=config.width**-0.5)
 
@@ -43,8 +47,8 @@ class TokenModel(nn.Module):
 class BitHeads(nn.Module):
     """``runs`` independent heads of attention, each a classifier of ``length`` bits.
 
-    Every pair of position and bit has a score s and a value u (a query and a linear readout of learned embeddings come to that):
-    logit = sum_t softmax_t(s[t, x_t]) u[t, x_t] + bias.
+    Every pair of position and bit has a score s and a value u (a query and a linear readout of learned embeddings come
+    to that): logit = sum_t softmax_t(s[t, x_t]) u[t, x_t] + bias. There is no residual stream, and so no names to hook.
     """
 
     def __init__(self, runs: int, length: int):
@@ -62,7 +66,9 @@ class BitHeads(nn.Module):
 
 
 class BitMLPs(nn.Module):
-    """``runs`` independent ReLU networks with one hidden layer of ``hidden`` units, each a classifier of ``length`` bits."""
+    """``runs`` independent ReLU networks with one hidden layer of ``hidden`` units, each a classifier of ``length``
+    bits.
+    """
 
     def __init__(self, runs: int, length: int, hidden: int = 64):
         super().__init__()

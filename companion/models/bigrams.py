@@ -1,7 +1,8 @@
 """What learns the trigger-bigram task: a `Decoder` with one head a layer between frozen random embeddings.
 
-Bietti, Cabannes, Bouchacourt, Jegou, Bottou (2023), arXiv:2306.00802, section 4. In their simplified transformer almost everything stays
-random; what is left to train are three matrices, and each of them can be read as an associative memory.
+Bietti, Cabannes, Bouchacourt, Jegou, Bottou (2023), arXiv:2306.00802, section 4. In their simplified transformer almost
+everything stays random; what is left to train are three matrices, and each of them can be read as an associative
+memory.
 """
 
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.arguments import at_least, check_range
 from companion.models.decoder import Decoder, DecoderConfig
+from companion.models.door import Hooked
 
 
 @dataclass(frozen=True)
 class BigramModelConfig:
-    """``trains``: 'memories' (W_K of every layer and the last W_O alone, as published for two layers) or 'everything'."""
+    """``trains``: 'memories' (W_K of every layer, the last W_O alone, as published for two layers) or 'everything'."""
 
     vocabulary: int
     context: int
@@ -26,28 +29,29 @@ class BigramModelConfig:
     trains: Literal["memories", "everything"] = "memories"
 
     def __post_init__(self):
-        if self.vocabulary < 2:
-            raise ValueError(f"vocabulary = {self.vocabulary!r}: must be at least 2")
-        if self.context < 2:
-            raise ValueError(f"context = {self.context!r}: must be at least 2")
+        at_least(vocabulary=(self.vocabulary, 2), context=(self.context, 2))
         if self.trains not in ("memories", "everything"):
             raise ValueError(f"trains = {self.trains!r}: must be 'memories' or 'everything'")
 
 
-class BigramModel(nn.Module):
-    """x_t = E[z_t] + P_t, one head a layer that adds to it, and logits U x_t. At the start E, P ~ N(0, 1) and U ~ N(0, 1/d).
+class BigramModel(Hooked):
+    """x_t = E[z_t] + P_t, one head a layer that adds to it, and logits U x_t. At the start E, P ~ N(0, 1) and U ~ N(0,
+    1/d).
 
-    With ``trains='memories'`` these three are frozen, W_Q is the identity, and W_V and the earlier W_O are frozen at N(0, 1/d): a key s
-    has for a query t the score x_t^T W_K x_s / sqrt(d), and what the head adds is W_O W_V sum_s a_ts x_s. The trained matrices, W_K of each
-    layer and the last W_O, start at 0 (our choice): at first the second W_K gets no gradient, and the first one only through
-    the frozen random maps. There is no LayerNorm.
+    With ``trains='memories'`` these three are frozen, W_Q is the identity, and W_V and the earlier W_O are frozen at
+    N(0, 1/d): a key s has for a query t the score x_t^T W_K x_s / sqrt(d), and what the head adds is W_O W_V sum_s a_ts
+    x_s. The trained matrices, W_K of each layer and the last W_O, start at 0 (our choice): at first the second W_K gets
+    no gradient, and the first one only through the frozen random maps. There is no LayerNorm.
     """
 
     def __init__(self, config: BigramModelConfig):
         super().__init__()
         self.config = config
         d = config.width
-        self.decoder = Decoder(DecoderConfig(d, config.layers, heads=1, context=config.context, norm=False, mlp=config.mlp))
+        self.decoder = Decoder(
+            DecoderConfig(d, config.layers, heads=1, context=config.context, norm=False, mlp=config.mlp)
+        )
+        self.at = self.decoder.at
         self.embed = nn.Embedding(config.vocabulary, d)
         self.unembed = nn.Linear(d, config.vocabulary, bias=False)
         nn.init.normal_(self.decoder.positions)
@@ -79,12 +83,12 @@ class BigramModel(nn.Module):
         return self.decoder.blocks[layer].attention.out.weight.data
 
     def stream(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length width"]:
-        """What the decoder reads, but for the positions, which it adds. Raises ValueError for an unknown token, or length < 2."""
+        """What the decoder reads, but for the positions, which it adds. Raises ValueError for an unknown token, or
+        length < 2.
+        """
         if tokens.shape[1] < 2:
             raise ValueError(f"tokens of shape {tuple(tokens.shape)}: length must be at least 2")
-        unknown = tokens[(tokens < 0) | (tokens >= self.config.vocabulary)]
-        if len(unknown):
-            raise ValueError(f"tokens: unknown token {int(unknown[0])}; must be 0 to {self.config.vocabulary - 1}")
+        check_range(tokens=(tokens, self.config.vocabulary))
         return self.embed(tokens)
 
     def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:

@@ -1,10 +1,25 @@
 """The one transformer of the course: a stack of attention and MLP blocks around a residual stream.
 
-Vaswani et al. (2017), arXiv:1706.03762, with the norm in front of each block (Xiong et al. 2020, arXiv:2002.04745). It maps
-vectors to vectors; what turns a topic's data into vectors, and vectors into answers, is the topic's own model beside this file.
+Vaswani et al. (2017), arXiv:1706.03762, with the norm in front of each block (Xiong et al. 2020, arXiv:2002.04745). It
+maps vectors to vectors; what turns a topic's data into vectors, and vectors into answers, is the topic's own model
+beside this file.
 
-Where it departs from GPT-2: weights start at standard deviation 1/sqrt(fan-in) rather than 0.02, because at these widths it is what
-decides whether a model trains in a minute (lesson 02 measures it); linear maps have no biases.
+What it computes on the way has names, by which `Decoder.run_with_cache` hands it out and `Decoder.hooks` changes it:
+
+    hook_embed                    the input, with positions           (batch, length, width), as all but these:
+    blocks.0.hook_resid_pre       the stream that block 0 reads
+    blocks.0.attn.hook_q, _k, _v  queries, keys and values            (batch, head, length, h)
+    blocks.0.attn.hook_pattern    who attends to whom                 (batch, head, query, key); the delta rule has none
+    blocks.0.attn.hook_z          what each head found                (batch, head, length, h)
+    blocks.0.hook_attn_out        what attention adds to the stream
+    blocks.0.hook_resid_mid       the stream between attention and MLP
+    blocks.0.mlp.hook_post        the hidden units, after GELU        (batch, length, mlp * width)
+    blocks.0.hook_mlp_out         what the MLP adds to the stream
+    blocks.0.hook_resid_post      the stream after block 0
+    ln_final.hook_normalized      the output
+
+Where it departs from GPT-2: weights start at standard deviation 1/sqrt(fan-in) rather than 0.02, because at these
+widths it is what decides whether a model trains in a minute (lesson 02 measures it); linear maps have no biases.
 """
 
 from dataclasses import dataclass
@@ -14,6 +29,9 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from companion.arguments import at_least
+from companion.models.door import Door, Hooked
 
 
 @dataclass(frozen=True)
@@ -31,17 +49,24 @@ class DecoderConfig:
     positions: bool = True
 
     def __post_init__(self):
-        for name in ("width", "layers", "heads", "context"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least 1")
-        if self.mlp < 0:
-            raise ValueError(f"mlp = {self.mlp!r}: must be at least 0")
+        at_least(width=(self.width, 1), layers=(self.layers, 1), heads=(self.heads, 1), context=(self.context, 1))
+        at_least(mlp=(self.mlp, 0))
         if self.width % self.heads:
             raise ValueError(f"heads = {self.heads}: must divide width = {self.width}")
         if self.attention not in ("softmax", "linear", "delta"):
             raise ValueError(f"attention = {self.attention!r}: must be 'softmax', 'linear' or 'delta'")
         if self.attention == "delta" and not self.causal:
             raise ValueError(f"causal = {self.causal!r}: the delta rule writes token by token, so it must be True")
+
+
+def hook_names(config: DecoderConfig) -> list[str]:
+    """What `Decoder.run_with_cache` and `Decoder.hooks` know, in the order of the computation."""
+    pattern = [] if config.attention == "delta" else ["attn.hook_pattern"]
+    attention = ["attn.hook_q", "attn.hook_k", "attn.hook_v", *pattern, "attn.hook_z", "hook_attn_out"]
+    mlp = ["hook_resid_mid", "mlp.hook_post", "hook_mlp_out"] if config.mlp else []
+    block = ["hook_resid_pre", *attention, *mlp, "hook_resid_post"]
+    blocks = [f"blocks.{layer}.{name}" for layer in range(config.layers) for name in block]
+    return ["hook_embed", *blocks, "ln_final.hook_normalized"]
 
 
 def delta_rule(
@@ -52,8 +77,11 @@ def delta_rule(
 ) -> Float[Tensor, "*heads length h"]:
     """S_t q_t for S_t = S_{t-1} + b_t (v_t - S_{t-1} k_t) k_t^T, S = 0 before the first token, for all t at once.
 
-    What is written at t, u_t = b_t (v_t - sum_{j<t} (k_j . k_t) u_j), solves a triangular system; S_t is sum_{j<=t} u_j k_j^T
-    (Yang et al. 2024, arXiv:2406.06484, section 3).
+    What is written at t, u_t = b_t (v_t - sum_{j<t} (k_j . k_t) u_j), solves a triangular system; S_t is sum_{j<=t} u_j
+    k_j^T (Yang et al. 2024, arXiv:2406.06484, section 3).
+
+    ``q``, ``k``, ``v``: queries, keys and values of every head.
+    ``strength``: b_t, how much of what is stored at a key is replaced, 0 to 1.
     """
     system = (strength * (k @ k.mT)).tril(-1)  # the 1 on the diagonal is understood
     written = torch.linalg.solve_triangular(system, strength * v, upper=False, unitriangular=True)
@@ -65,61 +93,93 @@ class Attention(nn.Module):
 
     softmax:  softmax(Q K^T / sqrt(h)) V        linear:  (Q K^T / length) V
 
-    ``causal`` keeps position i from seeing j > i. The third kind keeps a matrix S of h x h numbers for each head, and no past tokens:
+    ``causal`` keeps position i from seeing j > i. The third kind keeps a matrix S of h x h numbers for each head, and
+    no past tokens:
 
-    delta:    S <- S + b (v - S k) k^T,  then the answer is S q        (keys of length 1, writing strength b = sigmoid(B x))
+    delta:    S <- S + b (v - S k) k^T,  then the answer is S q
 
-    (Schlag, Irie, Schmidhuber 2021, arXiv:2102.11174). A write changes what S answers for its own key and nothing orthogonal to it.
+    with keys of length 1 and a writing strength b = sigmoid(B x)
+
+    (Schlag, Irie, Schmidhuber 2021, arXiv:2102.11174). A write changes what S answers for its own key and nothing
+    orthogonal to it.
     """
 
-    def __init__(self, config: DecoderConfig):
+    def __init__(self, config: DecoderConfig, at: Door):
         super().__init__()
-        self.config = config
+        self.config, self.at = config, at
         self.qkv = nn.Linear(config.width, 3 * config.width, bias=False)
         self.out = nn.Linear(config.width, config.width, bias=False)
         if config.attention == "delta":
             self.strength = nn.Linear(config.width, config.heads, bias=False)
 
+    def pattern(
+        self, q: Float[Tensor, "batch heads length h"], k: Float[Tensor, "batch heads length h"]
+    ) -> Float[Tensor, "batch heads length length"]:
+        """How much each query weights each key."""
+        scores = q @ k.mT  # (batch, head, query, key)
+        if self.config.attention == "linear":
+            return (scores.tril() if self.config.causal else scores) / q.shape[-2]
+        scores = scores / q.shape[-1] ** 0.5
+        if self.config.causal:
+            scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
+        return scores.softmax(dim=-1)
+
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         batch, length, width = x.shape
+        kind, at = self.config.attention, self.at
         qkv = self.qkv(x).view(batch, length, 3, self.config.heads, -1)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (batch, head, length, h)
-        if self.config.attention == "softmax":
-            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.config.causal)
-        elif self.config.attention == "delta":
-            mixed = delta_rule(q, F.normalize(k, dim=-1), v, self.strength(x).sigmoid().mT[..., None])
+        if kind == "delta":
+            k = F.normalize(k, dim=-1)
+        q, k, v = at("hook_q", q), at("hook_k", k), at("hook_v", v)
+        if kind == "delta":
+            z = delta_rule(q, k, v, self.strength(x).sigmoid().mT[..., None])
+        elif kind == "softmax" and not at.asked("hook_pattern"):
+            z = F.scaled_dot_product_attention(q, k, v, is_causal=self.config.causal)  # faster: keeps no pattern
         else:
-            scores = q @ k.mT / length
-            mixed = (scores.tril() if self.config.causal else scores) @ v
-        return self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+            z = at("hook_pattern", self.pattern(q, k)) @ v
+        z = at("hook_z", z)
+        return self.out(z.transpose(1, 2).reshape(batch, length, width))
 
 
 class Block(nn.Module):
     """x + attention(norm(x)), then x + mlp(norm(x)): two readings of the residual stream, two additions to it."""
 
-    def __init__(self, config: DecoderConfig):
+    def __init__(self, config: DecoderConfig, at: Door):
         super().__init__()
         width, hidden = config.width, config.mlp * config.width
+        self.at = at
         self.norm1 = nn.LayerNorm(width) if config.norm else nn.Identity()
-        self.attention = Attention(config)
+        self.attention = Attention(config, at.room("attn."))
         self.mlp = None
         if hidden:
             norm2 = nn.LayerNorm(width) if config.norm else nn.Identity()
-            self.mlp = nn.Sequential(norm2, nn.Linear(width, hidden, bias=False), nn.GELU(), nn.Linear(hidden, width, bias=False))
+            self.mlp = nn.Sequential(
+                norm2, nn.Linear(width, hidden, bias=False), nn.GELU(), nn.Linear(hidden, width, bias=False)
+            )
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        x = x + self.attention(self.norm1(x))
-        return x if self.mlp is None else x + self.mlp(x)
+        at = self.at
+        x = at("hook_resid_pre", x)
+        x = x + at("hook_attn_out", self.attention(self.norm1(x)))
+        if self.mlp is not None:
+            x = at("hook_resid_mid", x)
+            norm2, up, gelu, down = self.mlp
+            hidden = at("mlp.hook_post", gelu(up(norm2(x))))  # (batch, length, mlp * width)
+            x = x + at("hook_mlp_out", down(hidden))
+        return at("hook_resid_post", x)
 
 
-class Decoder(nn.Module):
-    """Blocks around a residual stream. ``forward`` gives the last stream, normed; ``streams`` gives every one of them."""
+class Decoder(Hooked):
+    """Blocks around a residual stream. ``forward`` gives the last stream, normed; `run_with_cache`, all of them."""
 
     def __init__(self, config: DecoderConfig):
         super().__init__()
-        self.config = config
-        self.positions = nn.Parameter(torch.randn(config.context, config.width) / config.width**0.5) if config.positions else None
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.config, self.at = config, Door(hook_names(config))
+        self.positions = (
+            nn.Parameter(torch.randn(config.context, config.width) / config.width**0.5) if config.positions else None
+        )
+        self.blocks = nn.ModuleList(Block(config, self.at.room(f"blocks.{layer}.")) for layer in range(config.layers))
         self.norm = nn.LayerNorm(config.width) if config.norm else nn.Identity()
         for block in self.blocks:
             outputs = [block.attention.out] + ([block.mlp[-1]] if block.mlp is not None else [])
@@ -129,27 +189,25 @@ class Decoder(nn.Module):
             for module in outputs:  # 2 L additions of this size keep the stream's variance of order 1 at the end
                 module.weight.data /= (2 * config.layers) ** 0.5
 
-    def streams(self, x: Float[Tensor, "batch length width"]) -> list[Float[Tensor, "batch length width"]]:
-        """The residual stream before the first block and after each block: layers + 1 tensors.
-
-        Raises ValueError when ``x`` is longer than the context or of another width.
-        """
-        batch, length, width = x.shape
-        if length > self.config.context or width != self.config.width:
-            raise ValueError(f"x of shape {tuple(x.shape)}: length at most {self.config.context}, width {self.config.width}")
-        if self.positions is not None:
-            x = x + self.positions[:length]
-        streams = [x]
-        for block in self.blocks:
-            streams.append(block(streams[-1]))
-        return streams
-
     def memory(self, length: int) -> int:
-        """How many numbers the past is kept in after ``length`` positions, causal: all keys and values, or a matrix for each head."""
+        """How many numbers keep the past after ``length`` positions: all keys and values, or a matrix a head."""
         width, heads = self.config.width, self.config.heads
         each = 2 * width * length if self.config.attention == "softmax" else width * width // heads
         return self.config.layers * each
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        """The last residual stream, normed."""
-        return self.norm(self.streams(x)[-1])
+        """The last residual stream, normed.
+
+        Raises ValueError when ``x`` is longer than the context or of another width.
+        """
+        _, length, width = x.shape
+        if length > self.config.context or width != self.config.width:
+            raise ValueError(
+                f"x of shape {tuple(x.shape)}: length at most {self.config.context}, width {self.config.width}"
+            )
+        if self.positions is not None:
+            x = x + self.positions[:length]
+        x = self.at("hook_embed", x)
+        for block in self.blocks:
+            x = block(x)
+        return self.at("ln_final.hook_normalized", self.norm(x))

@@ -1,8 +1,9 @@
-"""What recalls facts in lesson 07: one layer of attention from the last word and an MLP, many models side by side in one tensor.
+"""What recalls facts in lesson 07: one layer of attention from the last word and an MLP, many models side by side in
+one tensor.
 
-Nichani, Lee, Bietti (2024), arXiv:2412.06538, section 4: word embeddings and answer embeddings are random and stay as they are;
-the heads' width is free of the embeddings' dimension. Here the MLP is a ReLU without biases (the end-of-sentence word serves as one),
-and the query is a vector of its own, because the last word always is the same.
+Nichani, Lee, Bietti (2024), arXiv:2412.06538, section 4: word embeddings and answer embeddings are random and stay as
+they are; the heads' width is free of the embeddings' dimension. Here the MLP is a ReLU without biases (the
+end-of-sentence word serves as one), and the query is a vector of its own, because the last word always is the same.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from companion.arguments import at_least
+from companion.arguments import at_least, check_range
+from companion.models.door import Door, Hooked
+
+BANK_HOOKS = (
+    "hook_embed",
+    "blocks.0.attn.hook_pattern",
+    "blocks.0.hook_resid_pre",
+    "blocks.0.hook_attn_out",
+    "blocks.0.hook_resid_mid",
+    "blocks.0.mlp.hook_post",
+    "blocks.0.hook_mlp_out",
+    "blocks.0.hook_resid_post",
+)
 
 
 @dataclass(frozen=True)
@@ -26,9 +39,7 @@ class Member:
     relations: int
 
     def __post_init__(self):
-        for name, value in vars(self).items():
-            if value < (0 if name == "mlp" else 1):
-                raise ValueError(f"{name} = {value!r}: must be at least {0 if name == 'mlp' else 1}")
+        at_least(**{name: (value, 0 if name == "mlp" else 1) for name, value in vars(self).items()})
 
     @property
     def parameters(self) -> int:
@@ -38,7 +49,9 @@ class Member:
 
 @dataclass(frozen=True)
 class BankConfig:
-    """Models side by side; each relation has ``answers`` answers, sentences have ``length`` words, some of them of ``noise``."""
+    """Models side by side; each relation has ``answers`` answers, sentences have ``length`` words, some of them of
+    ``noise``.
+    """
 
     members: tuple[Member, ...]
     answers: int
@@ -50,15 +63,19 @@ class BankConfig:
         return max(getattr(member, name) for member in self.members)
 
 
-class Bank(nn.Module):
-    """x = e_end + sum_h W_O^h W_V^h sum_t softmax_t(q_h . W_K^h e_t) e_t, then x + D relu(U x), read by the answers' embeddings.
+class Bank(Hooked):
+    """x = e_end + sum_h W_O^h W_V^h sum_t softmax_t(q_h . W_K^h e_t) e_t, then x + D relu(U x), read by the answers'
+    embeddings.
+
+    Its values have a decoder's names, with a member axis in front; attention has one query, the last word, so that
+    ``blocks.0.attn.hook_pattern`` is (member, batch, head, key), and ``hook_resid_pre`` is what that word brings along.
 
     Smaller members are filled up with zeros. They stay zero in training: each is multiplied by another zero.
     """
 
     def __init__(self, config: BankConfig):
         super().__init__()
-        self.config = config
+        self.config, self.at = config, Door(BANK_HOOKS)
         K, d, H, h, m = len(config.members), *map(config.largest, ("d", "heads", "head_width", "mlp"))
         words = config.largest("subjects") + config.largest("relations") + config.noise + 1
         self.register_buffer("words", torch.zeros(K, words, d))
@@ -92,20 +109,25 @@ class Bank(nn.Module):
         members, words, _ = self.words.shape
         if len(tokens) != members:
             raise ValueError(f"tokens of shape {tuple(tokens.shape)}: must be for {members} members")
-        unknown = tokens[(tokens < 0) | (tokens >= words)]
-        if len(unknown):
-            raise ValueError(f"tokens: unknown word {int(unknown[0])}; must be 0 to {words - 1}")
-        x = self.words[torch.arange(members)[:, None, None], tokens]
-        seen = torch.einsum("kbth,kbtd->kbhd", self.pattern(tokens), x)
-        x = x[:, :, -1] + torch.einsum("khec,khcd,kbhd->kbe", self.out, self.value, seen)
-        x = x + (x @ self.up.mT).relu() @ self.down.mT
+        check_range(tokens=(tokens, words))
+        at = self.at
+        words = at("hook_embed", self.words[torch.arange(members)[:, None, None], tokens])  # (member, batch, length, d)
+        pattern = at("blocks.0.attn.hook_pattern", self.pattern(tokens).mT)  # (member, batch, head, key)
+        seen = pattern @ words  # (member, batch, head, d)
+        attention = torch.einsum("khec,khcd,kbhd->kbe", self.out, self.value, seen)
+        x = at("blocks.0.hook_resid_pre", words[:, :, -1]) + at("blocks.0.hook_attn_out", attention)
+        x = at("blocks.0.hook_resid_mid", x)
+        hidden = at("blocks.0.mlp.hook_post", (x @ self.up.mT).relu())  # (member, batch, mlp)
+        x = at("blocks.0.hook_resid_post", x + at("blocks.0.hook_mlp_out", hidden @ self.down.mT))
         return x @ self.answers.mT
 
 
 class LinearRecaller(nn.Module):
-    """logits_a = sum_t w(z_t) W(a, z_t): one layer of linear attention with one-hot embeddings, started at ``start`` everywhere.
+    """logits_a = sum_t w(z_t) W(a, z_t): one layer of linear attention with one-hot embeddings, started at ``start``
+    everywhere.
 
-    The model of the paper's theorem on training dynamics (section 5): w says how much a word is looked at, W what it says.
+    The model of the paper's theorem on training dynamics (section 5): w says how much a word is looked at, W what it
+    says.
     """
 
     def __init__(self, words: int, answers: int, start: float = 1e-5):

@@ -6,23 +6,26 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.arguments import at_least, check_range
+
 
 @dataclass(frozen=True)
 class FactsConfig:
-    """``facts`` tokens, each with an answer of its own, in ``d`` dimensions; ``width`` ReLU units between them, or 0 for one matrix."""
+    """``facts`` tokens, each with an answer of its own, in ``d`` dimensions; ``width`` ReLU units between them, or 0
+    for one matrix.
+    """
 
     facts: int
     d: int
     width: int = 0
 
     def __post_init__(self):
-        for name, least in (("facts", 2), ("d", 1), ("width", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least {least}")
+        at_least(facts=(self.facts, 2), d=(self.d, 1), width=(self.width, 0))
 
 
 class Facts(nn.Module):
-    """logits_k(z) = v_k . F(u_z), with F(u) = W u or W_1 relu(W_2 u). The embeddings u and v are random, N(0, 1/d), and not trained.
+    """logits_k(z) = v_k . F(u_z), with F(u) = W u or W_1 relu(W_2 u). The embeddings u and v are random, N(0, 1/d), and
+    not trained.
 
     The answer to z is z: as all v are random, any other one-to-one answer is the same problem.
     """
@@ -42,7 +45,5 @@ class Facts(nn.Module):
 
     def forward(self, z: Int[Tensor, "batch"]) -> Float[Tensor, "batch facts"]:
         """Logits of every answer. Raises ValueError for a token that is out of range."""
-        unknown = z[(z < 0) | (z >= self.config.facts)]
-        if len(unknown):
-            raise ValueError(f"z: {int(unknown[0])} is out of range; must be 0 to {self.config.facts - 1}")
+        check_range(z=(z, self.config.facts))
         return self.store(self.u[z]) @ self.v.mT

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from companion.arguments import at_least
+
 
 @dataclass(frozen=True)
 class MultiHeadConfig:
@@ -15,9 +17,7 @@ class MultiHeadConfig:
     heads: int
 
     def __post_init__(self):
-        for name in ("d", "heads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least 1")
+        at_least(d=(self.d, 1), heads=(self.heads, 1))
 
 
 class MultiHead(nn.Module):

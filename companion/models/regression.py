@@ -1,8 +1,9 @@
 """A sequence model that reads linear regression prompts and predicts each label from the examples before it.
 
-Garg et al. (2022), arXiv:2208.01066, section 4: a decoder between two linear maps. They lay a prompt out as x1, (y1, 0, ..), x2, ..
-("interleaved"). The departure, "triplet": one token [x_{t-1}, y_{t-1}, x_t] for each prediction. It asks for the same predictions
-from the same information, in half the length, and saves the layers that would bring a label to its input.
+Garg et al. (2022), arXiv:2208.01066, section 4: a decoder between two linear maps. They lay a prompt out as x1, (y1, 0,
+..), x2, .. ("interleaved"). The departure, "triplet": one token [x_{t-1}, y_{t-1}, x_t] for each prediction. It asks
+for the same predictions from the same information, in half the length, and saves the layers that would bring a label to
+its input.
 """
 
 from dataclasses import dataclass
@@ -13,15 +14,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from companion.models.decoder import Decoder, DecoderConfig
+from companion.models.door import Hooked
 from companion.models.lstm import LSTM, LSTMConfig
 
 
 @dataclass(frozen=True)
 class RegressorConfig:
-    """``n``: examples at most; ``scale``: the labels' and inputs' typical size, divided out before and multiplied back after.
+    """``n``: examples at most; ``scale``: the labels' and inputs' typical size, divided out before and multiplied back
+    after.
 
-    ``mixer`` is what carries information from one position to the next: a transformer's softmax attention, the delta rule (the same
-    decoder with a matrix for a memory), or an LSTM.
+    ``mixer`` is what carries information from one position to the next: a transformer's softmax attention, the delta
+    rule (the same decoder with a matrix for a memory), or an LSTM.
     """
 
     d: int
@@ -44,7 +47,7 @@ class RegressorConfig:
             raise ValueError(f"scale = {self.scale!r}: must be positive and finite")
 
 
-class InContextRegressor(nn.Module):
+class InContextRegressor(Hooked):
     """Prediction t sees x_1, y_1, .., x_{t-1}, y_{t-1} and x_t, for every t of a prompt in one pass.
 
     >>> model = InContextRegressor(RegressorConfig(d=5, n=21, width=64, layers=8, heads=4))
@@ -61,11 +64,16 @@ class InContextRegressor(nn.Module):
         if config.mixer == "lstm":
             self.decoder = LSTM(LSTMConfig(config.width, config.layers))
         else:
-            self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, context, attention=config.mixer))
+            self.decoder = Decoder(
+                DecoderConfig(config.width, config.layers, config.heads, context, attention=config.mixer)
+            )
+        self.at = self.decoder.at
         self.read_out = nn.Linear(config.width, 1)
         nn.init.normal_(self.read_in.weight, std=features**-0.5)
 
-    def tokens(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch length features"]:
+    def tokens(
+        self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
+    ) -> Float[Tensor, "batch length features"]:
         """The prompt as tokens; raises ValueError when it does not fit the model's d and n."""
         batch, n, d = xs.shape
         if d != self.config.d or n > self.config.n:
@@ -77,14 +85,15 @@ class InContextRegressor(nn.Module):
         before = torch.cat([examples.new_zeros(batch, 1, d + 1), examples], dim=1)
         return torch.cat([before, xs], dim=-1)
 
-    def streams(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "depth batch n width"]:
+    def streams(
+        self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
+    ) -> Float[Tensor, "depth batch n width"]:
         """The residual streams (depth = layers + 1) where predictions are made: what a layer's readout reads."""
-        every = 2 if self.config.tokens == "interleaved" else 1
-        x = self.read_in(self.tokens(xs, ys) / self.config.scale)
-        return torch.stack([stream[:, ::every] for stream in self.decoder.streams(x)])
+        stride = 2 if self.config.tokens == "interleaved" else 1
+        return torch.stack([stream[:, ::stride] for stream in super().streams(xs, ys)])
 
     def forward(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n"]:
         """Predictions of all n labels."""
-        every = 2 if self.config.tokens == "interleaved" else 1
-        x = self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, ::every]
+        stride = 2 if self.config.tokens == "interleaved" else 1
+        x = self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, ::stride]
         return self.read_out(x)[..., 0] * self.config.scale

@@ -1,9 +1,10 @@
 """What learns a data structure: a network that stores a set of points, and networks that search it with a few lookups.
 
-Salemohamed et al. (2024), arXiv:2411.03253. The data network gives every point a score, and the points are stored in the order of their
-scores; query network i looks at one place, knowing the query and what the lookups before it found. Both are trained from the
-answers alone. Where we depart: a few layers instead of eight; the sort is SoftSort (Prillo, Eisenschlos 2020, arXiv:2006.16038) with a
-straight-through gradient; numbers are read on a linear and on a logarithmic scale at once.
+Salemohamed et al. (2024), arXiv:2411.03253. The data network gives every point a score, and the points are stored in
+the order of their scores; query network i looks at one place, knowing the query and what the lookups before it found.
+Both are trained from the answers alone. Where we depart: a few layers instead of eight; the sort is SoftSort (Prillo,
+Eisenschlos 2020, arXiv:2006.16038) with a straight-through gradient; numbers are read on a linear and on a logarithmic
+scale at once.
 """
 
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from companion.arguments import at_least
+from companion.arguments import at_least, check_range, positive
 from companion.models.decoder import Decoder, DecoderConfig
+from companion.models.door import Hooked
 
 SORT_TEMPERATURE = 0.1  # of SoftSort, in standard deviations of the scores
 LOOKUP_TEMPERATURE = 2.0  # of the lookups in training
@@ -24,10 +26,11 @@ SEARCHED_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class StructureConfig:
-    """``n`` points of ``dim`` numbers of about the size ``scale``, ``lookups`` of them for a query, ``extra`` slots beside the points.
+    """``n`` points of ``dim`` numbers of about the size ``scale``, ``lookups`` of them for a query, ``extra`` slots
+    beside the points.
 
-    Ablations: ``frozen`` leaves the data network as it starts; without ``permute`` the points stay where they are given; without
-    ``adaptive`` the query networks do not see what was found.
+    Ablations: ``frozen`` leaves the data network as it starts; without ``permute`` the points stay where they are
+    given; without ``adaptive`` the query networks do not see what was found.
     """
 
     n: int
@@ -45,12 +48,13 @@ class StructureConfig:
     def __post_init__(self):
         at_least(n=(self.n, 2), dim=(self.dim, 1), lookups=(self.lookups, 1), extra=(self.extra, 0))
         at_least(width=(self.width, 4), layers=(self.layers, 1), hidden=(self.hidden, 1))
-        if not self.scale > 0:
-            raise ValueError(f"scale = {self.scale!r}: must be positive")
+        positive(scale=self.scale)
 
 
-class Stored(NamedTuple):
-    """``order``: a permutation matrix, row k has its 1 at the point in place k. ``values``: what lies in every place, extra slots last."""
+class Layout(NamedTuple):
+    """``order``: a permutation matrix, row k has its 1 at the point in place k. ``values``: what lies in every place,
+    extra slots last.
+    """
 
     order: Float[Tensor, "batch n n"]
     values: Float[Tensor, "batch places dim"]
@@ -59,7 +63,8 @@ class Stored(NamedTuple):
 def soft_sort(scores: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n n"]:
     """The permutation matrix P that sorts the scores, (P s)_1 <= (P s)_2 <= .., whose gradient is that of SoftSort:
 
-    row k = softmax_i(-|s_(k) - s_i| / t), with s_(k) the k-th smallest score and t a tenth of the scores' standard deviation.
+    row k = softmax_i(-|s_(k) - s_i| / t), with s_(k) the k-th smallest score and t a tenth of the scores' standard
+    deviation.
     """
     ordered, order = scores.sort(-1)
     temperature = SORT_TEMPERATURE * scores.std(-1, keepdim=True)[..., None] + 1e-6
@@ -67,7 +72,7 @@ def soft_sort(scores: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n n"]:
     return F.one_hot(order, scores.shape[-1]).to(soft.dtype) + soft - soft.detach()
 
 
-class Structure(nn.Module):
+class Structure(Hooked):
     """A data network that stores points in an order of its own, and ``lookups`` query networks that search them."""
 
     def __init__(self, config: StructureConfig):
@@ -75,9 +80,12 @@ class Structure(nn.Module):
         self.config = config
         dim, places, hidden = config.dim, config.n + config.extra, config.hidden
         self.embed = nn.Linear(3 * dim, config.width)
-        self.given = nn.Parameter(0.5 * torch.randn(places, config.width))  # one for each input; smaller, and an untrained network sorts
+        self.given = nn.Parameter(
+            0.5 * torch.randn(places, config.width)
+        )  # one for each input; smaller, and an untrained network sorts
         decoder = DecoderConfig(config.width, config.layers, heads=4, context=places, causal=False, positions=False)
         self.decoder = Decoder(decoder)
+        self.at = self.decoder.at
         self.score = nn.Linear(config.width, 1)
         self.write = nn.Linear(config.width, dim) if config.extra else None
         if config.frozen:
@@ -85,21 +93,29 @@ class Structure(nn.Module):
                 parameter.requires_grad_(False)
         seen = places + 1 + 4 * dim if config.adaptive else 0  # numbers that a lookup adds to what is known
         self.queries = nn.ModuleList(
-            nn.Sequential(nn.Linear(2 * dim + i * seen, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, places))
+            nn.Sequential(
+                nn.Linear(2 * dim + i * seen, hidden),
+                nn.ReLU(),
+                nn.Linear(hidden, hidden),
+                nn.ReLU(),
+                nn.Linear(hidden, places),
+            )
             for i in range(config.lookups)
         )
 
     def _both_scales(self, x: Tensor) -> Tensor:
         return torch.cat([x / self.config.scale, x.asinh()], -1)
 
-    def store(self, points: Float[Tensor, "batch n dim"]) -> Stored:
+    def store(self, points: Float[Tensor, "batch n dim"]) -> Layout:
         """The data network: where every point goes, and what is written into the extra slots.
 
         Raises ValueError for another number of points, or of their dimensions.
         """
         batch, n, dim = points.shape
         if (n, dim) != (self.config.n, self.config.dim):
-            raise ValueError(f"points of shape {tuple(points.shape)}: must be (batch, {self.config.n}, {self.config.dim})")
+            raise ValueError(
+                f"points of shape {tuple(points.shape)}: must be (batch, {self.config.n}, {self.config.dim})"
+            )
         centred = points - points.mean(1, keepdim=True)
         x = self.embed(torch.cat([self._both_scales(points), centred.asinh()], -1))
         x = self.decoder(F.pad(x, (0, 0, 0, self.config.extra)) + self.given)
@@ -109,7 +125,11 @@ class Structure(nn.Module):
             else torch.eye(n, dtype=x.dtype, device=x.device).expand(batch, n, n)
         )
         values = order @ points
-        return Stored(order, values if self.write is None else torch.cat([values, self.write(x[:, n:])], 1))
+        return Layout(order, values if self.write is None else torch.cat([values, self.write(x[:, n:])], 1))
+
+    def forward(self, points: Float[Tensor, "batch n dim"]) -> Layout:
+        """The data network, `store`: what `run_with_cache` looks into. The query networks have no attention."""
+        return self.store(points)
 
     def lookups(
         self,
@@ -117,8 +137,8 @@ class Structure(nn.Module):
         query: Float[Tensor, "batch dim"],
         noise: Float[Tensor, "batch lookups places"] | None = None,
     ) -> Float[Tensor, "batch lookups places"]:
-        """The logits of every lookup. With ``noise``, a lookup reads the mean of all values under softmax((logits + noise) / 2), as in
-        training with Gumbel noise; without, the value at the largest logit.
+        """The logits of every lookup. With ``noise``, a lookup reads the mean of all values under softmax((logits +
+        noise) / 2), as in training with Gumbel noise; without, the value at the largest logit.
         """
         known, logits = self._both_scales(query), []
         for i, network in enumerate(self.queries):
@@ -134,8 +154,12 @@ class Structure(nn.Module):
         return torch.stack(logits, 1)
 
     @torch.no_grad()
-    def search(self, points: Float[Tensor, "batch n dim"], query: Float[Tensor, "batch dim"]) -> Int[Tensor, "batch lookups"]:
-        """Which points are looked at, in turn; -1 where a lookup reads an extra slot. A part at a time, so that memory does not grow."""
+    def search(
+        self, points: Float[Tensor, "batch n dim"], query: Float[Tensor, "batch dim"]
+    ) -> Int[Tensor, "batch lookups"]:
+        """Which points are looked at, in turn; -1 where a lookup reads an extra slot. A part at a time, so that memory
+        does not grow.
+        """
         found = []
         for points_here, query_here in zip(points.split(SEARCHED_AT_ONCE), query.split(SEARCHED_AT_ONCE), strict=True):
             stored = self.store(points_here)
@@ -164,25 +188,31 @@ class SketchConfig:
 class Sketch(nn.Module):
     """Estimates how often items occurred in a stream, from a memory that is smaller than the number of items.
 
-    Three things are learned: in which cells an item lives (a hash function's part), how much an arrival adds to each of them, and what is
-    made of them when the item is asked for. The last two are networks that see nothing but the numbers in the item's cells.
+    Three things are learned: in which cells an item lives (a hash function's part), how much an arrival adds to each of
+    them, and what is made of them when the item is asked for. The last two are networks that see nothing but the
+    numbers in the item's cells.
 
-    After Salemohamed et al. (2024), arXiv:2411.03253, on frequencies in a stream. Where we depart: an item writes and reads in the same
-    cells, and they are a table, not a network's answer to the item; cells are whole in training too, with the gradient of the softmax
-    (straight-through) in place of noise. With noise the cells are soft, and a sketch that learns with soft cells fails with whole ones.
+    After Salemohamed et al. (2024), arXiv:2411.03253, on frequencies in a stream. Where we depart: an item writes and
+    reads in the same cells, and they are a table, not a network's answer to the item; cells are whole in training too,
+    with the gradient of the softmax (straight-through) in place of noise. With noise the cells are soft, and a sketch
+    that learns with soft cells fails with whole ones.
     """
 
     def __init__(self, config: SketchConfig):
         super().__init__()
         self.config = config
         # Small, and Adam's steps are large beside it: an item can leave its cell early.
-        self.places = nn.Parameter(0.3 * torch.randn(config.items, config.lookups, config.memory), requires_grad=not config.frozen)
+        self.places = nn.Parameter(
+            0.3 * torch.randn(config.items, config.lookups, config.memory), requires_grad=not config.frozen
+        )
         self.update = self._network(config.lookups)
         self.predict = self._network(1)
 
     def _network(self, outputs: int) -> nn.Sequential:
         lookups, hidden = self.config.lookups, self.config.hidden
-        return nn.Sequential(nn.Linear(2 * lookups, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+        return nn.Sequential(
+            nn.Linear(2 * lookups, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, outputs)
+        )
 
     def where(self) -> Float[Tensor, "items lookups memory"]:
         """Every item's cells: a 1 at the largest logit, with the gradient of softmax(logits)."""
@@ -206,9 +236,7 @@ class Sketch(nn.Module):
 
     def forward(self, stream: Int[Tensor, "batch length"]) -> Float[Tensor, "batch items"]:
         """The estimated count of every item after the whole stream. Raises ValueError for an unknown item."""
-        unknown = stream[(stream < 0) | (stream >= self.config.items)]
-        if len(unknown):
-            raise ValueError(f"stream: unknown item {int(unknown[0])}; must be 0 to items - 1 = {self.config.items - 1}")
+        check_range(stream=(stream, self.config.items))
         where = self.where()
         memory = torch.zeros(len(stream), 1, self.config.memory, device=stream.device)
         for at in where[stream].unbind(1):  # (batch, lookups, memory), one arrival in every stream

@@ -15,14 +15,18 @@ def test_four_tokens_are_read():
     embedded = adder.embed(OPERANDS)
     assert embedded.shape == (4, 4, 16)
     for row, (a, b) in zip(embedded, OPERANDS.tolist(), strict=True):
-        for token, expected in zip(row, (adder.numbers[a], adder.signs[0], adder.numbers[b], adder.signs[1]), strict=True):
+        for token, expected in zip(
+            row, (adder.numbers[a], adder.signs[0], adder.numbers[b], adder.signs[1]), strict=True
+        ):
             assert torch.equal(token, expected)
 
 
 def test_the_same_table_writes_the_answer():
     adder = Adder(CONFIG)
     last = adder.decoder.streams(adder.embed(OPERANDS))[-1][:, -1]
-    expected = torch.stack([F.layer_norm(last, (16,)) @ adder.numbers[n] for n in range(23)], 1)  # a fresh norm has weight 1 and bias 0
+    expected = torch.stack(
+        [F.layer_norm(last, (16,)) @ adder.numbers[n] for n in range(23)], 1
+    )  # a fresh norm has weight 1 and bias 0
     torch.testing.assert_close(adder(OPERANDS), expected)
     assert not [name for name, value in adder.named_parameters() if 23 in value.shape and name != "numbers"]
 
@@ -66,7 +70,9 @@ def test_answers_are_counted():
     assert CONFIG.answers == 23 == Adder(CONFIG)(OPERANDS).shape[1]
 
 
-@pytest.mark.parametrize(("operands", "message"), [([[0, 12]], "operands: 12 is out of range; must be 0 to 11"), ([[-1, 3]], "-1 is out")])
+@pytest.mark.parametrize(
+    ("operands", "message"), [([[0, 12]], "operands: 12 is out of range; must be 0 to 11"), ([[-1, 3]], "-1 is out")]
+)
 def test_an_operand_out_of_range_is_refused(operands, message):
     with pytest.raises(ValueError, match=message):
         Adder(CONFIG)(torch.tensor(operands))

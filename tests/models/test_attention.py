@@ -37,12 +37,15 @@ def test_a_head_on_bits_is_attention_over_learned_embeddings():
     model.score.data[0], model.value.data[0] = embedding @ query, embedding @ readout
     for bits, logit in zip(xs[0], model(xs)[0], strict=True):
         tokens = torch.stack([embedding[0 if bit > 0 else 1, t] for t, bit in enumerate(bits)])
-        reference = F.scaled_dot_product_attention(query[None, None], tokens[None], (tokens @ readout)[None, :, None], scale=1.0)
+        reference = F.scaled_dot_product_attention(
+            query[None, None], tokens[None], (tokens @ readout)[None, :, None], scale=1.0
+        )
         torch.testing.assert_close(logit, reference[0, 0, 0], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"), [({"vocabulary": 1}, "vocabulary = 1"), ({"layers": 0}, "layers = 0"), ({"context": 0}, "context = 0")]
+    ("wrong", "message"),
+    [({"vocabulary": 1}, "vocabulary = 1"), ({"layers": 0}, "layers = 0"), ({"context": 0}, "context = 0")],
 )
 def test_a_wrong_config_is_named_with_its_value(wrong, message):
     with pytest.raises(ValueError, match=message):

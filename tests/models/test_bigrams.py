@@ -48,7 +48,11 @@ def test_training_moves_the_three_memories_and_nothing_else():
     model = filled()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     train(model, lambda n, generator: batch(generator), loss, Schedule(steps=5, batch=4, lr=1e-2), device="cpu")
-    moved = {name: (value - before[name]).abs() for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
+    moved = {
+        name: (value - before[name]).abs()
+        for name, value in model.state_dict().items()
+        if not torch.equal(value, before[name])
+    }
     first, second = "decoder.blocks.0.attention", "decoder.blocks.1.attention"
     assert moved.keys() == {f"{first}.qkv.weight", f"{second}.qkv.weight", f"{second}.out.weight"}
     for name in (f"{first}.qkv.weight", f"{second}.qkv.weight"):
@@ -98,8 +102,8 @@ def test_a_wrong_config_is_named_with_its_value(wrong, message):
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        ([[1, 65]], "unknown token 65; must be 0 to 64"),
-        ([[-1, 3]], "unknown token -1"),
+        ([[1, 65]], "tokens: 65 is out of range; must be 0 to 64"),
+        ([[-1, 3]], "tokens: -1 is out of range"),
         ([[4]], "length must be at least 2"),
         ([[0] * 13], "at most 12"),
     ],

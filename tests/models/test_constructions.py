@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.models.constructions.regression import NewtonTransformer
+from companion.models.constructions.regression import NewtonTransformer, newton_predictions
 from companion.samplers.regression import prompts
 
 
@@ -61,3 +61,16 @@ def test_a_prompt_of_another_size_is_refused():
     xs, ys, _ = problem(3, 9)
     with pytest.raises(ValueError, match="needs 8 examples, one query, d = 3"):
         NewtonTransformer(3, 8, 1, 0.1)(xs, ys)
+
+
+def test_predictions_after_each_newton_layer_are_the_recurrences():
+    xs, ys, _ = prompts(3, 6, 2, generator=4, dtype=torch.float64)
+    answers = newton_predictions(xs, ys, 3)
+    assert answers.shape == (3, 3, 6) and not answers[:, :, 0].any()
+    for t in (1, 4, 5):
+        S = xs[:, :t].mT @ xs[:, :t]
+        M = (1 / torch.linalg.matrix_norm(S @ S)).min() * S
+        for k in range(3):
+            M = 2 * M - M @ S @ M
+            expected = torch.einsum("bd,bde,bje,bj->b", xs[:, t], M, xs[:, :t], ys[:, :t])
+            torch.testing.assert_close(answers[k, :, t], expected, rtol=1e-9, atol=1e-9)

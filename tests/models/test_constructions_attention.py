@@ -1,4 +1,6 @@
-"""Heads from explicit weights against plain loops over tokens, on other seeds and sizes; the flow against SciPy's integrator."""
+"""Heads from explicit weights against plain loops over tokens, on other seeds and sizes; the flow against SciPy's
+integrator.
+"""
 
 import math
 from itertools import pairwise
@@ -43,8 +45,18 @@ def one_hot(numbers, V):
 
 def test_a_head_is_scaled_dot_product_attention_with_its_two_matrices():
     x, kq, ov = (torch.randn(shape, dtype=torch.float64) for shape in ((7, 5), (5, 5), (5, 5)))
-    reference = F.scaled_dot_product_attention((x @ kq.mT)[None], x[None], (x @ ov.mT)[None], is_causal=True, scale=1.0)[0]
+    reference = F.scaled_dot_product_attention(
+        (x @ kq.mT)[None], x[None], (x @ ov.mT)[None], is_causal=True, scale=1.0
+    )[0]
     torch.testing.assert_close(Head(kq, ov)(x), reference)
+
+
+def test_rows_of_two_blocks_make_the_matrix_between_them():
+    blocks = Blocks(token=3, position=5, previous=3)
+    token, previous = blocks.rows("token"), blocks.rows("previous")
+    assert token.shape == (3, 11)
+    assert torch.equal(token @ token.mT, torch.eye(3, dtype=torch.float64))
+    assert torch.equal(previous.mT @ token, blocks.matrix("previous", "token"))
 
 
 @SIZES
@@ -98,7 +110,9 @@ def test_more_shift_heads_make_an_ngram(n):
     expected = ngram(tokens, V + 1, n)
     defined = ~expected.isnan().any(1) & (torch.arange(T) >= n)
     assert defined.any()
-    assert (written([shifts, [match_head(blocks, 40, pairs=pairs)]], blocks, tokens) - expected)[defined].abs().max() < 1e-10
+    assert (written([shifts, [match_head(blocks, 40, pairs=pairs)]], blocks, tokens) - expected)[
+        defined
+    ].abs().max() < 1e-10
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3, 4])
@@ -108,7 +122,13 @@ def test_one_more_layer_is_one_more_hop(hops):
     blocks = Blocks(token=V + 1, position=T, previous=V + 1, **{f"hop{k}": V + 1 for k in range(1, hops + 1)})
     layers = [[shift_head(blocks, 2000)]]
     for k in range(1, hops + 1):
-        layers.append([match_head(blocks, 2000, pairs={"token" if k == 1 else f"hop{k - 1}": "previous"}, recency=20, write=f"hop{k}")])
+        layers.append(
+            [
+                match_head(
+                    blocks, 2000, pairs={"token" if k == 1 else f"hop{k - 1}": "previous"}, recency=20, write=f"hop{k}"
+                )
+            ]
+        )
     expected = latest(tokens, hops)
     settled = (expected >= 0) & (torch.arange(T) > 25)  # every token has been seen, and followed
     out = written(layers, blocks, tokens, f"hop{hops}")
@@ -130,9 +150,15 @@ def test_two_heads_over_vectors_find_the_nearest_key(n, d, seed):
     """Keys at even places, each followed by its answer; the last place asks with a vector that is no key."""
     generator = torch.Generator().manual_seed(seed)
     blocks = Blocks(token=2 * n + 1, position=2 * n + 1, near=d, before=d, out=2 * n + 1)
-    x, vectors = embed(blocks, torch.arange(2 * n + 1)), F.normalize(torch.randn(n + 1, d, generator=generator, dtype=torch.float64), dim=1)
+    x, vectors = (
+        embed(blocks, torch.arange(2 * n + 1)),
+        F.normalize(torch.randn(n + 1, d, generator=generator, dtype=torch.float64), dim=1),
+    )
     x[::2, blocks["near"]] = vectors
-    layers = [[shift_head(blocks, 60, read="near", write="before")], [match_head(blocks, 5000, pairs={"near": "before"})]]
+    layers = [
+        [shift_head(blocks, 60, read="near", write="before")],
+        [match_head(blocks, 5000, pairs={"near": "before"})],
+    ]
     out = run(layers, x)[-1][-1, blocks["out"]]
     nearest = torch.cdist(vectors[-1:], vectors[:-1]).argmin()
     assert out.argmax() == 2 * nearest + 1
@@ -191,8 +217,8 @@ BLOCKS = Blocks(token=4, position=6, previous=4, out=4)
         (lambda: BLOCKS["nothing"], "block = 'nothing': must be one of token, position"),
         (lambda: embed(BLOCKS, torch.tensor([1])), "length = 1"),
         (lambda: embed(BLOCKS, torch.zeros(7, dtype=torch.long)), "length = 7: must be at least 2 and at most 6"),
-        (lambda: embed(BLOCKS, torch.tensor([1, 4])), "unknown token 4"),
-        (lambda: embed(BLOCKS, torch.tensor([2, -1])), "unknown token -1"),
+        (lambda: embed(BLOCKS, torch.tensor([1, 4])), "tokens: 4 is out of range"),
+        (lambda: embed(BLOCKS, torch.tensor([2, -1])), "tokens: -1 is out of range"),
         (lambda: embed(BLOCKS, torch.tensor([1, 2]), circle(9)), r"positions of shape \(9, 2\): must have 6 channels"),
         (lambda: BLOCKS.matrix("position", "token"), r"values of shape \(6, 6\): position has 6 channels, token 4"),
         (lambda: shift_head(BLOCKS, 3.0, by=0), "by = 0"),
@@ -201,7 +227,7 @@ BLOCKS = Blocks(token=4, position=6, previous=4, out=4)
         (lambda: match_head(BLOCKS, -1.0), "beta = -1"),
         (lambda: match_head(BLOCKS, 1.0, recency=-1.0), "recency = -1"),
         (lambda: skip_gram_head(BLOCKS, math.inf, query=0, key=1), "beta = inf"),
-        (lambda: skip_gram_head(BLOCKS, 1.0, query=9, key=1), "query = 9: unknown token"),
+        (lambda: skip_gram_head(BLOCKS, 1.0, query=9, key=1), "query: 9 is out of range"),
         (lambda: circle(1), "T = 1"),
         (lambda: circle_shift(1, 2.0), "T = 1"),
         (lambda: circle_shift(8, 0.0), "beta = 0"),

@@ -1,4 +1,6 @@
-"""The induction head by hand: how well it does, and that a wrong block or shuffled positions ruin it; and by three gradient steps."""
+"""The induction head by hand: how well it does, and that a wrong block or shuffled positions ruin it; and by three
+gradient steps.
+"""
 
 import pytest
 import torch
@@ -31,7 +33,9 @@ def test_three_sums_of_outer_products_solve_the_task(seed):
     tokens, known, *_ = sequences(64, 64, TABLE, generator=3)
     with torch.no_grad():
         right = model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]
-    clean = ~torch.isin(tokens[:, :1], triggers)  # position 0 has none before it, and layer 1 copies its own token: the one flaw
+    clean = ~torch.isin(
+        tokens[:, :1], triggers
+    )  # position 0 has none before it, and layer 1 copies its own token: the one flaw
     assert right[known & clean].float().mean() > 0.97
     assert right[known & ~clean].float().mean() > 0.8
 
@@ -49,7 +53,11 @@ def test_the_wrong_block_or_shuffled_positions_ruin_it(seed):
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"beta": 0.0}, r"beta = 0\.0"), ({"reads": "tokens"}, "reads = 'tokens'"), ({"triggers": torch.tensor([3, 65])}, "unknown token 65")],
+    [
+        ({"beta": 0.0}, r"beta = 0\.0"),
+        ({"reads": "tokens"}, "reads = 'tokens'"),
+        ({"triggers": torch.tensor([3, 65])}, "triggers: 65 is out of range"),
+    ],
 )
 def test_bad_arguments_are_named(wrong, message):
     with pytest.raises((ValueError, TypeError), match=message if "reads" not in wrong else "reads"):
@@ -88,7 +96,9 @@ def test_logits_of_the_theorems_model_are_those_of_the_formula():
 
 
 def test_the_first_step_is_the_lemmas():
-    """W_O2 moves along sum_k p(y = k) u_k (mu_k - mean x)^T, with x what layer 2 gives at the start: the mean of the values."""
+    """W_O2 moves along sum_k p(y = k) u_k (mu_k - mean x)^T, with x what layer 2 gives at the start: the mean of the
+    values.
+    """
     tokens, targets = recurrences(3000, 8, 10, generator=4)
     model = three_steps(lambda generator: (tokens, targets), 10, 8, d=12, generator=5)
     x = (model.embed @ model.S.mT)[tokens].mean(1)
@@ -98,7 +108,8 @@ def test_the_first_step_is_the_lemmas():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "message"), [((1, 8, None), "N = 1"), ((5, 2, None), "T = 2: must be at least 3"), ((5, 8, 0), "d = 0: must be at least 1")]
+    ("sizes", "message"),
+    [((1, 8, None), "N = 1"), ((5, 2, None), "T = 2: must be at least 3"), ((5, 8, 0), "d = 0: must be at least 1")],
 )
 def test_bad_sizes_are_named(sizes, message):
     with pytest.raises(ValueError, match=message):

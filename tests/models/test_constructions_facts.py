@@ -24,7 +24,8 @@ def test_duals_read_one_embedding_and_no_other():
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
-    ("subjects", "relations", "answers", "noise", "length"), [(32, 8, 8, 16, 12), (48, 6, 4, 99, 40), (24, 10, 8, 50, 8)]
+    ("subjects", "relations", "answers", "noise", "length"),
+    [(32, 8, 8, 16, 12), (48, 6, 4, 99, 40), (24, 10, 8, 50, 8)],
 )
 def test_attention_alone_stores_every_fact(subjects, relations, answers, noise, length, seed):
     facts = world(subjects, relations, answers, noise=noise, generator=seed)
@@ -62,7 +63,10 @@ def test_without_a_head_its_subjects_are_forgotten_and_no_others(build):
 def test_too_few_dimensions_do_not_do():
     facts = world(64, 8, 8, noise=32, generator=1)
     torch.manual_seed(0)
-    assert asked(attention_only(facts.table, 8, d=24, head_width=4, noise=32, length=12), facts, 12)[0].float().mean() < 0.6
+    assert (
+        asked(attention_only(facts.table, 8, d=24, head_width=4, noise=32, length=12), facts, 12)[0].float().mean()
+        < 0.6
+    )
 
 
 TABLE = world(8, 2, 2).table

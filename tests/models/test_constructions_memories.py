@@ -1,4 +1,6 @@
-"""Memories from explicit weights, each against a loop, autograd, numpy or torch's own; and what the lesson says that they show."""
+"""Memories from explicit weights, each against a loop, autograd, numpy or torch's own; and what the lesson says that
+they show.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from companion.models.constructions.memories import (
     write,
 )
 from companion.probes.memories import accuracy
-from companion.samplers.memories import embeddings, flipped, patterns
+from companion.samplers.memories import embeddings, flipped, sign_patterns
 
 
 def double(*shape, seed=0):
@@ -83,7 +85,9 @@ def test_one_step_from_zero_gives_two_levels(seed):
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
 def test_hermite_polynomials_are_numpys_and_orthonormal(degree):
     x = torch.linspace(-3, 3, 50, dtype=torch.float64)
-    numpys = np.polynomial.hermite_e.hermeval(x.numpy(), [0] * degree + [1]) / np.sqrt(float(np.prod(range(1, degree + 1))))
+    numpys = np.polynomial.hermite_e.hermeval(x.numpy(), [0] * degree + [1]) / np.sqrt(
+        float(np.prod(range(1, degree + 1)))
+    )
     assert np.abs(hermite(x, degree).numpy() - numpys).max() < 1e-12
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     values = [hermite(torch.from_numpy(nodes), k).numpy() for k in (degree, degree + 1)]
@@ -109,7 +113,9 @@ def test_two_inputs_need_a_nonlinearity():
         A, B = (embeddings(S, d, unit=True, generator=seed + k) for k in (0, 100))
         U = F.normalize((A[:, None] + B).flatten(0, 1), dim=1)
         V, answers = embeddings(S * S, d, unit=True, generator=seed + 200), torch.arange(S * S)
-        scores = [accuracy(mlp_logits(U, V, answers, width, degree, generator=seed + 300), answers) for degree in (1, 3)]
+        scores = [
+            accuracy(mlp_logits(U, V, answers, width, degree, generator=seed + 300), answers) for degree in (1, 3)
+        ]
         assert scores[0] < 0.4
         assert scores[1] > 0.95
 
@@ -127,7 +133,7 @@ def test_a_low_rank_memory_is_near_the_full_one_when_the_rank_is_large():
 
 @pytest.mark.parametrize("power", [2, 3, 4, 5])
 def test_the_dense_update_is_the_loop_over_signs(power):
-    X = patterns(9, 7, generator=power)
+    X = sign_patterns(9, 7, generator=power)
     states = flipped(X[:4], 0.3, generator=1)
     expected = states.clone()
     for t, s in enumerate(states):
@@ -141,7 +147,7 @@ def test_the_dense_update_is_the_loop_over_signs(power):
 
 
 def test_power_two_is_hopfields_network():
-    X = patterns(20, 101, generator=1)
+    X = sign_patterns(20, 101, generator=1)
     s = flipped(X[:5], 0.2, generator=2)
     couplings = X.mT @ X - 20 * torch.eye(101)
     field = s @ couplings
@@ -173,10 +179,13 @@ U, V = embeddings(3, 4, generator=0), embeddings(2, 4, generator=1)
         (lambda: mlp_logits(U, V, torch.tensor([0, 1, 5]), 8, 2), "answers: 5 is out of range"),
         (lambda: mlp_logits(U, V, torch.tensor([0, 1, 1]), 0, 2), "width = 0"),
         (lambda: mlp_logits(U, V, torch.tensor([0, 1, 1]), 8, 0), "degree = 0"),
-        (lambda: gradient(torch.zeros(4, 4), U, V, torch.ones(3, 2)), "p: probabilities must be at least 0 and sum to 1, not to 6"),
+        (
+            lambda: gradient(torch.zeros(4, 4), U, V, torch.ones(3, 2)),
+            "p: probabilities must be at least 0 and sum to 1, not to 6",
+        ),
         (lambda: low_rank(torch.zeros(4, 4), 0), "rank = 0: must be at least 1 and at most 4"),
         (lambda: low_rank(torch.zeros(4, 4), 5), "rank = 5"),
-        (lambda: dense_update(patterns(3, 4), patterns(1, 4), 1), "power = 1: must be at least 2"),
+        (lambda: dense_update(sign_patterns(3, 4), sign_patterns(1, 4), 1), "power = 1: must be at least 2"),
         (lambda: softmax_update(U, U, 0.0), "beta = 0.0: must be positive and finite"),
         (lambda: softmax_update(U, U, -1.0), "beta = -1.0"),
         (lambda: softmax_update(U, U, float("inf")), "beta = inf"),

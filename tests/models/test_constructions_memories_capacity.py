@@ -1,4 +1,4 @@
-"""What lesson 05 shows about memories from explicit weights, at other sizes and with other seeds than it uses itself."""
+"""What lesson 05 shows about memories from explicit weights, at other sizes and with other seeds than its own."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from companion.models.constructions.memories import (
     write,
 )
 from companion.probes.memories import accuracy, capacity, power_law, weighted_error
-from companion.samplers.memories import embeddings, patterns, tokens, zipf
+from companion.samplers.memories import embeddings, sign_patterns, tokens, zipf
 
 
 def generator(seed):
@@ -50,7 +50,12 @@ def test_noise_falls_as_one_over_the_root_of_d():
     widths, noise = [48, 192, 768], []
     for d in widths:
         pairs = [[embeddings(10, d, generator=generator(100 * d + 2 * k + side)) for side in (0, 1)] for k in range(12)]
-        noise.append([(read(write(U, V, torch.arange(10)), U, V) - torch.eye(10)).square().mean().sqrt().item() for U, V in pairs])
+        noise.append(
+            [
+                (read(write(U, V, torch.arange(10)), U, V) - torch.eye(10)).square().mean().sqrt().item()
+                for U, V in pairs
+            ]
+        )
     assert power_law(widths, noise).slope == pytest.approx(-0.5, abs=0.08)
 
 
@@ -74,7 +79,7 @@ def test_a_maximal_step_keeps_its_size_and_a_lazy_one_does_not():
         for power, values in sizes.items():
             answers = V if power == 1.0 else d**0.5 * V
             G = -gradient(W0, U, answers, torch.eye(10) / 10)
-            values.append([(U @ G.mT / read(G, U, answers).diagonal().mean()).norm(dim=1).mean().item()])
+            values.append((U @ G.mT / read(G, U, answers).diagonal().mean()).norm(dim=1).tolist())
     assert power_law(widths, sizes[1.0]).slope == pytest.approx(0, abs=0.1)
     assert power_law(widths, sizes[0.5]).slope == pytest.approx(-0.5, abs=0.1)
 
@@ -102,7 +107,7 @@ def test_an_mlp_holds_as_many_as_its_width_times_d_until_its_degree_is_too_low()
 @pytest.mark.parametrize(("power", "sizes"), [(2, [48, 96, 192]), (3, [20, 36, 56]), (4, [14, 20, 36])])
 def test_dense_memories_hold_d_to_the_power_less_one(power, sizes):
     def stable(N, d, g):
-        draws = [patterns(N, d, generator=g) for _ in range(max(1, 100 // N))]
+        draws = [sign_patterns(N, d, generator=g) for _ in range(max(1, 100 // N))]
         return float(np.mean([(dense_update(X, X[:80], power) == X[:80]).float().mean().item() for X in draws]))
 
     assert slope(stable, sizes, 3, level=0.98) == pytest.approx(power - 1, abs=0.35)
@@ -110,7 +115,7 @@ def test_dense_memories_hold_d_to_the_power_less_one(power, sizes):
 
 def test_hopfields_network_collapses():
     def overlap(load, d=2000):
-        X = patterns(round(load * d), d, generator=generator(5))
+        X = sign_patterns(round(load * d), d, generator=generator(5))
         states = X[:40]
         for _ in range(25):
             states = dense_update(X, states, 2)

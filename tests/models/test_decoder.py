@@ -30,7 +30,10 @@ def numpy_streams(model: Decoder, x: np.ndarray) -> list[np.ndarray]:
         if not config.norm:
             return x
         centred = x - x.mean(-1, keepdims=True)
-        return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        return (
+            centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * weights[f"{name}.weight"]
+            + weights[f"{name}.bias"]
+        )
 
     def attention(x, name):
         q, k, v = np.split(x @ weights[f"{name}.qkv.weight"].T, 3, axis=-1)
@@ -69,7 +72,9 @@ def numpy_streams(model: Decoder, x: np.ndarray) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("attention", ["softmax", "linear"])
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("switches", [{}, {"norm": False}, {"mlp": 0}, {"mlp": 2}, {"positions": False}, {"heads": 1}, {"heads": 12}])
+@pytest.mark.parametrize(
+    "switches", [{}, {"norm": False}, {"mlp": 0}, {"mlp": 2}, {"positions": False}, {"heads": 1}, {"heads": 12}]
+)
 def test_every_stream_equals_the_forward_pass_in_numpy(attention, causal, switches):
     model = decoder(attention=attention, causal=causal, **switches)
     x = torch.randn(2, 5, 12, dtype=torch.float64)
@@ -92,12 +97,16 @@ def test_the_delta_rule_equals_its_recurrence(switches):
 def test_a_full_write_is_read_back_and_leaves_orthogonal_keys_alone():
     k, v = torch.eye(3, dtype=torch.float64)[[0, 1, 0]], torch.randn(3, 3, dtype=torch.float64)
     read = delta_rule(k[[0, 1, 1]], k, v, torch.ones(3, 1, dtype=torch.float64))
-    torch.testing.assert_close(read, v[[0, 1, 1]])  # the third write, to the first key, does not touch what the second holds
+    torch.testing.assert_close(
+        read, v[[0, 1, 1]]
+    )  # the third write, to the first key, does not touch what the second holds
     replaced = delta_rule(k, k, v, torch.ones(3, 1, dtype=torch.float64))[2]
     torch.testing.assert_close(replaced, v[2])  # and replaces what the first held
 
 
-@pytest.mark.parametrize(("attention", "expected"), [("softmax", 3 * 2 * 12 * 7), ("linear", 3 * 3 * 16), ("delta", 3 * 3 * 16)])
+@pytest.mark.parametrize(
+    ("attention", "expected"), [("softmax", 3 * 2 * 12 * 7), ("linear", 3 * 3 * 16), ("delta", 3 * 3 * 16)]
+)
 def test_memory_counts_what_a_position_can_know_of_the_past(attention, expected):
     assert decoder(attention=attention).memory(7) == expected
 

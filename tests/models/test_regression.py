@@ -36,7 +36,12 @@ def test_interleaved_tokens_alternate_inputs_and_padded_labels():
 
 def test_interleaved_tokens_of_one_dimension_need_no_padding():
     xs, ys = torch.tensor([[[1.0], [3.0]]]), torch.tensor([[10.0, 20.0]])
-    assert InContextRegressor(replace(CONFIG, d=1, tokens="interleaved")).tokens(xs, ys)[0].tolist() == [[1], [10], [3], [20]]
+    assert InContextRegressor(replace(CONFIG, d=1, tokens="interleaved")).tokens(xs, ys)[0].tolist() == [
+        [1],
+        [10],
+        [3],
+        [20],
+    ]
 
 
 @every_mixer

@@ -1,4 +1,5 @@
-"""Points are stored in an order that learns, and searched as a plain loop says; a learned sketch counts as the classical ones do.
+"""Points are stored in an order that learns, and searched as a plain loop says; a learned sketch counts as the
+classical ones do.
 
 The sketch counts in whole cells, and is count-min when its networks are set by hand.
 """
@@ -8,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from companion.models.structures import Sketch, SketchConfig, Structure, StructureConfig, soft_sort
-from companion.samplers.structures import counts, zipf_streams
+from companion.samplers.structures import item_counts, zipf_streams
 
 # --- Storing points
 
@@ -30,7 +31,10 @@ def test_soft_sort_is_the_permutation_that_sorts():
 
 
 def test_the_gradient_of_soft_sort_is_that_of_the_soft_matrix():
-    scores, weight = torch.randn(4, 7, dtype=torch.float64, requires_grad=True), torch.randn(4, 7, 7, dtype=torch.float64)
+    scores, weight = (
+        torch.randn(4, 7, dtype=torch.float64, requires_grad=True),
+        torch.randn(4, 7, 7, dtype=torch.float64),
+    )
     (gradient,) = torch.autograd.grad((soft_sort(scores) * weight).sum(), scores)
     total = 0
     for s, w in zip(scores, weight, strict=True):
@@ -39,7 +43,9 @@ def test_the_gradient_of_soft_sort_is_that_of_the_soft_matrix():
             e = torch.exp(-(s[point] - s).abs() / t)
             total = total + (w[place] * e / e.sum()).sum()
     (expected,) = torch.autograd.grad(total, scores)
-    torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)  # but for the 1e-6 that keeps a temperature from being 0
+    torch.testing.assert_close(
+        gradient, expected, rtol=1e-4, atol=1e-4
+    )  # but for the 1e-6 that keeps a temperature from being 0
 
 
 @pytest.mark.parametrize("extra", [0, 3])
@@ -80,7 +86,9 @@ def test_only_a_frozen_data_network_does_not_learn(frozen):
     for name, parameter in model.named_parameters():
         learns = name.startswith("queries") or not frozen
         assert parameter.requires_grad == learns
-        assert (parameter.grad is not None and bool(parameter.grad.any())) == learns or name == "score.bias"  # an order has no level
+        assert (
+            parameter.grad is not None and bool(parameter.grad.any())
+        ) == learns or name == "score.bias"  # an order has no level
 
 
 # --- Looking them up
@@ -98,7 +106,13 @@ def step_by_step(model, values, query, noise=None):
             weights = torch.softmax((logits[-1] + noise[i]) / 2, 0).tolist()
         found = sum(weight * value for weight, value in zip(weights, values, strict=True))
         where = sum(weight * (2 * place / (places - 1) - 1) for place, weight in enumerate(weights))
-        known += [torch.tensor([*weights, where]), found / scale, found.asinh(), (query - found) / scale, (query - found).asinh()]
+        known += [
+            torch.tensor([*weights, where]),
+            found / scale,
+            found.asinh(),
+            (query - found) / scale,
+            (query - found).asinh(),
+        ]
     return torch.stack(logits)
 
 
@@ -154,7 +168,15 @@ def test_doubles_are_searched_too(switches):
 
 @pytest.mark.parametrize(
     ("field", "value", "least"),
-    [("n", 1, 2), ("dim", 0, 1), ("lookups", 0, 1), ("extra", -1, 0), ("width", 3, 4), ("layers", 0, 1), ("hidden", 0, 1)],
+    [
+        ("n", 1, 2),
+        ("dim", 0, 1),
+        ("lookups", 0, 1),
+        ("extra", -1, 0),
+        ("width", 3, 4),
+        ("layers", 0, 1),
+        ("hidden", 0, 1),
+    ],
 )
 def test_a_structure_s_sizes_have_a_least(field, value, least):
     with pytest.raises(ValueError, match=f"^{field} = {value}: must be at least {least}$"):
@@ -216,7 +238,9 @@ def test_with_the_rules_of_count_min_it_is_count_min(conservative, lookups):
     with torch.no_grad():
         model.places.copy_(5 * F.one_hot(cells, 9))
     stream = zipf_streams(6, 40, 20, generator=2)
-    torch.testing.assert_close(model(stream), in_a_loop(stream, cells.tolist(), 9, conservative=conservative), rtol=0, atol=0)
+    torch.testing.assert_close(
+        model(stream), in_a_loop(stream, cells.tolist(), 9, conservative=conservative), rtol=0, atol=0
+    )
 
 
 def test_its_networks_see_nothing_but_the_cells():
@@ -263,10 +287,10 @@ def test_where_there_is_memory_for_all_it_learns_to_count():
         stream = zipf_streams(32, 6, 3, generator=step)
         optimizer.param_groups[0]["lr"] = 1e-2 * (1 - step / 200)
         optimizer.zero_grad()
-        (model(stream) - counts(stream, 3)).abs().mean().backward()
+        (model(stream) - item_counts(stream, 3)).abs().mean().backward()
         optimizer.step()
     stream = zipf_streams(200, 6, 3, generator=1000)
-    assert torch.equal(model(stream).round(), counts(stream, 3))
+    assert torch.equal(model(stream).round(), item_counts(stream, 3))
 
 
 @pytest.mark.parametrize(
@@ -276,8 +300,8 @@ def test_where_there_is_memory_for_all_it_learns_to_count():
         (lambda: SketchConfig(4, -1, 2), "memory = -1: must be at least 1"),
         (lambda: SketchConfig(4, 4, 0), "lookups = 0: must be at least 1"),
         (lambda: SketchConfig(4, 4, 2, hidden=0), "hidden = 0: must be at least 1"),
-        (lambda: sketch()(torch.tensor([[3, 20]])), "stream: unknown item 20; must be 0 to items - 1 = 19"),
-        (lambda: sketch()(torch.tensor([[-1, 3]])), "stream: unknown item -1"),
+        (lambda: sketch()(torch.tensor([[3, 20]])), "stream: 20 is out of range; must be 0 to 19"),
+        (lambda: sketch()(torch.tensor([[-1, 3]])), "stream: -1 is out of range"),
     ],
 )
 def test_bad_sketches_are_named_with_their_value(call, message):

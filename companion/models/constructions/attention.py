@@ -1,81 +1,27 @@
-r"""Attention heads from explicit weights, on a residual stream whose channels have names.
+r"""Attention heads from explicit weights, on a residual stream whose channels have names (`Blocks`).
 
-Notation (Elhage et al. 2021, "A mathematical framework for transformer circuits"; Bietti et al. 2023, arXiv:2306.00802): position t has a
-vector x_t, and a head adds to it
+Notation (Elhage et al. 2021, "A mathematical framework for transformer circuits"; Bietti et al. 2023,
+arXiv:2306.00802): position t has a vector x_t, and a causal `Head` adds to it
 
     x_t <- x_t + sum_{s <= t} beta_s W_OV x_s,       beta = softmax_s(x_s^T W_KQ x_t).
 
-A trained head learns the two matrices; here they are written down. The stream is cut into `Blocks` (the token, its position, what a
-head has written); a matrix that reads one block and writes another is all that a pattern needs. Scores grow with a sharpness ``beta``: the
-softmax puts weight 1 - O(T e^-beta) where it should, and each builder's docstring says how large beta must be.
+A trained head learns the two matrices; here they are written down. The stream is cut into `Blocks` (the token, its
+position, what a head has written); a matrix that reads one block and writes another is all that a pattern needs. Scores
+grow with a sharpness ``beta``: the softmax puts weight 1 - O(T e^-beta) where it should, and each builder's docstring
+says how large beta must be.
 
-`flow` lets tokens on a sphere move by attention with W_KQ = beta I, W_OV = I (Geshkovski, Letrouit, Polyanskiy, Rigollet 2023,
-arXiv:2312.10794).
+`flow` lets tokens on a sphere move by attention with W_KQ = beta I, W_OV = I (Geshkovski, Letrouit, Polyanskiy,
+Rigollet 2023, arXiv:2312.10794).
 """
 
 import math
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-Matrix = Float[Tensor, "width width"]
-
-
-class Blocks:
-    """Names for the channels of a residual stream.
-
-    >>> blocks = Blocks(token=5, position=8, previous=5)
-    >>> blocks.width, blocks["previous"]
-    (18, slice(13, 18, None))
-    """
-
-    def __init__(self, **sizes: int):
-        self.slices, start = {}, 0
-        for name, size in sizes.items():
-            if size < 1:
-                raise ValueError(f"{name} = {size!r}: a block must have at least 1 channel")
-            self.slices[name] = slice(start, start + size)
-            start += size
-        self.width = start
-
-    def __getitem__(self, name: str) -> slice:
-        if name not in self.slices:
-            raise ValueError(f"block = {name!r}: must be one of {', '.join(self.slices)}")
-        return self.slices[name]
-
-    def size(self, name: str) -> int:
-        """How many channels the block ``name`` has."""
-        return self[name].stop - self[name].start
-
-    def matrix(self, write: str, read: str, values: Float[Tensor, "write read"] | None = None) -> Matrix:
-        """The matrix that applies ``values`` (the identity unless told) to the block ``read`` and puts the result into ``write``."""
-        M = torch.zeros(self.width, self.width, dtype=torch.float64)
-        if values is None:
-            values = torch.eye(self.size(write), dtype=torch.float64)
-        if values.shape != (self.size(write), self.size(read)):
-            raise ValueError(f"values of shape {tuple(values.shape)}: {write} has {self.size(write)} channels, {read} {self.size(read)}")
-        M[self[write], self[read]] = values.double()
-        return M
-
-
-@dataclass(frozen=True)
-class Head:
-    """One causal head: ``kq[a, b]`` scores channel a of a key against channel b of a query; ``ov`` maps what it finds to what it adds."""
-
-    kq: Matrix
-    ov: Matrix
-
-    def pattern(self, x: Float[Tensor, "length width"]) -> Float[Tensor, "length length"]:
-        """Row t: how much position t attends to each s <= t."""
-        scores = x @ self.kq.mT @ x.mT  # [t, s] = x_s^T W_KQ x_t
-        future = torch.ones_like(scores, dtype=torch.bool).triu(1)
-        return scores.masked_fill(future, -torch.inf).softmax(dim=-1)
-
-    def __call__(self, x: Float[Tensor, "length width"]) -> Float[Tensor, "length width"]:
-        """What the head adds to the stream."""
-        return self.pattern(x) @ x @ self.ov.mT
+from companion.arguments import at_least, check_range, positive
+from companion.models.constructions.blocks import Blocks, Head
 
 
 def run(layers: list[list[Head]], x: Float[Tensor, "length width"]) -> list[Float[Tensor, "length width"]]:
@@ -93,18 +39,18 @@ def embed(
 
     Position t is row t of ``positions``, such as `circle` gives; one-hot unless told.
 
-    Raises ValueError for fewer than two tokens, for more than there are positions, for positions that do not fit their block, and for a
-    token that the block has no channel for.
+    Raises ValueError for fewer than two tokens, for more than there are positions, for positions that do not fit their
+    block, and for a token that the block has no channel for.
     """
     length, V, channels = len(tokens), blocks.size("token"), blocks.size("position")
     positions = torch.eye(channels, dtype=torch.float64) if positions is None else positions
     if positions.shape[1] != channels:
-        raise ValueError(f"positions of shape {tuple(positions.shape)}: must have {channels} channels, as the block has")
+        raise ValueError(
+            f"positions of shape {tuple(positions.shape)}: must have {channels} channels, as the block has"
+        )
     if not 2 <= length <= len(positions):
         raise ValueError(f"length = {length}: must be at least 2 and at most {len(positions)}, the number of positions")
-    unknown = tokens[(tokens < 0) | (tokens >= V)]
-    if len(unknown):
-        raise ValueError(f"tokens: unknown token {int(unknown[0])}; must be 0 to {V - 1}")
+    check_range(tokens=(tokens, V))
     x = torch.zeros(length, blocks.width, dtype=torch.float64)
     x[torch.arange(length), blocks["token"].start + tokens] = 1
     x[:, blocks["position"]] = positions[:length].double()
@@ -112,11 +58,12 @@ def embed(
 
 
 def shift_head(blocks: Blocks, beta: float, *, by: int = 1, read: str = "token", write: str = "previous") -> Head:
-    """Copies the token (or another block) of ``by`` places ago: W_KQ = beta sum_t p_{t-by} p_t^T over one-hot positions p.
+    """Copies the token (or another block) of ``by`` places ago: W_KQ = beta sum_t p_{t-by} p_t^T over one-hot positions
+    p.
 
     Weight off the mark: at most T e^-beta. The first ``by`` positions have nothing to copy, and average what they see.
     """
-    _positive(beta=beta)
+    positive(beta=beta)
     T = blocks.size("position")
     if not 1 <= by < T:
         raise ValueError(f"by = {by!r}: must be at least 1 and below {T}, the number of positions")
@@ -126,8 +73,7 @@ def shift_head(blocks: Blocks, beta: float, *, by: int = 1, read: str = "token",
 
 def circle(T: int) -> Float[Tensor, "positions two"]:
     """Position t as the angle 2 pi t / T: two channels for any number of positions. Raises ValueError for T < 2."""
-    if T < 2:
-        raise ValueError(f"T = {T!r}: must be at least 2")
+    at_least(T=(T, 2))
     angle = 2 * math.pi * torch.arange(T, dtype=torch.float64) / T
     return torch.stack([angle.cos(), angle.sin()], dim=1)
 
@@ -135,26 +81,27 @@ def circle(T: int) -> Float[Tensor, "positions two"]:
 def circle_shift(T: int, beta: float) -> Float[Tensor, "two two"]:
     """The W_KQ that turns a query's angle back by one position: scores beta cos(2 pi (t - 1 - s) / T).
 
-    The best score beats the next by beta (1 - cos(2 pi / T)), about 2 pi^2 beta / T^2: for weight 1 - eps on the previous position,
-    beta >= ln(2 / eps) / (1 - cos(2 pi / T)) is enough for small eps. One-hot positions need ln(T / eps).
+    The best score beats the next by beta (1 - cos(2 pi / T)), about 2 pi^2 beta / T^2: for weight 1 - eps on the
+    previous position, beta >= ln(2 / eps) / (1 - cos(2 pi / T)) is enough for small eps. One-hot positions need ln(T /
+    eps).
     """
-    _positive(beta=beta)
-    if T < 2:
-        raise ValueError(f"T = {T!r}: must be at least 2")
+    positive(beta=beta)
+    at_least(T=(T, 2))
     step = 2 * math.pi / T
-    return beta * torch.tensor([[math.cos(step), math.sin(step)], [-math.sin(step), math.cos(step)]], dtype=torch.float64)
+    return beta * torch.tensor(
+        [[math.cos(step), math.sin(step)], [-math.sin(step), math.cos(step)]], dtype=torch.float64
+    )
 
 
 def skip_gram_head(blocks: Blocks, beta: float, *, query: int, key: int, write: str = "out") -> Head:
-    """Where the token is ``query``, copies ``key`` if it has been there: W_KQ = beta e_key e_query^T. Elsewhere: the plain average.
+    """Where the token is ``query``, copies ``key`` if it has been there: W_KQ = beta e_key e_query^T. Elsewhere: the
+    plain average.
 
     Weight off the mark where both are there: at most T e^-beta.
     """
-    _positive(beta=beta)
+    positive(beta=beta)
     V = blocks.size("token")
-    for name, number in (("query", query), ("key", key)):
-        if not 0 <= number < V:
-            raise ValueError(f"{name} = {number!r}: unknown token; must be 0 to {V - 1}")
+    check_range(query=(torch.tensor([query]), V), key=(torch.tensor([key]), V))
     scores = torch.zeros(V, V, dtype=torch.float64)
     scores[key, query] = beta
     return Head(blocks.matrix("token", "token", scores), blocks.matrix(write, "token"))
@@ -165,18 +112,21 @@ def broad_head(blocks: Blocks, *, write: str = "out") -> Head:
     return Head(torch.zeros(blocks.width, blocks.width, dtype=torch.float64), blocks.matrix(write, "token"))
 
 
-def match_head(blocks: Blocks, beta: float, *, pairs: dict[str, str] | None = None, recency: float = 0.0, write: str = "out") -> Head:
-    """The second half of an induction head: looks where each query block equals its key block, and copies the token there.
+def match_head(
+    blocks: Blocks, beta: float, *, pairs: dict[str, str] | None = None, recency: float = 0.0, write: str = "out"
+) -> Head:
+    """The second half of an induction head: looks where each query block equals its key block, and copies the token
+    there.
 
-    ``pairs`` maps query blocks to key blocks; unless told, {"token": "previous"}: find where the token *before* was the one now. With
-    more pairs all must match (an n-gram). ``recency`` adds r s to the score of key position s, so that the latest match wins.
+    ``pairs`` maps query blocks to key blocks; unless told, {"token": "previous"}: find where the token *before* was the
+    one now. With more pairs all must match (an n-gram). ``recency`` adds r s to the score of key position s, so that
+    the latest match wins.
 
-    With sharpness beta, matches share the weight but for T e^-beta. To pick the latest to within eps: recency >= ln(T / eps), and
-    beta > recency * T + ln(T / eps), or a recent miss beats an old match.
+    With sharpness beta, matches share the weight but for T e^-beta. To pick the latest to within eps: recency >= ln(T /
+    eps), and beta > recency * T + ln(T / eps), or a recent miss beats an old match.
     """
-    _positive(beta=beta)
-    if recency < 0:
-        raise ValueError(f"recency = {recency!r}: must be at least 0")
+    positive(beta=beta)
+    at_least(recency=(recency, 0))
     kq = sum(blocks.matrix(key, query) for query, key in (pairs or {"token": "previous"}).items()) * beta
     if recency:
         T = blocks.size("position")
@@ -186,16 +136,16 @@ def match_head(blocks: Blocks, beta: float, *, pairs: dict[str, str] | None = No
 
 
 def flow(x: Float[Tensor, "n d"], *, beta: float, time: float, dt: float = 0.05) -> Float[Tensor, "steps n d"]:
-    """Tokens on the unit sphere that move by attention: every state from 0 to ``time``, in Euler steps of ``dt`` back onto the sphere.
+    """Tokens on the unit sphere that move by attention: every state from 0 to ``time``, in Euler steps of ``dt`` back
+    onto the sphere.
 
         dx_i/dt = P_i sum_j softmax_j(beta x_i . x_j) x_j,       P_i = I - x_i x_i^T
 
     Raises ValueError for n < 2, d < 2, beta <= 0, dt <= 0 or time < 0.
     """
-    _positive(beta=beta, dt=dt)
+    positive(beta=beta, dt=dt)
     _several(x)
-    if time < 0:
-        raise ValueError(f"time = {time!r}: must be at least 0")
+    at_least(time=(time, 0))
     x = x / x.norm(dim=1, keepdim=True)
     states = [x]
     for _ in range(round(time / dt)):
@@ -212,7 +162,7 @@ def energy(x: Float[Tensor, "*steps n d"], beta: float) -> Float[Tensor, "*steps
 
     Raises ValueError for n < 2, d < 2 or beta <= 0.
     """
-    _positive(beta=beta)
+    positive(beta=beta)
     _several(x)
     return (beta * x @ x.mT).exp().mean(dim=(-2, -1)) / (2 * beta)
 
@@ -220,9 +170,3 @@ def energy(x: Float[Tensor, "*steps n d"], beta: float) -> Float[Tensor, "*steps
 def _several(x: Tensor) -> None:
     if x.shape[-2] < 2 or x.shape[-1] < 2:
         raise ValueError(f"x of shape {tuple(x.shape)}: at least n = 2 tokens in d = 2 dimensions")
-
-
-def _positive(**values: float) -> None:
-    for name, value in values.items():
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} = {value!r}: must be positive and finite")

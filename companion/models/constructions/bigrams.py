@@ -1,7 +1,8 @@
-r"""An induction head from three associative memories on random embeddings: written down, and found by three gradient steps.
+r"""An induction head from three associative memories on random embeddings: written down, and found by three gradient
+steps.
 
-Bietti, Cabannes, Bouchacourt, Jegou, Bottou (2023), arXiv:2306.00802, sections 4 and 5. With R = W_O^1 W_V^1, the random map that layer 1
-applies to what it looks at, and S = W_V^2, that of layer 2:
+Bietti, Cabannes, Bouchacourt, Jegou, Bottou (2023), arXiv:2306.00802, sections 4 and 5. With R = W_O^1 W_V^1, the
+random map that layer 1 applies to what it looks at, and S = W_V^2, that of layer 2:
 
     W_K^1 = sum_t p_t p_{t-1}^T         position t looks at t - 1, and R copies its token into another "subspace"
     W_K^2 = sum_k e_k (R e_k)^T         token k looks where R e_k has been written: after an earlier k
@@ -17,7 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from companion.arguments import as_generator, at_least
+from companion.arguments import as_generator, at_least, check_range, positive
 from companion.models.bigrams import BigramModel
 
 
@@ -31,23 +32,21 @@ def write_memories(
 ) -> BigramModel:
     """Write the three memories into a model with ``trains='memories'``, in place, and return it.
 
-    ``triggers`` are the tokens k of W_K^2, all unless told. A right key's score is about ``beta``. The other two arguments spoil the
-    circuit: ``reads='token'`` lets W_K^2 read e_k where it should read R e_k; ``places`` permutes the keys' positions in W_K^1.
+    ``triggers`` are the tokens k of W_K^2, all unless told. A right key's score is about ``beta``. The other two
+    arguments spoil the circuit: ``reads='token'`` lets W_K^2 read e_k where it should read R e_k; ``places`` permutes
+    the keys' positions in W_K^1.
 
     Raises ValueError for a model of another kind or depth, for beta <= 0, and for an unknown token among the triggers.
     """
     config = model.config
     if config.trains != "memories" or config.layers != 2:
         raise ValueError(f"model with trains = {config.trains!r}, layers = {config.layers}: must have 'memories' and 2")
-    if not beta > 0:
-        raise ValueError(f"beta = {beta!r}: must be positive")
+    positive(beta=beta)
     if reads not in ("previous", "token"):
         raise ValueError(f"reads = {reads!r}: must be 'previous' or 'token'")
     E, P, U = model.embed.weight.data, model.decoder.positions.data, model.unembed.weight.data
     triggers = torch.arange(len(E)) if triggers is None else triggers
-    unknown = triggers[(triggers < 0) | (triggers >= len(E))]
-    if len(unknown):
-        raise ValueError(f"triggers: unknown token {int(unknown[0])}; must be 0 to {len(E) - 1}")
+    check_range(triggers=(triggers, len(E)))
     written = E @ (model.outputs(0) @ model.values(0)).mT if reads == "previous" else E
     keys = P if places is None else P[places]
     scale = beta * config.width**-1.5  # |e|^2 and |p|^2 are about d, and attention divides by sqrt(d)
@@ -59,7 +58,8 @@ def write_memories(
 
 @dataclass
 class ThreeStepModel:
-    """The model of the theorem (section 5 there): layer 1 sees positions alone, layer 2 the output of layer 1, and there is no residual.
+    """The model of the theorem (section 5 there): layer 1 sees positions alone, layer 2 the output of layer 1, and
+    there is no residual.
 
         h_s = sum_{r <= s} softmax_r(p_s^T W_K1 p_r) R e_{z_r}
         o = sum_s softmax_s(e_q^T W_K2 h_s) S e_{z_s},      logits U W_O2 o
@@ -77,7 +77,9 @@ class ThreeStepModel:
     W_O2: Float[Tensor, "d d"]
 
     def logits(self, tokens: Int[Tensor, "batch T"]) -> Float[Tensor, "batch N"]:
-        """What is said after the last token. All scores are looked up in tables over positions and tokens, so that d costs little."""
+        """What is said after the last token. All scores are looked up in tables over positions and tokens, so that d
+        costs little.
+        """
         N, T = len(self.embed), len(self.positions)
         future = torch.ones(T, T, dtype=torch.bool, device=tokens.device).triu(1)
         first = (self.positions @ self.W_K1 @ self.positions.mT).masked_fill(future, -torch.inf).softmax(-1)  # [s, r]
@@ -87,7 +89,9 @@ class ThreeStepModel:
         return share @ (self.embed @ self.S.mT @ self.W_O2.mT @ self.unembed.mT)
 
     def targets(self) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
-        """For each memory, its inputs, its candidates, and which is right. W_K1 is asked at 1 .. T - 2, where an answer may stand."""
+        """For each memory, its inputs, its candidates, and which is right. W_K1 is asked at 1 .. T - 2, where an answer
+        may stand.
+        """
         N, T = len(self.embed), len(self.positions)
         tokens, places = torch.arange(N), torch.arange(T - 2)
         return {
@@ -106,13 +110,19 @@ class ThreeStepModel:
 
 
 def three_steps(
-    draw: Callable[[torch.Generator], tuple[Tensor, Tensor]], N: int, T: int, d: int | None = None, *, generator: torch.Generator | int = 0
+    draw: Callable[[torch.Generator], tuple[Tensor, Tensor]],
+    N: int,
+    T: int,
+    d: int | None = None,
+    *,
+    generator: torch.Generator | int = 0,
 ) -> ThreeStepModel:
     """All memories from 0 by one large gradient step each: on W_O2, then W_K2, then W_K1.
 
-    ``draw(generator)`` gives a fresh batch of tokens (batch, T) and targets (batch,) for every step. With ``d`` the embeddings and R, S
-    have entries N(0, 1/d); without, they are one-hot and the identity. Steps are as large as makes the right answers' mean logits (scores)
-    10, 10 and 20; the theorem has infinite batches and widths, N >> T, and steps that grow without bound.
+    ``draw(generator)`` gives a fresh batch of tokens (batch, T) and targets (batch,) for every step. With ``d`` the
+    embeddings and R, S have entries N(0, 1/d); without, they are one-hot and the identity. Steps are as large as makes
+    the right answers' mean logits (scores) 10, 10 and 20; the theorem has infinite batches and widths, N >> T, and
+    steps that grow without bound.
 
     Raises ValueError for N < 2, T < 3 or d < 1.
     """

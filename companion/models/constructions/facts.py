@@ -1,8 +1,10 @@
-"""Facts stored by hand: explicit weights for a `Bank` of one, in the two ways of Nichani, Lee, Bietti (2024), arXiv:2412.06538: with
-attention alone, and with an MLP. All of them are sums of outer products of embeddings (the arrangement is ours).
+"""Facts stored by hand: explicit weights for a `Bank` of one, in the two ways of Nichani, Lee, Bietti (2024),
+arXiv:2412.06538: with attention alone, and with an MLP. All of them are sums of outer products of embeddings (the
+arrangement is ours).
 
-Both share where heads look. A head keeps a list of ``head_width`` words; from the last word it looks at a word of its list if there is
-one, and else at the last word, of which it reads nothing. Where the paper reads with an embedding e, this reads with its `dual`.
+Both share where heads look. A head keeps a list of ``head_width`` words; from the last word it looks at a word of its
+list if there is one, and else at the last word, of which it reads nothing. Where the paper reads with an embedding e,
+this reads with its `dual`.
 """
 
 import math
@@ -12,17 +14,26 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.arguments import at_least, positive
 from companion.models.facts import Bank, BankConfig, Member
 
 END_SCORE = 0.6  # of a listed word's score: the last word is looked at where no listed word is
 
 
 def attention_only(
-    table: Int[Tensor, "subjects relations"], answers: int, *, d: int, head_width: int, noise: int, length: int, beta: float = 60.0
+    table: Int[Tensor, "subjects relations"],
+    answers: int,
+    *,
+    d: int,
+    head_width: int,
+    noise: int,
+    length: int,
+    beta: float = 60.0,
 ) -> Bank:
     """A listed subject writes all R answers that it has, a relation all its D answers: the one that both write wins.
 
-    H d_h = S + R places are enough, and embeddings of d ~ R + D dimensions, up to logarithms, keep apart what is written.
+    H d_h = S + R places are enough, and embeddings of d ~ R + D dimensions, up to logarithms, keep apart what is
+    written.
 
     Raises ValueError for a size below 1, beta <= 0, or an answer that its relation does not have.
     """
@@ -46,17 +57,16 @@ def with_mlp(
     beta: float = 60.0,
     gain: float = 20.0,
 ) -> Bank:
-    """Heads copy subject and relation; a neuron keeps up to ``each`` subjects that have one answer in one relation, and writes it.
+    """Heads copy subject and relation; a neuron keeps up to ``each`` subjects that have one answer in one relation, and
+    writes it.
 
-    It opens for a listed subject together with its relation, f_s . x + f_r . x > 3/2 with f the dual of e; the last word serves as the
-    threshold. m = S R / each neurons are enough, with ``each`` ~ d up to logarithms: m d ~ S R.
+    It opens for a listed subject together with its relation, f_s . x + f_r . x > 3/2 with f the dual of e; the last
+    word serves as the threshold. m = S R / each neurons are enough, with ``each`` ~ d up to logarithms: m d ~ S R.
 
     Raises ValueError for a size below 1, beta <= 0, gain <= 0, or an answer that its relation does not have.
     """
-    if each < 1:
-        raise ValueError(f"each = {each!r}: must be at least 1")
-    if not gain > 0:
-        raise ValueError(f"gain = {gain!r}: must be positive")
+    at_least(each=(each, 1))
+    positive(gain=gain)
     S, R = table.shape
     lists = [
         (relation, answer, chunk)
@@ -75,18 +85,18 @@ def with_mlp(
 
 
 def dual(embeddings: Float[Tensor, "words d"]) -> Float[Tensor, "words d"]:
-    """The vectors f_i with f_i . e_i = 1 that have least to do with all other e_j: the rows of the pseudo-inverse, scaled.
+    """The vectors f_i with f_i . e_i = 1 that have least to do with all other e_j: the rows of the pseudo-inverse,
+    scaled.
 
-    For orthonormal embeddings f = e; for at most d independent ones f_i . e_j = 0 exactly, where e_i . e_j would be of order 1/sqrt(d) (the
-    optimal linear associative memory, Kohonen and Ruohonen 1973).
+    For orthonormal embeddings f = e; for at most d independent ones f_i . e_j = 0 exactly, where e_i . e_j would be of
+    order 1/sqrt(d) (the optimal linear associative memory, Kohonen and Ruohonen 1973).
     """
     rows = torch.linalg.pinv(embeddings).mT
     return rows / (rows * embeddings).sum(1, keepdim=True)
 
 
 def _heads(table: Tensor, head_width: int) -> int:
-    if head_width < 1:
-        raise ValueError(f"head_width = {head_width!r}: must be at least 1")
+    at_least(head_width=(head_width, 1))
     return sum(math.ceil(size / head_width) for size in table.shape)
 
 
@@ -95,7 +105,8 @@ def _bank(table: Tensor, answers: int, member: Member, noise: int, length: int) 
     wrong = table // answers != torch.arange(table.shape[1])
     if wrong.any():
         raise ValueError(
-            f"table: answer {int(table[wrong][0])} is not one of its relation's; relation r has r D to r D + D - 1, D = {answers}"
+            f"table: answer {int(table[wrong][0])} is not one of its relation's; relation r has "
+            f"r D to r D + D - 1, D = {answers}"
         )
     bank = Bank(BankConfig((member,), answers, noise, length)).requires_grad_(False)
     for parameter in bank.parameters():
@@ -107,8 +118,7 @@ def _bank(table: Tensor, answers: int, member: Member, noise: int, length: int) 
 
 def _attend(bank: Bank, sizes: tuple[int, int], beta: float, written: Float[Tensor, "places d"]) -> None:
     """Give every subject and relation its place in a head, and what the head writes for it."""
-    if not beta > 0:
-        raise ValueError(f"beta = {beta!r}: must be positive")
+    positive(beta=beta)
     reads, width, end = dual(bank.words[0]), bank.config.largest("head_width"), bank.words[0, -1]
     places = torch.arange(sum(sizes)).split(list(sizes))  # no head has subjects and relations
     lists = [chunk for part in places for chunk in part.split(width)]
