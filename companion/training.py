@@ -1,7 +1,8 @@
 """The one training loop: seed, device, schedule, progress bar, resume; alone, or data-parallel under ``torchrun``.
 
-Every batch is drawn from the pair (seed, step), so a run that was killed goes on exactly where its last save was, and every rank of
-a data-parallel run draws the same global batch and keeps its own share: one process or many, the numbers are the same.
+Every batch is drawn from the pair (seed, step), so a run that was killed goes on exactly where its last save was, and
+every rank of a data-parallel run draws the same global batch and keeps its own share: one process or many, the numbers
+are the same.
 """
 
 import math
@@ -20,6 +21,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm.auto import tqdm
 
+from companion.arguments import at_least, positive
+
 SAVE_EVERY_SECONDS = 20.0
 
 
@@ -31,7 +34,8 @@ class ResumeError(ValueError):
 class Schedule:
     """Adam with linear warm-up to ``lr`` and a cosine down to zero over ``steps``; gradients clipped to norm 1.
 
-    With ``bfloat16`` the forward pass runs in bfloat16 on a CPU, too: for wide models; not every processor is faster for it.
+    With ``bfloat16`` the forward pass runs in bfloat16 on a CPU, too: for wide models; not every processor is faster
+    for it.
     """
 
     steps: int
@@ -43,11 +47,8 @@ class Schedule:
     bfloat16: bool = False
 
     def __post_init__(self):
-        for name in ("steps", "batch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)!r}: must be at least 1")
-        if not self.lr > 0:
-            raise ValueError(f"lr = {self.lr!r}: must be positive")
+        at_least(steps=(self.steps, 1), batch=(self.batch, 1))
+        positive(lr=self.lr)
 
     def lr_at(self, step: int) -> float:
         """The learning rate of step 0, 1, .., steps - 1."""
@@ -67,7 +68,7 @@ class History:
 
 
 def pick_device(name: str | None = None) -> torch.device:
-    """``name`` if given, else cuda, mps or cpu, whichever is there first. Raises ValueError for a device that is not there."""
+    """``name``, or the first of cuda, mps and cpu that is there. Raises ValueError for a device that is not there."""
     available = [f"cuda:{index}" for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
     available += ["mps"] * torch.backends.mps.is_available() + ["cpu"]
     kinds = dict.fromkeys(device.split(":")[0] for device in available)
@@ -97,42 +98,57 @@ def train(
 ) -> History:
     """Train ``model`` in place and return its `History`.
 
-    ``draw(batch, generator)`` gives tensors with the batch first; ``loss(model, *tensors)`` their mean loss. With ``resume``, the
-    state is saved there every 20 seconds; a file that is already there is gone on from (ResumeError if another run saved it), and it is
+    ``model``: what learns; at the end it is on ``device``.
+    ``draw(batch, generator)``: gives a batch, tensors with the batch first.
+    ``loss(model, *tensors)``: their mean loss, of no dimensions.
+    ``schedule``: steps, sequences a batch, learning rate; bfloat16 for the forward pass (on a GPU always; the weights
+    stay in float32).
+    ``seed``: decides every batch of a device, whatever the number of processes.
+    ``device``: such as 'cpu' or 'cuda'; None for the best that is there.
+    ``resume``: a file where the state is saved every 20 seconds, and that is gone on from if it is there already; it is
     removed at the end.
-    Under ``torchrun`` the processes share every batch: ``schedule.batch`` must be a multiple of their number.
-    On a GPU, or if the schedule says so, the forward pass runs in bfloat16; the weights stay in float32.
+    ``label``: what the progress bar says, and what a file to resume from must have been saved by.
+
+    Under ``torchrun`` the processes share every batch. Raises ValueError if ``schedule.batch`` is no multiple of their
+    number, and ResumeError for a file of another run.
     """
     where = pick_device(device)
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    if schedule.batch % world:
-        raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {world}")
-    with _process_group(where, world) as rank:
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if schedule.batch % processes:
+        raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {processes}")
+    with _process_group(where, processes) as rank:
         model.to(where).train()
         optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, betas=schedule.betas)
         history = History(device=str(where))
         if resume is not None and resume.exists():
             _load_state(resume, model, optimizer, history, _identity(label, schedule, seed))
-        wrapped = DistributedDataParallel(model) if world > 1 else model
+        wrapped = DistributedDataParallel(model) if processes > 1 else model
 
         started, saved, before = time.perf_counter(), time.perf_counter(), history.seconds
         first = len(history.losses)
-        bar = tqdm(range(first, schedule.steps), initial=first, total=schedule.steps, desc=label, disable=rank > 0, mininterval=0.5)
+        bar = tqdm(
+            range(first, schedule.steps),
+            initial=first,
+            total=schedule.steps,
+            desc=label,
+            disable=rank > 0,
+            mininterval=0.5,
+        )
         for step in bar:
             for group in optimizer.param_groups:
                 group["lr"] = schedule.lr_at(step)
             tensors = draw(schedule.batch, batch_generator(seed, step, where))
             with torch.autocast(where.type, torch.bfloat16, enabled=schedule.bfloat16 or where.type == "cuda"):
-                value = loss(wrapped, *(tensor[rank::world] for tensor in tensors))
+                value = loss(wrapped, *(tensor[rank::processes] for tensor in tensors))
             optimizer.zero_grad(set_to_none=True)
             value.backward()
             nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
             optimizer.step()
 
             value = value.detach().float()
-            if world > 1:
+            if processes > 1:
                 dist.all_reduce(value)
-            history.losses.append(value.item() / world)
+            history.losses.append(value.item() / processes)
             history.seconds = before + time.perf_counter() - started
             if step % 20 == 0:
                 bar.set_postfix(loss=f"{sum(history.losses[-100:]) / len(history.losses[-100:]):.4f}", refresh=False)
@@ -146,9 +162,9 @@ def train(
 
 
 @contextmanager
-def _process_group(device: torch.device, world: int):
+def _process_group(device: torch.device, processes: int):
     """This process's rank in the group that ``torchrun`` started; 0 when it is alone."""
-    if world == 1:
+    if processes == 1:
         yield 0
         return
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
@@ -189,7 +205,9 @@ def _load_state(path, model, optimizer, history, run: str) -> None:
     except SafetensorError as error:
         raise ResumeError(f"{path}: not the saved state of a run ({error}); remove it to start afresh") from None
     if header.get("run") != run:
-        raise ResumeError(f"{path}: saved by another run ({header.get('run')}), not by this one ({run}); remove it to start afresh")
+        raise ResumeError(
+            f"{path}: saved by another run ({header.get('run')}), not by this one ({run}); remove it to start afresh"
+        )
     try:
         model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError as error:

@@ -1,4 +1,6 @@
-"""The training loop: it computes what a plain loop computes, whether it is killed and resumed, or shared by two processes."""
+"""The training loop: it computes what a plain loop computes, whether it is killed and resumed, or shared by two
+processes.
+"""
 
 import math
 import os
@@ -59,7 +61,12 @@ def test_a_short_run_warms_up_for_a_tenth_of_it(steps, warmup):
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"steps": 0}, "steps = 0"), ({"batch": 0}, "batch = 0"), ({"lr": 0.0}, r"lr = 0\.0"), ({"lr": math.nan}, "lr = nan")],
+    [
+        ({"steps": 0}, "steps = 0"),
+        ({"batch": 0}, "batch = 0"),
+        ({"lr": 0.0}, r"lr = 0\.0"),
+        ({"lr": math.nan}, "lr = nan"),
+    ],
 )
 def test_a_wrong_schedule_is_named_with_its_value(wrong, message):
     with pytest.raises(ValueError, match=message):
@@ -116,13 +123,17 @@ def test_the_forward_pass_runs_in_the_schedules_precision_and_weights_keep_their
     expected = train(exact, draw, loss, SCHEDULE, device="cpu")
     assert seen == {torch.bfloat16 if bfloat16 else torch.float32}
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
-    np.testing.assert_allclose(history.losses, expected.losses, rtol=0.1 if bfloat16 else 0, atol=0.05 if bfloat16 else 0)
+    np.testing.assert_allclose(
+        history.losses, expected.losses, rtol=0.1 if bfloat16 else 0, atol=0.05 if bfloat16 else 0
+    )
     assert same_weights(model, exact) != bfloat16
 
 
 def test_every_step_and_every_seed_has_its_own_batch():
     cpu = torch.device("cpu")
-    first_numbers = {torch.randn(1, generator=batch_generator(seed, step, cpu)).item() for seed in range(20) for step in range(50)}
+    first_numbers = {
+        torch.randn(1, generator=batch_generator(seed, step, cpu)).item() for seed in range(20) for step in range(50)
+    }
     assert len(first_numbers) == 1000
 
 
@@ -152,7 +163,9 @@ def test_the_default_device_is_a_gpu_if_there_is_one(monkeypatch, gpus):
     assert pick_device("cpu").type == "cpu"
 
 
-@pytest.mark.parametrize(("name", "gpus"), [("cuda", 0), ("cuda:0", 0), ("cuda:1", 1), ("cuda:x", 1), ("tpu", 1), ("", 0)])
+@pytest.mark.parametrize(
+    ("name", "gpus"), [("cuda", 0), ("cuda:0", 0), ("cuda:1", 1), ("cuda:x", 1), ("tpu", 1), ("", 0)]
+)
 def test_a_device_that_is_not_there_is_named_with_those_that_are(monkeypatch, name, gpus):
     pretend_gpus(monkeypatch, gpus)
     with pytest.raises(ValueError, match=f"device = '{name}': this machine has .*cpu"):
@@ -313,16 +326,31 @@ torch.set_num_threads(1)
 chosen = recipe("regression-ill-conditioned", "smoke")
 model, history = chosen.train(seed=5, device="cpu")
 save_file({"losses": torch.tensor(history.losses, dtype=torch.float64), **model.state_dict()},
-          f"{sys.argv[1]}/rank{os.environ['RANK']}.safetensors", {"group left": str(not torch.distributed.is_initialized())})
+          f"{sys.argv[1]}/rank{os.environ['RANK']}.safetensors",
+          {"group left": str(not torch.distributed.is_initialized())})
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="PyTorch for Windows has no libuv, which torchrun's rendezvous needs")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="PyTorch for Windows has no libuv, which torchrun's rendezvous needs"
+)
 def test_two_processes_train_as_one(tmp_path):
-    """Real processes under torchrun, talking through gloo on the loopback: the same losses at the same global batch, to 1e-4."""
+    """Real processes under torchrun, talking through gloo on the loopback: the same losses at the same global batch, to
+    1e-4.
+    """
     script = tmp_path / "shared.py"
     script.write_text(SHARED)
-    done = python("-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2", script, tmp_path)
+    done = python(
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--local-addr",
+        "127.0.0.1",
+        "--nproc-per-node",
+        "2",
+        script,
+        tmp_path,
+    )
     assert done.returncode == 0, done.stderr
 
     alone, history = recipe("regression-ill-conditioned", "smoke").train(seed=5, device="cpu")
@@ -342,8 +370,19 @@ def test_a_batch_that_the_processes_cannot_share_is_refused(monkeypatch):
 
 
 def python(*arguments) -> subprocess.CompletedProcess:
-    """Another Python in the repository, without this process's torchrun variables; Gloo is told to stay on the loopback."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0"}
+    """Another Python in the repository, without this process's torchrun variables; Gloo is told to stay on the
+    loopback.
+    """
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
+    }
     return subprocess.run(
-        [sys.executable, *map(str, arguments)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )

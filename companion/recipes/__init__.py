@@ -1,13 +1,16 @@
 """What is trained, at which scale. A recipe's name is a topic's, then what sets it apart: ``regression-isotropic``.
 
-Scales: ``smoke`` (seconds: does it run at all), ``course`` (a laptop's CPU), ``paper`` (the published sizes, for a GPU).
+Scales: ``smoke`` (seconds: does it run at all), ``course`` (a laptop's CPU), ``paper`` (the published sizes, for a
+GPU).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,19 +20,22 @@ from companion.checkpoints import Header
 from companion.training import History, Schedule, train
 
 SCALES = ("smoke", "course", "paper")
+Draw = Callable[[int, torch.Generator], tuple[Tensor, ...]]
+Size = tuple[Any, Schedule] | tuple[Any, Schedule, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that decides a training run but its seed."""
+    """All that decides a training run but its seed; and ``calibrate``, if its checkpoint is to be kept in int8."""
 
     name: str
     scale: str
     build: Callable[[], nn.Module]
-    draw: Callable[[int, torch.Generator], tuple[Tensor, ...]]
+    draw: Draw
     loss: Callable[..., Tensor]
     schedule: Schedule
     about: str
+    calibrate: Callable[[nn.Module], object] | None = None
 
     def model(self, seed: int = 0) -> nn.Module:
         """A fresh model, initialised from ``seed`` without touching the global random state."""
@@ -37,18 +43,60 @@ class Recipe:
             torch.default_generator.manual_seed(seed)  # the CPU's alone; torch.manual_seed would reach every GPU's
             return self.build()
 
-    def train(self, *, seed: int = 0, device: str | None = None, resume: Path | None = None) -> tuple[nn.Module, History]:
+    def train(
+        self, *, seed: int = 0, device: str | None = None, resume: Path | None = None
+    ) -> tuple[nn.Module, History]:
         """Train a fresh model with a progress bar; returns it on the CPU, with what the run did."""
         model = self.model(seed)
         label = f"{self.name} ({self.scale})"
-        history = train(model, self.draw, self.loss, self.schedule, seed=seed, device=device, resume=resume, label=label)
+        history = train(
+            model, self.draw, self.loss, self.schedule, seed=seed, device=device, resume=resume, label=label
+        )
         return model.cpu(), history
+
+
+_registered: dict[str, dict[str, Recipe]] = {}
+
+
+def register(
+    name: str,
+    about: str,
+    *,
+    model: Callable[[Any], nn.Module],
+    sampler: Callable[..., Draw],
+    loss: Callable[..., Tensor],
+    smoke: Size,
+    course: Size,
+    paper: Size,
+    calibrate: Callable[[nn.Module], object] | None = None,
+) -> None:
+    """Make a recipe known, at its three scales. Raises ValueError for a name that is taken.
+
+    ``name``: the topic's, then what sets it apart.
+    ``about``: one line for those who choose a recipe.
+    ``model``: makes a fresh model from a config.
+    ``sampler``: makes ``draw(batch, generator)`` from a config.
+    ``loss``: of the model and what was drawn.
+    ``smoke``, ``course``, ``paper``: the config and the schedule at each scale, and, where the sampler asks for more,
+    its keywords.
+    ``calibrate``: runs a trained model on what its weights in int8 must still do well (`companion.rounding.fitted`);
+    None for a checkpoint that keeps the digits of the forward pass.
+    """
+    if name in _registered:
+        raise ValueError(f"name = {name!r}: there is a recipe of this name already")
+    _registered[name] = {
+        scale: Recipe(
+            name, scale, partial(model, config), sampler(config, **dict(*task)), loss, schedule, about, calibrate
+        )
+        for scale, (config, schedule, *task) in zip(SCALES, (smoke, course, paper), strict=True)
+    }
 
 
 def recipes() -> dict[str, dict[str, Recipe]]:
     """Every recipe by name and scale."""
-    topics = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    return {name: scales for topic in topics for name, scales in topic.RECIPES.items()}
+    for module in iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+    return dict(_registered)
 
 
 def recipe(name: str, scale: str = "course") -> Recipe:
@@ -62,7 +110,7 @@ def recipe(name: str, scale: str = "course") -> Recipe:
 
 
 def weights_path(name: str, scale: str = "course", seed: int = 0) -> Path:
-    """Where the shipped checkpoint of a recipe lies (or would lie); several seeds are shipped where a lesson needs an interval."""
+    """Where a recipe's shipped checkpoint lies (or would lie); several seeds where a lesson needs an interval."""
     return checkpoints.WEIGHTS / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
 
 

@@ -1,9 +1,12 @@
 """Recipes of lesson 04: adders that differ in where their number embeddings come from.
 
-Published setting (Zhou et al. 2024, arXiv:2406.03445): GPT-2-XL, 48 layers, fine-tuned on sums of operands up to 260, against the same from
-scratch. Ours is what a CPU affords: a few layers, number embeddings from a text that counts in place of pre-training, 80 % of the pairs.
+Published setting (Zhou et al. 2024, arXiv:2406.03445): GPT-2-XL, 48 layers, fine-tuned on sums of operands up to 260,
+against the same from scratch. Ours is what a CPU affords: a few layers, number embeddings from a text that counts in
+place of pre-training, 80 % of the pairs.
 """
 
+from collections.abc import Callable
+from itertools import product
 from typing import Literal
 
 import torch
@@ -13,7 +16,9 @@ from torch import Tensor
 
 from companion.baselines.addition import fourier_embeddings, ppmi_embeddings, with_rms
 from companion.models.addition import Adder, AdderConfig
-from companion.recipes import Recipe
+from companion.probes.addition import filtered, read_out
+from companion.probes.fourier import band_filter, high_waves, longest_period, low_waves
+from companion.recipes import register
 from companion.samplers.addition import STEPS, batch_of, cooccurrences, counting, sums
 from companion.training import Schedule
 
@@ -25,8 +30,15 @@ SOURCES = ("scratch", "random", *SKIPS, "cosines")
 def embeddings_from(
     source: Source, numbers: int, width: int, *, rms: float = 0.1, power: float = 0.5, lines: int = 200_000
 ) -> Float[Tensor, "numbers width"]:
-    """Embeddings of the numbers 0 .. numbers - 1, in float64, scaled to ``rms``: 'random'; 'cosines' of five periods; or from a text that
-    counts by 1, 2, 5 and 10 ('counting'), by 1 alone ('by-one'), or by 2, 5 and 10 ('skipping'), its singular values to a ``power``.
+    """Embeddings of the numbers 0 .. numbers - 1, in float64, scaled to ``rms``: 'random'; 'cosines' of five periods;
+    or from a text that counts by 1, 2, 5 and 10 ('counting'), by 1 alone ('by-one'), or by 2, 5 and 10 ('skipping'),
+    its singular values to a ``power``.
+
+    ``source``: where they come from.
+    ``numbers``, ``width``: the size of the table.
+    ``rms``: the root mean square of its entries.
+    ``power``: of the singular values; above 1/2, strong directions count for more.
+    ``lines``: how long the text is.
 
     Raises ValueError for another source.
     """
@@ -42,88 +54,110 @@ def embeddings_from(
     return with_rms(table, rms)
 
 
-def cross_entropy(model, operands, answers):
+def answer_loss(model, operands, answers):
     """Mean over problems."""
     return F.cross_entropy(model(operands), answers)
 
 
-def _scales(
-    name: str, source: Source, about: str, course: tuple[int, int, int, Schedule], *, rms: float = 0.1, power: float = 0.5
-) -> dict[str, Recipe]:
-    """Sizes are (numbers, width, layers); a text that counts by tens needs more than 110 answers, so smoke has 60 numbers."""
-    sizes = {
-        "smoke": (60, 128, 1, Schedule(steps=60, batch=64, lr=1e-2, warmup=5, bfloat16=course[3].bfloat16)),
-        "course": course,
-        "paper": (261, 768, 12, Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
-    }
-    return {scale: _recipe(name, scale, source, *size, rms=rms, power=power, about=about) for scale, size in sizes.items()}
-
-
-def _recipe(
-    name: str,
-    scale: str,
-    source: Source,
-    numbers: int,
-    width: int,
-    layers: int,
-    schedule: Schedule,
-    *,
-    rms: float,
-    power: float,
-    about: str,
-):
-    config = AdderConfig(numbers, width, layers, heads=4, frozen=source != "scratch")
-    training, _ = sums(numbers)
-
-    def build():
-        return Adder(config, None if source == "scratch" else embeddings_from(source, config.answers, width, rms=rms, power=power))
+def training_sums(config: AdderConfig):
+    """Sums that are for training, with replacement."""
+    training, _ = sums(config.numbers)
 
     def draw(batch, generator):
         return tuple(batch_of(training, batch, generator))
 
-    return Recipe(name, scale, build, draw, cross_entropy, schedule, about)
+    return draw
+
+
+def ablations(problems: int) -> Callable[[Adder], None]:
+    """What a filtered adder's rounded weights must still do well: ``problems`` sums for training, as the adder is, and
+    with the slow or the fast waves taken from attention, from MLPs, and from both.
+    """
+
+    def calibrate(adder: Adder) -> None:
+        training, _ = sums(adder.config.numbers)
+        order = torch.randperm(len(training.operands), generator=torch.Generator().manual_seed(3))
+        operands, read, n = training.operands[order[:problems]], read_out(adder), adder.config.answers
+        cut = round(longest_period(n) / 2 * 50 / 260)
+        adder(operands)
+        bands = [band_filter(read, waves) for waves in (low_waves(n, cut), high_waves(n, cut))]
+        for band, parts in product(bands, (["attention"], ["mlp"], ["attention", "mlp"])):
+            with filtered(adder, **dict.fromkeys(parts, band)):
+                adder(operands)
+
+    return calibrate
+
+
+def _adder(
+    name: str,
+    about: str,
+    course: tuple[int, int, int, Schedule],
+    *,
+    source: Source = "counting",
+    rms: float = 0.1,
+    power: float = 0.5,
+    calibrate: Callable[[Adder], None] | None = None,
+) -> None:
+    """Register adders whose number embeddings come from ``source``, with ``rms`` and ``power`` as for
+    `embeddings_from`, and ``calibrate`` as for `register`. ``course`` is (numbers, width, layers, schedule); a text
+    that counts by tens needs more than 110 answers, so smoke has 60 numbers.
+    """
+
+    def config(numbers: int, width: int, layers: int) -> AdderConfig:
+        return AdderConfig(numbers, width, layers, heads=4, frozen=source != "scratch")
+
+    def model(config: AdderConfig) -> Adder:
+        if source == "scratch":
+            return Adder(config, None)
+        return Adder(config, embeddings_from(source, config.answers, config.width, rms=rms, power=power))
+
+    *size, schedule = course
+    register(
+        name,
+        about,
+        model=model,
+        sampler=training_sums,
+        loss=answer_loss,
+        smoke=(config(60, 128, 1), Schedule(steps=60, batch=64, lr=1e-2, warmup=5, bfloat16=schedule.bfloat16)),
+        course=(config(*size), schedule),
+        paper=(config(261, 768, 12), Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
+        calibrate=calibrate,
+    )
 
 
 RMS = (0.03, 0.3, 1.0)  # beside 0.1, the others' choice
 LIVE = Schedule(steps=450, batch=256, lr=1e-3, warmup=45)
-RECIPES = (
-    {
-        "addition": _scales(
-            "addition",
-            "counting",
-            "operands up to 260 on counting embeddings (lesson 04)",
-            (261, 128, 2, Schedule(3000, 256, 1e-3)),
-            rms=0.3,
-        ),
-        "addition-filters": _scales(
-            "addition-filters",
-            "counting",
-            "operands up to 99, with a width that leaves room for filters in logit space (lesson 04)",
-            (100, 256, 4, Schedule(360, 256, 1e-3, warmup=60)),
-        ),
-        "addition-wide": _scales(
-            "addition-wide",
-            "counting",
-            "operands up to 260, with a width that leaves room for filters in logit space (lesson 04)",
-            (261, 528, 4, Schedule(2000, 128, 5e-4, bfloat16=True)),
-            rms=1.0,
-            power=0.75,
-        ),
-    }
-    | {
-        f"addition-{source}": _scales(
-            f"addition-{source}", source, f"operands up to 99, embeddings: {source} (lesson 04)", (100, 128, 2, LIVE)
-        )
-        for source in SOURCES
-    }
-    | {
-        f"addition-rms-{rms}": _scales(
-            f"addition-rms-{rms}",
-            "counting",
-            f"operands up to 99, counting embeddings of rms {rms} (lesson 04)",
-            (100, 128, 2, LIVE),
-            rms=rms,
-        )
-        for rms in RMS
-    }
+_adder(
+    "addition",
+    "operands up to 260 on counting embeddings (lesson 04)",
+    (261, 128, 2, Schedule(3000, 256, 1e-3)),
+    rms=0.3,
 )
+_adder(
+    "addition-filters",
+    "operands up to 99, with a width that leaves room for filters in logit space (lesson 04)",
+    (100, 256, 4, Schedule(360, 256, 1e-3, warmup=60)),
+    calibrate=ablations(1500),
+)
+_adder(
+    "addition-wide",
+    "operands up to 260, with a width that leaves room for filters in logit space (lesson 04)",
+    (261, 528, 4, Schedule(2000, 128, 5e-4, bfloat16=True)),
+    rms=1.0,
+    power=0.75,
+    calibrate=ablations(600),
+)
+for _source in SOURCES:
+    _adder(
+        f"addition-{_source}",
+        f"operands up to 99, embeddings: {_source} (lesson 04)",
+        (100, 128, 2, LIVE),
+        source=_source,
+    )
+for _rms in RMS:
+    _adder(
+        f"addition-rms-{_rms}",
+        f"operands up to 99, counting embeddings of rms {_rms} (lesson 04)",
+        (100, 128, 2, LIVE),
+        rms=_rms,
+    )

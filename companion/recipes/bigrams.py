@@ -1,8 +1,9 @@
-"""Recipes of lesson 06: the trigger-bigram task with one layer and two, with noise, and n-grams that each sequence has of its own.
+"""Recipes of lesson 06: the trigger-bigram task with one layer and two, with noise, and n-grams that each sequence has
+of its own.
 
-Published setting (Bietti et al. 2023, arXiv:2306.00802, section 4): N = 65 characters, T = 256, K = 5 fixed triggers, width 256, SGD
-with momentum, 1000 steps of 512 sequences. ``paper`` keeps the sizes, but takes Adam, small batches and a decay: a tenth of the sequences.
-``course`` is half as wide and a quarter as long.
+Published setting (Bietti et al. 2023, arXiv:2306.00802, section 4): N = 65 characters, T = 256, K = 5 fixed triggers,
+width 256, SGD with momentum, 1000 steps of 512 sequences. ``paper`` keeps the sizes, but takes Adam, small batches and
+a decay: a tenth of the sequences. ``course`` is half as wide and a quarter as long.
 """
 
 from functools import partial
@@ -11,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from companion.models.bigrams import BigramModel, BigramModelConfig
-from companion.recipes import Recipe
+from companion.recipes import register
 from companion.samplers.bigrams import Bigrams, markov_chains, sequences
 from companion.training import Schedule
 
@@ -34,24 +35,22 @@ def next_token_loss(model, tokens):
     return F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
 
-def _scales(name: str, about: str, sizes: dict[str, tuple[BigramModelConfig, Schedule]], **task) -> dict[str, Recipe]:
-    def draw(batch, generator, length):
-        return sequences(batch, length, TABLE, generator=generator, **task)[:2]
+def trigger_bigrams(config: BigramModelConfig, **task):
+    """Sequences of the trigger-bigram task, and where they determine the next token. ``task``: as for `sequences`."""
 
-    return {
-        scale: Recipe(name, scale, partial(BigramModel, config), partial(draw, length=config.context), known_loss, schedule, about)
-        for scale, (config, schedule) in sizes.items()
-    }
+    def draw(batch, generator):
+        return sequences(batch, config.context, TABLE, generator=generator, **task)[:2]
+
+    return draw
 
 
-def _chains(name: str, about: str, sizes: dict[str, tuple[BigramModelConfig, Schedule]]) -> dict[str, Recipe]:
-    def draw(batch, generator, config):
+def chains(config: BigramModelConfig):
+    """Markov chains, another in every sequence."""
+
+    def draw(batch, generator):
         return (markov_chains(batch, config.context, config.vocabulary, generator=generator).tokens,)
 
-    return {
-        scale: Recipe(name, scale, partial(BigramModel, config), partial(draw, config=config), next_token_loss, schedule, about)
-        for scale, (config, schedule) in sizes.items()
-    }
+    return draw
 
 
 N = TABLE.N
@@ -65,43 +64,43 @@ def _with_mlps(vocabulary: int, context: int, width: int) -> BigramModelConfig:
     return BigramModelConfig(vocabulary, context, width, mlp=2, trains="everything")
 
 
-RECIPES = {
-    "bigrams-two-layers": _scales(
-        "bigrams-two-layers",
-        "two layers, of which three memories are trained, on the trigger-bigram task (lesson 06)",
-        {
-            "smoke": (BigramModelConfig(N, 32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
-            "course": (BigramModelConfig(N, 64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
-            "paper": (BigramModelConfig(N, 256, 256), Schedule(steps=2500, batch=16, lr=1e-3)),
-        },
-    ),
-    "bigrams-one-layer": _scales(
-        "bigrams-one-layer",
-        "one layer, everything trained, on the trigger-bigram task (lesson 06)",
-        {
-            "smoke": (_one_layer(32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
-            "course": (_one_layer(64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
-            "paper": (_one_layer(256, 256), Schedule(steps=3000, batch=16, lr=1.5e-3)),
-        },
-    ),
-    "bigrams-noise": _scales(
-        "bigrams-noise",
-        "two layers with MLPs, one trigger, every second answer replaced by a noise token (lesson 06)",
-        {
-            "smoke": (_with_mlps(N + 1, 32, 64), Schedule(steps=60, batch=16, lr=3e-3)),
-            "course": (_with_mlps(N + 1, 64, 128), Schedule(steps=400, batch=32, lr=1e-3)),
-            "paper": (_with_mlps(N + 1, 256, 256), Schedule(steps=2500, batch=64, lr=1e-3)),
-        },
-        K=1,
-        noise=0.5,
-    ),
-    "bigrams-chains": _chains(
-        "bigrams-chains",
-        "two layers with MLPs on Markov chains, another in every sequence (lesson 06)",
-        {
-            "smoke": (_with_mlps(3, 24, 32), Schedule(steps=60, batch=32, lr=5e-3)),
-            "course": (_with_mlps(3, 64, 64), Schedule(steps=1500, batch=64, lr=3e-3)),
-            "paper": (_with_mlps(3, 100, 128), Schedule(steps=6000, batch=64, lr=1e-3)),
-        },
-    ),
-}
+register(
+    "bigrams-two-layers",
+    "two layers, of which three memories are trained, on the trigger-bigram task (lesson 06)",
+    model=BigramModel,
+    sampler=trigger_bigrams,
+    loss=known_loss,
+    smoke=(BigramModelConfig(N, 32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
+    course=(BigramModelConfig(N, 64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
+    paper=(BigramModelConfig(N, 256, 256), Schedule(steps=2500, batch=16, lr=1e-3)),
+)
+register(
+    "bigrams-one-layer",
+    "one layer, everything trained, on the trigger-bigram task (lesson 06)",
+    model=BigramModel,
+    sampler=trigger_bigrams,
+    loss=known_loss,
+    smoke=(_one_layer(32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
+    course=(_one_layer(64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
+    paper=(_one_layer(256, 256), Schedule(steps=3000, batch=16, lr=1.5e-3)),
+)
+register(
+    "bigrams-noise",
+    "two layers with MLPs, one trigger, every second answer replaced by a noise token (lesson 06)",
+    model=BigramModel,
+    sampler=partial(trigger_bigrams, K=1, noise=0.5),
+    loss=known_loss,
+    smoke=(_with_mlps(N + 1, 32, 64), Schedule(steps=60, batch=16, lr=3e-3)),
+    course=(_with_mlps(N + 1, 64, 128), Schedule(steps=400, batch=32, lr=1e-3)),
+    paper=(_with_mlps(N + 1, 256, 256), Schedule(steps=2500, batch=64, lr=1e-3)),
+)
+register(
+    "bigrams-chains",
+    "two layers with MLPs on Markov chains, another in every sequence (lesson 06)",
+    model=BigramModel,
+    sampler=chains,
+    loss=next_token_loss,
+    smoke=(_with_mlps(3, 24, 32), Schedule(steps=60, batch=32, lr=5e-3)),
+    course=(_with_mlps(3, 64, 64), Schedule(steps=1500, batch=64, lr=3e-3)),
+    paper=(_with_mlps(3, 100, 128), Schedule(steps=6000, batch=64, lr=1e-3)),
+)

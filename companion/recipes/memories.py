@@ -1,10 +1,11 @@
-"""What lesson 05 trains: a matrix and an MLP that store facts; and memories in bulk, to see how much training adds to one step.
+"""What lesson 05 trains: a matrix and an MLP that store facts; and memories in bulk, to see how much training adds to
+one step.
 
-Embeddings are frozen, as in Nichani, Lee, Bietti (2024), arXiv:2412.06538, who train such memories at the sizes of ``paper``.
+Embeddings are frozen, as in Nichani, Lee, Bietti (2024), arXiv:2412.06538, who train such memories at the sizes of
+``paper``.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -12,9 +13,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from companion.arguments import at_least
+from companion.arguments import at_least, positive
 from companion.models.memories import Facts, FactsConfig
-from companion.recipes import Recipe
+from companion.recipes import register
 from companion.samplers.memories import embeddings, tokens
 from companion.training import Schedule
 
@@ -24,50 +25,62 @@ def recall_loss(model, z):
     return F.cross_entropy(model(z), z)
 
 
-def _scales(name: str, about: str, sizes: dict[str, tuple[FactsConfig, Schedule]]) -> dict[str, Recipe]:
-    def draw(batch, generator, facts):
-        return (torch.randint(facts, (batch,), generator=generator, device=generator.device),)
+def uniform_facts(config: FactsConfig):
+    """Facts at random, each as often as any other."""
 
-    return {
-        scale: Recipe(name, scale, partial(Facts, config), partial(draw, facts=config.facts), recall_loss, schedule, about)
-        for scale, (config, schedule) in sizes.items()
-    }
+    def draw(batch, generator):
+        return (torch.randint(config.facts, (batch,), generator=generator, device=generator.device),)
 
-
-RECIPES = {
-    "memories-linear": _scales(
-        "memories-linear",
-        "one matrix between frozen embeddings, given more facts than it can hold (lesson 05)",
-        {
-            "smoke": (FactsConfig(128, 16), Schedule(steps=150, batch=128, lr=0.3, warmup=10)),
-            "course": (FactsConfig(1024, 32), Schedule(steps=600, batch=512, lr=0.3, warmup=20)),
-            "paper": (FactsConfig(16_384, 128), Schedule(steps=5000, batch=4096, lr=0.3, warmup=100)),
-        },
-    ),
-    "memories-mlp": _scales(
-        "memories-mlp",
-        "one hidden layer between frozen embeddings, that the learner trains (lesson 05)",
-        {
-            "smoke": (FactsConfig(128, 16, 64), Schedule(steps=150, batch=128, lr=3e-2, warmup=10)),
-            "course": (FactsConfig(1024, 32, 128), Schedule(steps=1200, batch=512, lr=3e-2, warmup=20)),
-            "paper": (FactsConfig(16_384, 128, 1024), Schedule(steps=10_000, batch=4096, lr=1e-2, warmup=100)),
-        },
-    ),
-}
+    return draw
 
 
-def trained_accuracy(N: int, d: int, *, rank: int | None = None, runs: int = 1, steps: int = 150, lr: float = 0.5, seed: int = 0) -> float:
-    """The share of ``N`` facts that a trained d x d memory gets right, over ``runs`` memories trained at once by full-batch Adam.
+register(
+    "memories-linear",
+    "one matrix between frozen embeddings, given more facts than it can hold (lesson 05)",
+    model=Facts,
+    sampler=uniform_facts,
+    loss=recall_loss,
+    smoke=(FactsConfig(128, 16), Schedule(steps=150, batch=128, lr=0.3, warmup=10)),
+    course=(FactsConfig(1024, 32), Schedule(steps=600, batch=512, lr=0.3, warmup=20)),
+    paper=(FactsConfig(16_384, 128), Schedule(steps=5000, batch=4096, lr=0.3, warmup=100)),
+)
+register(
+    "memories-mlp",
+    "one hidden layer between frozen embeddings, that the learner trains (lesson 05)",
+    model=Facts,
+    sampler=uniform_facts,
+    loss=recall_loss,
+    smoke=(FactsConfig(128, 16, 64), Schedule(steps=150, batch=128, lr=3e-2, warmup=10)),
+    course=(FactsConfig(1024, 32, 128), Schedule(steps=1200, batch=512, lr=3e-2, warmup=20)),
+    paper=(FactsConfig(16_384, 128, 1024), Schedule(steps=10_000, batch=4096, lr=1e-2, warmup=100)),
+)
 
-    With a ``rank`` the memory is W_1^T W_2, both (rank, d), random at the start and both trained. Raises ValueError for N, d, runs or
-    steps below 1, and for a rank that is not within 1 and d.
+
+def trained_accuracy(
+    N: int, d: int, *, rank: int | None = None, runs: int = 1, steps: int = 150, lr: float = 0.5, seed: int = 0
+) -> float:
+    """The share of ``N`` facts that a trained d x d memory gets right, over ``runs`` memories trained at once by
+    full-batch Adam.
+
+    With a ``rank`` the memory is W_1^T W_2, both (rank, d), random at the start and both trained. Raises ValueError for
+    N, d, runs or steps below 1, and for a rank that is not within 1 and d.
+
+    ``N``, ``d``: how many facts there are, and the width.
+    ``rank``: of the memory; None for any.
+    ``runs``: how many memories.
+    ``steps``, ``lr``: of Adam.
+    ``seed``: of embeddings and starts.
     """
     at_least(N=(N, 1), d=(d, 1), runs=(runs, 1), steps=(steps, 1))
     if rank is not None and not 1 <= rank <= d:
         raise ValueError(f"rank = {rank!r}: must be at least 1 and at most {d}")
     generator = torch.Generator().manual_seed(seed)
     U, V = (embeddings(N, d, runs=(runs,), generator=generator) for _ in range(2))
-    starts = [torch.zeros(runs, d, d)] if rank is None else [embeddings(rank, d, runs=(runs,), generator=generator) for _ in range(2)]
+    starts = (
+        [torch.zeros(runs, d, d)]
+        if rank is None
+        else [embeddings(rank, d, runs=(runs,), generator=generator) for _ in range(2)]
+    )
     factors = [nn.Parameter(start) for start in starts]
     optimizer = torch.optim.Adam(factors, lr=lr, betas=(0.9, 0.99))
     target = torch.arange(N).expand(runs, N)
@@ -77,7 +90,9 @@ def trained_accuracy(N: int, d: int, *, rank: int | None = None, runs: int = 1, 
 
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = lr * (1 - step / steps)
-        loss = runs * F.cross_entropy(logits().flatten(0, 1), target.flatten())  # the sum over runs of a mean over facts
+        loss = runs * F.cross_entropy(
+            logits().flatten(0, 1), target.flatten()
+        )  # the sum over runs of a mean over facts
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -86,7 +101,9 @@ def trained_accuracy(N: int, d: int, *, rank: int | None = None, runs: int = 1, 
 
 
 class Stored(NamedTuple):
-    """Memories after training: for each step size and repeat, how strongly each token is stored, and the mass of the wrong ones."""
+    """Memories after training: for each step size and repeat, how strongly each token is stored, and the mass of the
+    wrong ones.
+    """
 
     strengths: Float[Tensor, "lrs repeats N"]
     errors: Float[Tensor, "lrs repeats"]
@@ -104,29 +121,38 @@ def optimise(
     decay_at: int | None = None,
     seed: int = 0,
 ) -> Stored:
-    """Train d x d memories from 0 on tokens with frequencies ``p``, each token its own answer: all step sizes and repeats at once.
+    """Train d x d memories from 0 on tokens with frequencies ``p``, each token its own answer: all step sizes and
+    repeats at once.
 
-    ``adam`` has betas .9 and .99; ``normalised`` divides the gradient by its length, as a layer norm does to what it reads; ``decay_at``
-    is a step from which on the step size is a tenth. The strength of z is the coefficient of v_z u_z^T in W = sum_{k, z} C[k, z] v_k u_z^T,
-    by least squares: exact where the embeddings are independent and W lies in their span.
-    Raises ValueError for an unknown optimizer, and for d, batch, steps, repeats or a step size that are not positive.
+    ``p``: the probability of each of the N tokens.
+    ``d``: dimensions of their embeddings.
+    ``optimizer``: 'sgd'; 'adam', with betas .9 and .99; 'normalised', which divides the gradient by its length, as a
+    layer norm does to what it reads.
+    ``lrs``: step sizes, each for memories of its own.
+    ``batch``: tokens a step.
+    ``steps``: how many.
+    ``repeats``: memories for each step size, with embeddings and tokens of their own.
+    ``decay_at``: the step from which on the step size is a tenth; None for never.
+    ``seed``: decides embeddings and tokens.
+
+    The strength of z is the coefficient of v_z u_z^T in W = sum_{k, z} C[k, z] v_k u_z^T, by least squares: exact where
+    the embeddings are independent and W lies in their span. Raises ValueError for an unknown optimizer, and for d,
+    batch, steps, repeats or a step size that are not positive.
     """
     if optimizer not in ("sgd", "adam", "normalised"):
         raise ValueError(f"optimizer = {optimizer!r}: must be 'sgd', 'adam' or 'normalised'")
-    for name, value in (("d", d), ("batch", batch), ("steps", steps), ("repeats", repeats), ("lrs", min(lrs, default=0))):
-        if not value > 0:
-            raise ValueError(f"{name} = {value!r}: must be positive")
+    positive(d=d, batch=batch, steps=steps, repeats=repeats, lrs=min(lrs, default=0))
     generator = torch.Generator().manual_seed(seed)
     N, runs = len(p), len(lrs) * repeats
     U, V = (embeddings(N, d, runs=(repeats,), generator=generator).repeat(len(lrs), 1, 1) for _ in range(2))
     size = torch.tensor(lrs, dtype=torch.float32).repeat_interleave(repeats)[:, None, None]
     W, first, second = (torch.zeros(runs, d, d) for _ in range(3))
-    every = torch.arange(runs)[:, None]
+    each_run = torch.arange(runs)[:, None]
     for step in range(steps):
         z = tokens(p, repeats * batch, generator=generator).view(repeats, batch).repeat(len(lrs), 1)
-        u = U[every, z]
+        u = U[each_run, z]
         residual = (u @ W.mT @ V.mT).softmax(-1)
-        residual[every, torch.arange(batch), z] -= 1
+        residual[each_run, torch.arange(batch), z] -= 1
         G = (residual @ V).mT @ u / batch
         if optimizer == "adam":
             first, second = 0.9 * first + 0.1 * G, 0.99 * second + 0.01 * G.square()

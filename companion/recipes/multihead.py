@@ -1,9 +1,7 @@
 """The student of lesson 09: gradient descent on the layer that the algorithm learns without it."""
 
-from functools import partial
-
 from companion.models.multihead import MultiHead, MultiHeadConfig
-from companion.recipes import Recipe
+from companion.recipes import register
 from companion.samplers.multihead import Teacher, sequences, teacher
 from companion.training import Schedule
 
@@ -13,20 +11,24 @@ def relative_loss(model, X, Y):
     return (model(X) - Y).square().sum() / Y.square().sum()
 
 
-def _recipe(scale: str, d: int, k: int, heads: int, schedule: Schedule) -> Recipe:
+def taught(config: MultiHeadConfig, k: int):
+    """Sequences of ``k`` tokens, and a random teacher's answers."""
+
     def draw(batch, generator):
-        X = sequences(batch, k, d, generator=generator)
-        thetas, ws = teacher(d, heads, sharpness=2.0, generator=1234)
+        X = sequences(batch, k, config.d, generator=generator)
+        thetas, ws = teacher(config.d, config.heads, sharpness=2.0, generator=1234)
         return X, Teacher(thetas.to(X), ws.to(X))(X)
 
-    about = "a student of a random teacher, by Adam (lesson 09)"
-    return Recipe("multihead-student", scale, partial(MultiHead, MultiHeadConfig(d, heads)), draw, relative_loss, schedule, about)
+    return draw
 
 
-RECIPES = {
-    "multihead-student": {
-        "smoke": _recipe("smoke", 6, 2, 2, Schedule(steps=60, batch=64, lr=2e-2, warmup=5)),
-        "course": _recipe("course", 12, 2, 2, Schedule(steps=1500, batch=256, lr=2e-2, warmup=20)),
-        "paper": _recipe("paper", 64, 4, 4, Schedule(steps=20_000, batch=1024, lr=5e-3, warmup=200)),
-    }
-}
+register(
+    "multihead-student",
+    "a student of a random teacher, by Adam (lesson 09)",
+    model=MultiHead,
+    sampler=taught,
+    loss=relative_loss,
+    smoke=(MultiHeadConfig(6, 2), Schedule(steps=60, batch=64, lr=2e-2, warmup=5), {"k": 2}),
+    course=(MultiHeadConfig(12, 2), Schedule(steps=1500, batch=256, lr=2e-2, warmup=20), {"k": 2}),
+    paper=(MultiHeadConfig(64, 4), Schedule(steps=20_000, batch=1024, lr=5e-3, warmup=200), {"k": 4}),
+)

@@ -29,6 +29,11 @@ def test_the_head_learns_from_a_hundred_examples_where_the_mlp_does_not(start):
     assert learned("mlp", 64, [800], range(start, start + 5)).sum() >= 4
 
 
+def test_an_l1_penalty_needs_as_few_examples_as_the_head():
+    assert learned("l1", 64, [100], range(5)).sum() >= 4
+    assert learned("l1", 64, [12], range(5)).sum() <= 1
+
+
 def test_runs_do_not_depend_on_the_global_random_state():
     first = learned("head", 16, [25, 50], range(3))
     torch.rand(7)

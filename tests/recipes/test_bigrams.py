@@ -46,5 +46,7 @@ def test_the_chains_model_is_nearly_as_good_as_counting_bigrams():
     tokens = markov_chains(256, 64, 3, generator=7).tokens
     with torch.no_grad():
         reached = next_token_loss(model, tokens).item()
-    counted, unigram = (-bayes(tokens[:, :-1], 3, order=order).gather(2, tokens[:, 1:, None]).log().mean().item() for order in (2, 1))
+    counted, unigram = (
+        -bayes(tokens[:, :-1], 3, order=order).gather(2, tokens[:, 1:, None]).log().mean().item() for order in (2, 1)
+    )
     assert counted - 0.01 < reached < counted + 0.02 < unigram

@@ -67,7 +67,8 @@ def test_a_run_is_plain_gradient_descent():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [({"steps": 0}, "steps = 0"), ({"steps": 2, "batch": 0}, "batch = 0"), ({"steps": 2, "lr": 0.0}, "lr = 0.0")]
+    ("arguments", "message"),
+    [({"steps": 0}, "steps = 0"), ({"steps": 2, "batch": 0}, "batch = 0"), ({"steps": 2, "lr": 0.0}, "lr = 0.0")],
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -68,7 +68,9 @@ def test_adam_is_torchs():
         adam.zero_grad()
         torch.nn.functional.cross_entropy(U[z] @ W.mT @ V.mT, z).backward()
         adam.step()
-    torch.testing.assert_close(ours, (torch.linalg.pinv(V.mT) @ W.detach() @ torch.linalg.pinv(U)).diagonal(), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        ours, (torch.linalg.pinv(V.mT) @ W.detach() @ torch.linalg.pinv(U)).diagonal(), rtol=1e-3, atol=1e-4
+    )
 
 
 def test_a_normalised_step_has_its_length_and_a_decay_comes_at_its_time():

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from companion.recipes import SCALES, recipe, recipes
+from companion.recipes import SCALES, recipe, recipes, register
+from companion.training import Schedule
 
 
 @pytest.mark.parametrize("name", recipes())
@@ -30,3 +31,10 @@ def test_a_seed_is_a_model():
 def test_unknown_names_are_answered_with_what_there_is(name, scale, message):
     with pytest.raises(ValueError, match=message):
         recipe(name, scale)
+
+
+def test_a_name_is_registered_once():
+    assert "multihead-student" in recipes()
+    sizes = dict.fromkeys(SCALES, (None, Schedule(1, 1, 1.0)))
+    with pytest.raises(ValueError, match="name = 'multihead-student': there is a recipe of this name already"):
+        register("multihead-student", "", **dict.fromkeys(("model", "sampler", "loss"), print), **sizes)

@@ -18,7 +18,11 @@ def test_the_paper_scale_has_the_published_dimension(name):
     assert recipe(name, "paper").build().config.d == 20
 
 
-EACH = [(name, 0) for name in SHIPPED] + [("regression-lstm-deep", 0)] + [(f"regression-lstm-{width}", 0) for width in MEMORY_SWEEP]
+EACH = (
+    [(name, 0) for name in SHIPPED]
+    + [("regression-lstm-deep", 0)]
+    + [(f"regression-lstm-{width}", 0) for width in MEMORY_SWEEP]
+)
 EACH += [(name, seed) for name in ("regression-lstm", "regression-transformer") for seed in range(5)]
 EACH += [(name, seed) for name in ("regression-delta", "regression-delta-small") for seed in range(3)]
 

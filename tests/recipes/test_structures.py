@@ -1,4 +1,6 @@
-"""What is learned from answers alone sorts and beats binary search, at course scale with other seeds; and what the shipped models reach."""
+"""What is learned from answers alone sorts and beats binary search, at course scale with other seeds; and what the
+shipped models reach.
+"""
 
 import inspect
 import math
@@ -11,24 +13,27 @@ from companion.baselines.sketches import count_min, count_sketch
 from companion.baselines.structures import binary_search
 from companion.models.structures import Structure, StructureConfig
 from companion.probes.structures import best_so_far
-from companion.recipes import recipe, shipped
-from companion.recipes.structures import RECIPES, cross_entropies, error_per_arrival, gumbel, problems
-from companion.samplers.structures import counts, zipf_streams
+from companion.recipes import recipe, recipes, shipped
+from companion.recipes.structures import cross_entropies, error_per_arrival, gumbel, problems
+from companion.samplers.structures import item_counts, zipf_streams
 
 # --- Problems, noise and loss
 
-SEARCHES = [name for name in RECIPES if not name.startswith("structures-stream")]
+SEARCHES = [name for name in recipes() if name.startswith("structures") and not name.startswith("structures-stream")]
 
 
 @pytest.mark.parametrize("kind", ["line", "plane", "sphere", "pictures"])
 def test_another_kind_of_problem_is_refused_with_what_there_is(kind):
     problems(kind, 14)  # no tree: any number of points will do
     unchecked = inspect.unwrap(problems)  # in the tests, its annotations would refuse first
-    with pytest.raises(ValueError, match=f"kind = '{kind}s': must be one of line, hard-line, plane, hard-plane, sphere, pictures"):
+    with pytest.raises(
+        ValueError,
+        match=f"kind = '{kind}s': must be one of line, hard-line, plane, hard-plane, tree-plane, sphere, pictures",
+    ):
         unchecked(f"{kind}s", 14)
 
 
-@pytest.mark.parametrize("kind", ["hard-line", "hard-plane"])
+@pytest.mark.parametrize("kind", ["hard-line", "hard-plane", "tree-plane"])
 @pytest.mark.parametrize("n", [2, 14, 16])
 def test_a_tree_has_only_some_numbers_of_points(kind, n):
     with pytest.raises(ValueError, match=f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes"):
@@ -71,7 +76,9 @@ def test_the_loss_is_that_of_a_loop(earlier, extra):
         for i, weight in enumerate([earlier * earlier, earlier, 1.0]):
             likely = logits[k, i].exp()
             total -= weight * math.log(likely[place] / likely.sum()) / 7
-    assert cross_entropies(model, points, query, nearest, noise, earlier=earlier).item() == pytest.approx(total, rel=1e-5)
+    assert cross_entropies(model, points, query, nearest, noise, earlier=earlier).item() == pytest.approx(
+        total, rel=1e-5
+    )
 
 
 # --- What is learned
@@ -136,7 +143,7 @@ def test_the_error_is_a_mean_over_arrivals():
 def test_the_shipped_sketch_beats_the_classical_ones_at_equal_memory(trained):
     model, _ = shipped("structures-stream", seed=trained)
     stream = zipf_streams(300, 100, 100, generator=50_000 + trained)
-    true = counts(stream, 100)
+    true = item_counts(stream, 100)
     with torch.no_grad():
         learned = error(model(stream), true)
     assert learned < 0.72
@@ -147,7 +154,7 @@ def test_the_shipped_sketch_beats_the_classical_ones_at_equal_memory(trained):
 
 def test_learned_cells_are_shared_more_evenly_than_random_ones_and_better():
     stream = zipf_streams(300, 100, 100, generator=60_000)
-    true = counts(stream, 100)
+    true = item_counts(stream, 100)
     (learned, _), (frozen, _) = shipped("structures-stream"), shipped("structures-stream-frozen")
     load = [model.places.argmax(-1).flatten().bincount(minlength=32).float().std() for model in (learned, frozen)]
     assert load[0] < 0.6 * load[1]
@@ -158,7 +165,9 @@ def test_learned_cells_are_shared_more_evenly_than_random_ones_and_better():
 @pytest.mark.parametrize("trained", range(3))
 def test_the_shipped_sketch_updates_conservatively_and_by_less_than_one(trained):
     model, _ = shipped("structures-stream", seed=trained)
-    least, above = torch.meshgrid(torch.linspace(0, 3, 7), torch.linspace(1, 6, 11), indexing="ij")  # heavier items: each seed its own way
+    least, above = torch.meshgrid(
+        torch.linspace(0, 3, 7), torch.linspace(1, 6, 11), indexing="ij"
+    )  # heavier items: each seed its own way
     with torch.no_grad():
         one = model.added(torch.stack([least, least + above], -1))
         other = model.added(torch.stack([least + above, least], -1))
