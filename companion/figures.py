@@ -1,4 +1,5 @@
-"""The house style: one palette that survives colour blindness, one heat map, one way to show a figure with its alt text.
+"""The house style: one palette that survives colour blindness, one heat map, one way to show a figure with its alt
+text.
 
 Figures carry their own white paper, so that they read the same on a dark page and on a light one.
 """
@@ -11,10 +12,12 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-# Okabe and Ito (2008): eight colours that people with any common colour vision tell apart. Who is who is the same in every lesson.
+# Okabe and Ito (2008): eight colours that people with any common colour vision tell apart. Who is who is the same in
+# every lesson.
 COLORS = {
     "transformer": "#0072B2",
     "newton": "#D55E00",
@@ -59,14 +62,16 @@ def png(figure: Figure) -> bytes:
 
 
 class Picture:
-    """A finished figure with the ``alt`` text that stands for it where it cannot be seen: the last expression of a cell."""
+    """A finished figure, a cell's last expression, with the ``alt`` text that stands for it where it cannot be seen."""
 
     def __init__(self, figure: Figure, alt: str):
         self.alt, self.png = alt, png(figure)
         plt.close(figure)  # or the notebook would show it a second time, without the text
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}, {"image/png": {"alt": self.alt}}
+        return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}, {
+            "image/png": {"alt": self.alt}
+        }
 
 
 def heat_map(
@@ -79,18 +84,36 @@ def heat_map(
     low: float | None = None,
     high: float | None = None,
 ) -> None:
-    """A matrix as colours with its numbers written in. ``best='column'`` (or ``'row'``) frames the largest of each column (row)."""
-    values = np.asarray(values)
-    image = ax.imshow(values, aspect="auto", vmin=low, vmax=high)
-    ax.set_xticks(range(len(columns)), [str(column) for column in columns])
-    ax.set_yticks(range(len(rows)), [str(row) for row in rows])
+    """A matrix as colours with its numbers written in, by seaborn: cell (i, j) reaches from j to j + 1 in
+    x and from i to i + 1 in y.
+
+    ``ax``: where it is drawn.
+    ``values``: the matrix.
+    ``rows``, ``columns``: their labels.
+    ``best``: 'column' or 'row', of each of which the largest is framed; None for no frames.
+    ``low``, ``high``: the ends of the colours; those of the values unless told.
+    """
+    values = np.asarray(values, dtype=float)
+    numbers = [[re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}") for value in row] for row in values]
+    sns.heatmap(
+        values,
+        ax=ax,
+        vmin=low,
+        vmax=high,
+        cmap=STYLE["image.cmap"],
+        cbar=False,
+        annot=np.array(numbers, dtype=object),
+        fmt="",
+        annot_kws={"fontsize": min(9.0, 180 / max(values.shape))},
+        xticklabels=[str(column) for column in columns],
+        yticklabels=[str(row) for row in rows],
+    )
+    ax.tick_params(axis="y", rotation=0)
     ax.grid(False)
-    size = min(9.0, 180 / max(values.shape))
-    for (i, j), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            shade = image.norm(value)
-            number = re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
-            ax.text(j, i, number, ha="center", va="center", fontsize=size, color="white" if shade < 0.5 else "black")
+    [mesh] = ax.collections
+    written = np.argwhere(np.isfinite(values))
+    for text, (i, j) in zip(ax.texts, written, strict=True):  # seaborn's own choice of ink is too faint on middle tones
+        text.set_color("white" if mesh.norm(values[i, j]) < 0.5 else "black")
     if best is not None:
         axis = 0 if best == "column" else 1
         filled = np.where(np.isfinite(values), values, -np.inf)
@@ -98,11 +121,19 @@ def heat_map(
             x, y = (k, at) if best == "column" else (at, k)
             if not np.isfinite(values[y, x]):  # a column (row) without any number has no best one
                 continue
-            ax.add_patch(plt.Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.2))
+            ax.add_patch(plt.Rectangle((x, y), 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.2))
 
 
-def learning_curve(ax: Axes, curve: Sequence[tuple[int, float]], *, label: str, color: str, floor: float | None = None) -> None:
-    """Loss against step, on a logarithmic scale, above the ``floor`` that no learner can beat."""
+def learning_curve(
+    ax: Axes, curve: Sequence[tuple[int, float]], *, label: str, color: str, floor: float | None = None
+) -> None:
+    """Loss against step, on a logarithmic scale, above the ``floor`` that no learner can beat.
+
+    ``ax``: where it is drawn.
+    ``curve``: pairs (step, loss).
+    ``label``, ``color``: of the line.
+    ``floor``: a loss, drawn as a line; None for no line.
+    """
     steps, losses = zip(*curve, strict=True)
     ax.plot(steps, losses, color=color, label=label)
     if floor is not None:

@@ -15,18 +15,31 @@ from companion.figures import STYLE, png
 class Explorer:
     """Redraws a figure whenever a control moves; on a static page it is a picture of its first state.
 
-    ``draw(ax, **values)`` draws the figure for the controls' values; it is an ordinary function, which tests call without a kernel.
-    ``alt`` says what is to be seen, for those who cannot see it. A control is any ipywidget that has a ``value``:
+    ``draw(ax, **values)`` draws the figure for the controls' values; it is an ordinary function, which tests call
+    without a kernel. ``alt`` says what is to be seen, for those who cannot see it. A control is any ipywidget that has
+    a ``value``:
 
     >>> Explorer(draw, alt="The error after k steps.", k=ipywidgets.IntSlider(3, 0, 20))
     """
 
-    def __init__(self, draw: Callable[..., None], *, alt: str, size: tuple[float, float] = (7.5, 4.0), **controls: ipywidgets.ValueWidget):
+    def __init__(
+        self,
+        draw: Callable[..., None],
+        *,
+        alt: str,
+        size: tuple[float, float] = (7.5, 4.0),
+        **controls: ipywidgets.ValueWidget,
+    ):
         if not controls:
-            raise ValueError("controls: an explorer needs at least one control, such as k=ipywidgets.IntSlider(3, 0, 20)")
+            raise ValueError(
+                "controls: an explorer needs at least one control, such as k=ipywidgets.IntSlider(3, 0, 20)"
+            )
         self.draw, self.alt, self.size, self.controls = draw, alt, size, controls
         for name, control in controls.items():
             control.description = control.description or name
+            if control.has_trait("style") and control.style.has_trait("description_width"):
+                control.style.description_width = "initial"  # the whole name, not its first eighty pixels
+                control.layout.width = control.layout.width or "34em"
             control.observe(lambda _: self._redraw(), names="value")
         # An <img> rather than ipywidgets.Image, which has no alt text
         self.picture = ipywidgets.HTML()

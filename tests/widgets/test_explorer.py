@@ -29,7 +29,9 @@ def explorer(drawn):
         drawn.append(values)
         line(ax, **values)
 
-    return Explorer(draw, alt=ALT, k=ipywidgets.IntSlider(2, 0, 8), width=ipywidgets.FloatSlider(1.5, description="line width"))
+    return Explorer(
+        draw, alt=ALT, k=ipywidgets.IntSlider(2, 0, 8), width=ipywidgets.FloatSlider(1.5, description="line width")
+    )
 
 
 def test_it_draws_at_once(explorer, drawn):
