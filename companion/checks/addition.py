@@ -1,6 +1,7 @@
 """The exercises of lesson 04, addition with Fourier features.
 
-Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to name the mistake.
+Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to
+name the mistake.
 """
 
 import math
@@ -18,7 +19,9 @@ __all__ = ["error_signature", "ppmi", "remove_waves", "share_of_logits", "wave_r
 
 
 def _draw_wave(generator: Generator) -> dict:
-    period = float(5 + 6 * torch.rand((), generator=generator))  # no whole number: a wave that fits into n hides mistakes
+    period = float(
+        5 + 6 * torch.rand((), generator=generator)
+    )  # no whole number: a wave that fits into n hides mistakes
     return {"n": draw_size(generator, 12, 16), "period": period, "k": draw_size(generator, 3, 4)}
 
 
@@ -28,20 +31,30 @@ def _waves(n: int, turns: float, first: int = 0) -> Tensor:
     return torch.stack([angles.cos(), angles.sin()])
 
 
+def _wave_rows(n: int, period: float, k: int) -> Tensor:
+    angles = 2 * math.pi * k * torch.arange(n, dtype=torch.float64) / period
+    return torch.stack([angles.cos(), angles.sin()])
+
+
 wave_rows = Exercise(
     name="wave_rows",
-    answer=lambda n, period, k: _waves(n, k / period),
+    states_dtype=True,
+    answer=_wave_rows,
     draw=_draw_wave,
     mistakes={
         "the sine comes first; row 0 is the cosine": lambda n, period, k: _waves(n, k / period).flip(0),
-        "divides by n; the wave turns k times in a period, however many numbers there are": lambda n, period, k: _waves(n, k / n),
+        "divides by n; the wave turns k times in a period, however many numbers there are": lambda n, period, k: _waves(
+            n, k / n
+        ),
         "the factor 2 pi is missing: a full turn is 2 pi": lambda n, period, k: _waves(n, k / period / (2 * math.pi)),
         "the factor is pi, half a turn; a full turn is 2 pi": lambda n, period, k: _waves(n, k / period / 2),
         "starts at x = 1; the first number is 0": lambda n, period, k: _waves(n, k / period, first=1),
         "angles are in degrees; torch.cos takes radians": lambda n, period, k: _waves(n, 180 / math.pi * k / period),
         "k is missing: this is the wave that turns once in a period": lambda n, period, k: _waves(n, 1 / period),
         "divides by k: the period is made longer, not shorter": lambda n, period, k: _waves(n, 1 / (k * period)),
-        "each row is brought to length 1; leave it as it is": lambda n, period, k: F.normalize(_waves(n, k / period), dim=1),
+        "each row is brought to length 1; leave it as it is": lambda n, period, k: F.normalize(
+            _waves(n, k / period), dim=1
+        ),
         "the sine has the wrong sign": lambda n, period, k: _waves(n, -k / period),
     },
 )
@@ -52,7 +65,9 @@ wave_rows = Exercise(
 
 def _draw_parts(generator: Generator) -> dict:
     modules, width, answers = draw_size(generator, 3, 5), draw_size(generator, 5, 8), draw_size(generator, 4, 7)
-    parts = 0.1 + 0.1 * draw_normal(generator, modules, width)  # as small as this eps shows, and as far from mean 0 the centring does
+    parts = 0.1 + 0.1 * draw_normal(
+        generator, modules, width
+    )  # as small as this eps shows, and as far from mean 0 the centring does
     return {
         "parts": parts,
         "stream": parts.sum(0),
@@ -77,28 +92,43 @@ def _read(normed: Tensor, weight: Tensor | float, bias: Tensor | float, unembedd
     return (normed * weight + first * bias) @ unembedding.mT
 
 
+def _share_of_logits(parts: Tensor, stream: Tensor, weight: Tensor, bias: Tensor, unembedding: Tensor) -> Tensor:
+    scale = (stream.var(unbiased=False) + 1e-5).sqrt()
+    normed = (parts - parts.mean(1, keepdim=True)) / scale
+    first = normed[:1] * weight + bias
+    return torch.cat([first, normed[1:] * weight]) @ unembedding.mT
+
+
 share_of_logits = Exercise(
     name="share_of_logits",
-    answer=lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream), weight, bias, unembedding),
+    answer=_share_of_logits,
     draw=_draw_parts,
     mistakes={
         "each part is divided by its own standard deviation; the norm divides the whole stream by one number": (
-            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(parts), weight, bias, unembedding)
+            lambda parts, stream, weight, bias, unembedding: _read(
+                _centred(parts) / _scale(parts), weight, bias, unembedding
+            )
         ),
         "the parts are not centred: take each part's own mean away": (
             lambda parts, stream, weight, bias, unembedding: _read(parts / _scale(stream), weight, bias, unembedding)
         ),
         "the stream's mean is taken from each part; each has a mean of its own, and these sum to the stream's": (
-            lambda parts, stream, weight, bias, unembedding: _read((parts - stream.mean()) / _scale(stream), weight, bias, unembedding)
+            lambda parts, stream, weight, bias, unembedding: _read(
+                (parts - stream.mean()) / _scale(stream), weight, bias, unembedding
+            )
         ),
         "the norm's weight is missing": lambda parts, stream, weight, bias, unembedding: _read(
             _centred(parts) / _scale(stream), 1.0, bias, unembedding
         ),
         "the norm's bias is missing, so that the shares do not sum to the logits": (
-            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream), weight, 0.0, unembedding)
+            lambda parts, stream, weight, bias, unembedding: _read(
+                _centred(parts) / _scale(stream), weight, 0.0, unembedding
+            )
         ),
         "the bias is added to every part; the norm adds it once, give it to the first": (
-            lambda parts, stream, weight, bias, unembedding: (_centred(parts) / _scale(stream) * weight + bias) @ unembedding.mT
+            lambda parts, stream, weight, bias, unembedding: (
+                (_centred(parts) / _scale(stream) * weight + bias) @ unembedding.mT
+            )
         ),
         "the bias is split over the parts; it goes to the first": (
             lambda parts, stream, weight, bias, unembedding: (
@@ -106,13 +136,19 @@ share_of_logits = Exercise(
             )
         ),
         "the bias is multiplied by the weight; the norm adds it after": (
-            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream), weight, weight * bias, unembedding)
+            lambda parts, stream, weight, bias, unembedding: _read(
+                _centred(parts) / _scale(stream), weight, weight * bias, unembedding
+            )
         ),
         "the variance is divided by width - 1; a layer norm divides by width (unbiased=False)": (
-            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream, 1), weight, bias, unembedding)
+            lambda parts, stream, weight, bias, unembedding: _read(
+                _centred(parts) / _scale(stream, 1), weight, bias, unembedding
+            )
         ),
         "divides by the variance; divide by its square root": (
-            lambda parts, stream, weight, bias, unembedding: _read(_centred(parts) / _scale(stream) ** 2, weight, bias, unembedding)
+            lambda parts, stream, weight, bias, unembedding: _read(
+                _centred(parts) / _scale(stream) ** 2, weight, bias, unembedding
+            )
         ),
         "divides by the stream's root mean square; a layer norm takes the mean away first": (
             lambda parts, stream, weight, bias, unembedding: _read(
@@ -137,7 +173,9 @@ share_of_logits = Exercise(
 def _draw_rows(generator: Generator) -> dict:
     r = draw_size(generator, 2, 3)
     width = r + draw_size(generator, 2, 4)
-    rows = draw_normal(generator, r, width) + draw_normal(generator, width)  # what they share keeps them from being orthogonal
+    rows = draw_normal(generator, r, width) + draw_normal(
+        generator, width
+    )  # what they share keeps them from being orthogonal
     return {"x": draw_normal(generator, width), "rows": rows}
 
 
@@ -153,21 +191,31 @@ def _part(x: Tensor, rows: Tensor) -> Tensor:
     return rows.mT @ torch.linalg.solve(rows @ rows.mT, rows @ x)
 
 
+def _remove_waves(x: Tensor, rows: Tensor) -> Tensor:
+    c = torch.linalg.solve(rows @ rows.mT, rows @ x)
+    return x - rows.mT @ c
+
+
 remove_waves = Exercise(
     name="remove_waves",
-    answer=lambda x, rows: x - _part(x, rows),
+    answer=_remove_waves,
     draw=_draw_rows,
     mistakes={
         "the rows are treated as orthonormal: x - R^T R x needs R R^T = 1": lambda x, rows: x - rows.mT @ (rows @ x),
         "the rows have length 1 but are not orthogonal: what two of them share is taken away twice": (
             lambda x, rows: x - F.normalize(rows, dim=1).mT @ (F.normalize(rows, dim=1) @ x)
         ),
-        "one row after the other: taking away the last brings something of the first back, for they are not orthogonal": _sweep,
+        "one row after the other: taking away the last brings something of the first back, for they are "
+        "not orthogonal": _sweep,
         "this is the part that goes; what stays is asked for": _part,
         "the part is added; take it away": lambda x, rows: x + _part(x, rows),
         "only the first row is removed": lambda x, rows: x - _part(x, rows[:1]),
-        "only the rows' sum is removed; each row must find nothing": lambda x, rows: x - _part(x, rows.sum(0, keepdim=True)),
-        "R R^T is there, its inverse is due: R^T (R R^T)^-1 R x": lambda x, rows: x - rows.mT @ (rows @ rows.mT @ (rows @ x)),
+        "only the rows' sum is removed; each row must find nothing": lambda x, rows: (
+            x - _part(x, rows.sum(0, keepdim=True))
+        ),
+        "R R^T is there, its inverse is due: R^T (R R^T)^-1 R x": lambda x, rows: (
+            x - rows.mT @ (rows @ rows.mT @ (rows @ x))
+        ),
     },
 )
 
@@ -198,20 +246,33 @@ def _ratio(counts: Tensor) -> Tensor:
     return torch.where(counts > 0, _information(counts).exp(), 0)
 
 
+def _ppmi(counts: Tensor) -> Tensor:
+    p = counts / counts.sum()
+    alone = p.sum(1)
+    return (p / torch.outer(alone, alone)).log().nan_to_num(nan=0.0, neginf=0.0).clamp_min(0)
+
+
 ppmi = Exercise(
     name="ppmi",
-    answer=lambda counts: _information(counts).clamp_min(0),
+    answer=_ppmi,
     draw=_draw_counts,
     mistakes={
-        "every entry is 0: no ratio is above 1. Divide p_ij by p_i and by p_j, and all counts by the total": lambda counts: 0 * counts,
+        "every entry is 0: no ratio is above 1. Divide p_ij by p_i and by p_j, and all counts "
+        "by the total": lambda counts: 0 * counts,
         "negative values are kept; the positive part is asked for, max(0, ..)": _information,
-        "negative values become positive: take max(0, ..), not the absolute value": lambda counts: _information(counts).abs(),
-        "information in bits; take the natural logarithm": lambda counts: _information(counts).clamp_min(0) / math.log(2),
+        "negative values become positive: take max(0, ..), not the absolute value": lambda counts: _information(
+            counts
+        ).abs(),
+        "information in bits; take the natural logarithm": lambda counts: (
+            _information(counts).clamp_min(0) / math.log(2)
+        ),
         "the logarithm is missing": _ratio,
         "the logarithm is missing: a ratio below 1, not below 0, is what becomes 0": (
             lambda counts: torch.where(_ratio(counts) > 1, _ratio(counts), 0)
         ),
-        "1 is added within the logarithm: log(1 + ratio) has no zeros below chance": lambda counts: _ratio(counts).log1p(),
+        "1 is added within the logarithm: log(1 + ratio) has no zeros below chance": lambda counts: _ratio(
+            counts
+        ).log1p(),
         "p_ij is a count, p_i and p_j are shares: divide it by the total, too": (
             lambda counts: torch.where(counts > 0, _information(counts) + counts.sum().log(), 0).clamp_min(0)
         ),
@@ -256,9 +317,17 @@ def _tens(wrong: Tensor) -> Tensor:
     return wrong % 10 == 0
 
 
+def _error_signature(off: Tensor) -> Tensor:
+    wrong = off[off != 0]
+    near = (wrong.abs() <= 2).double().mean()
+    tens = (wrong % 10 == 0).double().mean()
+    right = (off == 0).double().mean()
+    return torch.stack([near, tens, right])
+
+
 error_signature = Exercise(
     name="error_signature",
-    answer=lambda off: _of_errors(off, _near, _tens),
+    answer=_error_signature,
     draw=_draw_errors,
     mistakes={
         "right answers are counted as errors: 0 is within 2, and a multiple of 10": lambda off: _signature(
@@ -267,14 +336,20 @@ error_signature = Exercise(
         "the first two are shares of all problems; they are shares of the errors": (
             lambda off: _signature(_near(off) & (off != 0), _tens(off) & (off != 0), off == 0)
         ),
-        "the sign is forgotten: -50 is not within 2. Take the absolute value": lambda off: _of_errors(off, lambda wrong: wrong <= 2, _tens),
-        "errors below 0 are left out: -1 is within 2": lambda off: _of_errors(off, lambda wrong: (wrong > 0) & (wrong <= 2), _tens),
+        "the sign is forgotten: -50 is not within 2. Take the absolute value": lambda off: _of_errors(
+            off, lambda wrong: wrong <= 2, _tens
+        ),
+        "errors below 0 are left out: -1 is within 2": lambda off: _of_errors(
+            off, lambda wrong: (wrong > 0) & (wrong <= 2), _tens
+        ),
         "only answers that are too large count as errors: compare with != 0, not > 0": (
             lambda off: _signature(_near(off[off > 0]), _tens(off[off > 0]), off == 0)
         ),
         "an error of 2 is within 2: <=, not <": lambda off: _of_errors(off, lambda wrong: wrong.abs() < 2, _tens),
         "multiples of 5; those of 10 are asked for": lambda off: _of_errors(off, _near, lambda wrong: wrong % 5 == 0),
-        "only errors of exactly 10; 20 is a multiple too": lambda off: _of_errors(off, _near, lambda wrong: wrong.abs() == 10),
+        "only errors of exactly 10; 20 is a multiple too": lambda off: _of_errors(
+            off, _near, lambda wrong: wrong.abs() == 10
+        ),
         "the last is the share of wrong answers; that of right ones is asked for": (
             lambda off: _signature(_near(off[off != 0]), _tens(off[off != 0]), off != 0)
         ),

@@ -1,133 +1,164 @@
 """The exercises of lesson 06, induction heads.
 
-Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to name the mistake.
+Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to
+name the mistake.
 """
 
 import torch
 from torch import Generator, Tensor
 
 from companion.checks.exercise import Exercise, draw_normal, draw_size
-from companion.probes import bigrams as probes
-from companion.samplers.bigrams import seen_before
 
-__all__ = ["first_step", "key_memory", "known_positions", "low_rank", "next_tokens", "recalled"]
-
-
-# -- next_tokens
-
-
-def _draw_step(generator: Generator) -> dict:
-    N, batch = draw_size(generator, 5, 7), draw_size(generator, 30, 40)
-    rows = torch.rand(N, N, generator=generator, dtype=torch.float64) + 0.1
-    cumulative = (rows / rows.sum(1, keepdim=True)).cumsum(1)
-    cumulative[:, -1] = 1
-    after = torch.randint(N, (batch, N), generator=generator)
-    after[torch.rand(batch, N, generator=generator) < 0.5] = -1  # half of all tokens are no triggers here
-    token = torch.randint(N, (batch,), generator=generator)
-    return {"token": token, "after": after, "cumulative": cumulative, "u": torch.rand(batch, generator=generator, dtype=torch.float64)}
+__all__ = [
+    "adam_step",
+    "induction_score",
+    "key_memory",
+    "low_rank",
+    "output_memory",
+    "position_memory",
+    "recalled",
+]
 
 
-def _from_table(token: Tensor, cumulative: Tensor, u: Tensor) -> Tensor:
-    return (cumulative[token] <= u[:, None]).sum(1)
+# -- induction_score
 
 
-def _forced(token: Tensor, after: Tensor) -> Tensor:
-    return after.gather(1, token[:, None])[:, 0]
+def _draw_patterns(generator: Generator) -> dict:
+    batch, heads, T = draw_size(generator, 3, 4), 2, draw_size(generator, 9, 12)
+    scores = 2 * draw_normal(generator, batch, heads, T, T)
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    tokens = torch.randint(3, (batch, T), generator=generator)
+    where = torch.rand(batch, T, generator=generator) < 0.5
+    where[:, 3] = True
+    return {"pattern": scores.masked_fill(future, -torch.inf).softmax(-1), "tokens": tokens, "where": where}
 
 
-def _next(token: Tensor, after: Tensor, drawn: Tensor) -> Tensor:
-    forced = _forced(token, after)
-    return torch.where(forced >= 0, forced, drawn)
+def _same(tokens: Tensor) -> Tensor:
+    return tokens[:, :, None] == tokens[:, None, :]
 
 
-next_tokens = Exercise(
-    name="next_tokens",
-    answer=lambda token, after, cumulative, u: _next(token, after, _from_table(token, cumulative, u)),
-    draw=_draw_step,
+def _after(tokens: Tensor, by: int = 1) -> Tensor:
+    """[b, t, s]: the token ``by`` places before s is the one at t."""
+    shifted = torch.zeros_like(_same(tokens))
+    shifted[:, :, by:] = _same(tokens)[:, :, : tokens.shape[1] - by]
+    return shifted
+
+
+def _averaged(pattern: Tensor, places: Tensor, where: Tensor) -> Tensor:
+    return (pattern * places[:, None]).sum(-1).transpose(0, 1)[:, where].mean(-1)
+
+
+def _induction_score(pattern: Tensor, tokens: Tensor, where: Tensor) -> Tensor:
+    same = tokens[:, :, None] == tokens[:, None, :]
+    after_same = torch.zeros_like(same)
+    after_same[:, :, 1:] = same[:, :, :-1]
+    share = (pattern * after_same[:, None]).sum(-1)
+    return share.transpose(0, 1)[:, where].mean(-1)
+
+
+induction_score = Exercise(
+    name="induction_score",
+    answer=_induction_score,
+    draw=_draw_patterns,
     mistakes={
-        "the triggers are ignored: where after[b, token[b]] is not -1, it is the next token": (
-            lambda token, after, cumulative, u: _from_table(token, cumulative, u)
+        "this is the attention to the same token; an induction head looks one place further": (
+            lambda pattern, tokens, where: _averaged(pattern, _same(tokens), where)
         ),
-        "the table is ignored: -1 in `after` is no token; there the next one is drawn": (
-            lambda token, after, cumulative, u: _forced(token, after)
+        "this is the attention to the place before the same token; the answer stands after it": (
+            lambda pattern, tokens, where: _averaged(pattern, _after(tokens.flip(1)).flip(1, 2), where)
         ),
-        "output 0 is taken for 'no trigger': test for >= 0, not > 0": lambda token, after, cumulative, u: torch.where(
-            _forced(token, after) > 0, _forced(token, after), _from_table(token, cumulative, u)
+        "two places after the same token are counted; shift by one": (
+            lambda pattern, tokens, where: _averaged(pattern, _after(tokens, 2), where)
         ),
-        "the two cases are exchanged: the table is used for triggers": lambda token, after, cumulative, u: torch.where(
-            _forced(token, after) >= 0, _from_table(token, cumulative, u), _forced(token, after)
+        "`where` is ignored: average over the queries that it marks, not over all": (
+            lambda pattern, tokens, where: _averaged(pattern, _after(tokens), torch.ones_like(where))
         ),
-        "one too many: the entries up to u are counted from 0, so their number is the drawn token itself": (
-            lambda token, after, cumulative, u: _next(token, after, _from_table(token, cumulative, u) + 1)
+        "queries outside `where` count as 0; leave them out of the mean": lambda pattern, tokens, where: (
+            (pattern * _after(tokens)[:, None]).sum(-1) * where[:, None]
+        ).mean((0, 2)),
+        "`where` is applied to the keys; it marks queries": lambda pattern, tokens, where: (
+            (pattern * (_after(tokens) & where[:, None])[:, None]).sum(-1).mean((0, 2))
         ),
-        "the entries above u are counted; the drawn token is the number of entries that are not": lambda token, after, cumulative, u: _next(
-            token, after, (cumulative[token] > u[:, None]).sum(1)
+        "queries and keys are exchanged: rows of the pattern are queries": lambda pattern, tokens, where: _averaged(
+            pattern.mT, _after(tokens), where
         ),
-        "this is the last entry that u has passed; the draw is the first that it has not": lambda token, after, cumulative, u: _next(
-            token, after, (_from_table(token, cumulative, u) - 1).clamp(min=0)
+        "the heads are averaged, too; there is one score for each": lambda pattern, tokens, where: _averaged(
+            pattern.mean(1, keepdim=True).expand_as(pattern), _after(tokens), where
         ),
-        "the columns of the table are read; row i belongs to the token i": lambda token, after, cumulative, u: _next(
-            token, after, (cumulative[:, token].mT <= u[:, None]).sum(1)
-        ),
-        "the likeliest next token is taken; draw it with u": lambda token, after, cumulative, u: _next(
-            token, after, cumulative[token].diff(dim=1, prepend=torch.zeros_like(u)[:, None]).argmax(1)
+        "the weights are averaged over the keys; sum them": lambda pattern, tokens, where: (
+            _averaged(pattern, _after(tokens), where) / tokens.shape[1]
         ),
     },
 )
 
 
-# -- known_positions
+# -- position_memory
 
 
-def _draw_text(generator: Generator) -> dict:
-    batch, T, N = draw_size(generator, 3, 5), draw_size(generator, 24, 30), draw_size(generator, 5, 6)
-    triggers = torch.randperm(N, generator=generator)[: draw_size(generator, 2, 3)]
-    return {"tokens": torch.randint(N, (batch, T), generator=generator), "triggers": triggers}
+def _draw_positions(generator: Generator) -> dict:
+    return {"P": 0.3 + draw_normal(generator, draw_size(generator, 6, 9), draw_size(generator, 3, 4))}
 
 
-def _known(tokens: Tensor, triggers: Tensor) -> Tensor:
-    return seen_before(tokens, triggers.expand(len(tokens), -1))
+def _position_memory(P: Tensor) -> Tensor:
+    queries, keys = P[1:], P[:-1]
+    return queries.mT @ keys
 
 
-def _here(tokens: Tensor, triggers: Tensor) -> Tensor:
-    return tokens[..., None] == triggers
-
-
-def _any_repeat(tokens: Tensor) -> Tensor:
-    return (tokens[:, :, None] == tokens[:, None]).tril(-1).any(-1)
-
-
-known_positions = Exercise(
-    name="known_positions",
-    answer=_known,
-    draw=_draw_text,
+position_memory = Exercise(
+    name="position_memory",
+    answer=_position_memory,
+    draw=_draw_positions,
     mistakes={
-        "the first occurrence of a trigger counts, too; there the output has not been seen yet": (
-            lambda tokens, triggers: _here(tokens, triggers).any(-1)
+        "transposed: the query P_t stands on the left, the key P_{t-1} on the right": lambda P: P[:-1].mT @ P[1:],
+        "every position looks at itself; the key of t is P_{t-1}": lambda P: P.mT @ P,
+        "position 0 looks back to the last one; it has none before it, so the sum begins at t = 1": (
+            lambda P: P.mT @ P.roll(1, 0)
         ),
-        "only the second occurrence counts; from the second on, all do": lambda tokens, triggers: (
-            _here(tokens, triggers) & (_here(tokens, triggers).cumsum(1) == 2)
-        ).any(-1),
-        "only from the third occurrence on: more than one so far, itself included, is enough": lambda tokens, triggers: (
-            _here(tokens, triggers) & (_here(tokens, triggers).cumsum(1) > 2)
-        ).any(-1),
-        "any trigger before is taken for this one: count each trigger by itself": lambda tokens, triggers: (
-            _here(tokens, triggers).any(-1) & (_here(tokens, triggers).any(-1).cumsum(1) > 1)
+        "this looks two places back": lambda P: P[2:].mT @ P[:-2],
+        "the outer products are averaged; sum them": lambda P: P[1:].mT @ P[:-1] / (len(P) - 1),
+        "the sums come first: this is one outer product of two sums, which mixes all positions": (
+            lambda P: torch.outer(P[1:].sum(0), P[:-1].sum(0))
         ),
-        "every token that has occurred before counts; only triggers do": lambda tokens, triggers: _any_repeat(tokens),
-        "every position after a second occurrence counts; only those do where a trigger stands": lambda tokens, triggers: (
-            _here(tokens, triggers).cumsum(1) > 1
-        ).any(-1),
-        "the occurrences are counted across the batch; count along the sequence, dimension 1": lambda tokens, triggers: (
-            _here(tokens, triggers) & (_here(tokens, triggers).cumsum(0) > 1)
-        ).any(-1),
-        "this marks the outputs, one place after the triggers": lambda tokens, triggers: torch.cat(
-            [torch.zeros_like(tokens[:, :1], dtype=torch.bool), _known(tokens, triggers)[:, :-1]], dim=1
+        "every earlier position is stored; only the one just before": lambda P: P.mT @ (P.cumsum(0) - P),
+        "the first pair is missing: the sum begins at t = 1": lambda P: P[2:].mT @ P[1:-1],
+        "the last pair is missing: the sum goes up to the last position": lambda P: P[1:-1].mT @ P[:-2],
+    },
+)
+
+
+# -- output_memory
+
+
+def _draw_outputs(generator: Generator) -> dict:
+    N, d = draw_size(generator, 5, 8), draw_size(generator, 3, 4)
+    E, U = 0.3 + draw_normal(generator, N, d), 0.3 + draw_normal(generator, N, d)
+    return {"E": E, "U": U, "S": draw_normal(generator, d, d)}
+
+
+def _output_memory(E: Tensor, U: Tensor, S: Tensor) -> Tensor:
+    values = E @ S.mT
+    return U.mT @ values
+
+
+output_memory = Exercise(
+    name="output_memory",
+    answer=_output_memory,
+    draw=_draw_outputs,
+    mistakes={
+        "transposed: what is said, U_j, stands on the left; what is found, S E_j, on the right": (
+            lambda E, U, S: (U.mT @ E @ S.mT).mT
         ),
-        "this marks what occurs again later; mark what has occurred before": lambda tokens, triggers: _known(tokens.flip(1), triggers).flip(
-            1
+        "the value is E_j itself; attention hands over S E_j, and that is what the memory must read": (
+            lambda E, U, S: U.mT @ E
         ),
-        "the first trigger alone counts": lambda tokens, triggers: _known(tokens, triggers[:1]),
+        "the rows of E times S are S^T E_j; S E_j needs the rows times S^T": lambda E, U, S: U.mT @ E @ S,
+        "S is applied to U; it belongs to what is found": lambda E, U, S: (U @ S.mT).mT @ E,
+        "U and E are exchanged": lambda E, U, S: E.mT @ U @ S.mT,
+        "U is not used: the memory must say the row of the unembedding": lambda E, U, S: E.mT @ E @ S.mT,
+        "the outer products are averaged; sum them": lambda E, U, S: U.mT @ E @ S.mT / len(E),
+        "the sums come first: this is one outer product of two sums, which mixes all tokens": (
+            lambda E, U, S: torch.outer(U.sum(0), S @ E.sum(0))
+        ),
     },
 )
 
@@ -141,9 +172,13 @@ def _draw_keys(generator: Generator) -> dict:
     return {"E": draw_normal(generator, N, d), "R": draw_normal(generator, d, d), "triggers": triggers}
 
 
+def _key_memory(E: Tensor, R: Tensor, triggers: Tensor) -> Tensor:
+    return E[triggers].mT @ (E[triggers] @ R.mT)
+
+
 key_memory = Exercise(
     name="key_memory",
-    answer=lambda E, R, triggers: E[triggers].mT @ (E[triggers] @ R.mT),
+    answer=_key_memory,
     draw=_draw_keys,
     mistakes={
         "transposed: the query e_k stands on the left, the key R e_k on the right": (
@@ -152,16 +187,22 @@ key_memory = Exercise(
         "the key is e_k itself; layer 1 has written R e_k, and that is what the memory must read": (
             lambda E, R, triggers: E[triggers].mT @ E[triggers]
         ),
-        "the rows of E times R are R^T e_k; R e_k needs the rows times R^T": lambda E, R, triggers: E[triggers].mT @ E[triggers] @ R,
+        "the rows of E times R are R^T e_k; R e_k needs the rows times R^T": lambda E, R, triggers: (
+            E[triggers].mT @ E[triggers] @ R
+        ),
         "all tokens are stored; only the triggers should be": lambda E, R, triggers: E.mT @ E @ R.mT,
         "the first K tokens are stored, not the triggers: index E with them": (
             lambda E, R, triggers: E[: len(triggers)].mT @ E[: len(triggers)] @ R.mT
         ),
-        "the outer products are averaged; sum them": lambda E, R, triggers: E[triggers].mT @ E[triggers] @ R.mT / len(triggers),
+        "the outer products are averaged; sum them": lambda E, R, triggers: (
+            E[triggers].mT @ E[triggers] @ R.mT / len(triggers)
+        ),
         "the sums come first: this is one outer product of two sums, which mixes all triggers": (
             lambda E, R, triggers: torch.outer(E[triggers].sum(0), R @ E[triggers].sum(0))
         ),
-        "both sides are remapped; the query is e_k as it is": (lambda E, R, triggers: (E[triggers] @ R.mT).mT @ (E[triggers] @ R.mT)),
+        "both sides are remapped; the query is e_k as it is": (
+            lambda E, R, triggers: (E[triggers] @ R.mT).mT @ (E[triggers] @ R.mT)
+        ),
     },
 )
 
@@ -171,65 +212,126 @@ key_memory = Exercise(
 
 def _draw_memory(generator: Generator) -> dict:
     d, M = draw_size(generator, 5, 7), draw_size(generator, 18, 24)
-    u, v = draw_normal(generator, M, d), draw_normal(generator, M, d)
-    return {"W": v.mT @ u + 3 * draw_normal(generator, d, d), "u": u, "v": v}
+    u, v = 0.5 + draw_normal(generator, M, d), draw_normal(generator, M, d)
+    W = 0.03 * (v.mT @ u + 3 * draw_normal(generator, d, d))  # scores so small that no softmax of them is near 1
+    return {"W": W, "u": u, "v": v}
 
 
 def _hits(scores: Tensor, dim: int = 1) -> Tensor:
     return scores.argmax(dim) == torch.arange(len(scores), device=scores.device)
 
 
+def _recalled(W: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    scores = u @ W.mT @ v.mT
+    best = scores.argmax(dim=1)
+    return best == torch.arange(len(u), device=u.device)
+
+
 recalled = Exercise(
     name="recalled",
-    answer=lambda W, u, v: probes.recalled(W, u, v),  # noqa: PLW0108  # the probe takes a fourth argument, the exercise does not
+    answer=_recalled,
     draw=_draw_memory,
     mistakes={
-        "the argmax runs over the inputs i; for each input, it must run over the candidates j": (lambda W, u, v: _hits(u @ W.mT @ v.mT, 0)),
-        "W is applied the wrong way round: v_j^T W u_i, so the rows of u are multiplied by W^T": lambda W, u, v: _hits(u @ W @ v.mT),
+        "the argmax runs over the inputs i; for each input, it must run over the candidates j": (
+            lambda W, u, v: _hits(u @ W.mT @ v.mT, 0)
+        ),
+        "W is applied the wrong way round: v_j^T W u_i, so the rows of u are multiplied by W^T": lambda W, u, v: _hits(
+            u @ W @ v.mT
+        ),
         "u and v are exchanged: W maps u to v": lambda W, u, v: _hits(v @ W.mT @ u.mT),
         "W is not used": lambda W, u, v: _hits(u @ v.mT),
         "W u_i is compared with u; the candidates are the v_j": lambda W, u, v: _hits(u @ W.mT @ u.mT),
-        "a large score is not yet the largest: compare the argmax with i": lambda W, u, v: (u @ W.mT @ v.mT).diagonal() > 0,
+        "a large score is not yet the largest: compare the argmax with i": lambda W, u, v: (
+            (u @ W.mT @ v.mT).diagonal() > 0
+        ),
+        "a probability above one half is asked for; the largest score is enough": lambda W, u, v: (
+            (u @ W.mT @ v.mT).softmax(1).diagonal() > 0.5
+        ),
         "the smallest score is taken": lambda W, u, v: _hits(-(u @ W.mT @ v.mT)),
         "True and False are exchanged: recalled means that the argmax is i": lambda W, u, v: ~_hits(u @ W.mT @ v.mT),
     },
 )
 
 
-# -- first_step
+# -- adam_step
 
 
-def _draw_batch(generator: Generator) -> dict:
-    M, N, d = draw_size(generator, 12, 16), draw_size(generator, 4, 5), draw_size(generator, 6, 8)
-    y = torch.randint(N, (M,), generator=generator)
-    return {"x": 1 + draw_normal(generator, M, d), "y": y, "U": 0.5 + draw_normal(generator, N, d)}
+def _draw_adam(generator: Generator) -> dict:
+    shape = draw_size(generator, 3, 4), draw_size(generator, 5, 6)
+    gradient = draw_normal(generator, *shape)
+    past = draw_normal(generator, *shape)
+    step = draw_size(generator, 2, 6)
+    return {
+        "gradient": gradient,
+        "m": 0.4 * past,
+        "v": 0.05 * past.square() + 0.02,
+        "step": step,
+        "lr": 0.5 + 0.1 * draw_size(generator, 1, 4),
+    }
 
 
-def _step(x: Tensor, error: Tensor) -> Tensor:
-    return error.mT @ x / len(x)
+def _adam(gradient, m, v, step, lr, *, beta1=0.9, beta2=0.99, root=0.5, power=2, first=True, second=True, kept=False):
+    """Adam, and what people write for it."""
+    m = beta1 * m + (1 - beta1) * gradient
+    v = beta2 * v + (1 - beta2) * gradient**power
+    m_hat = m / (1 - beta1**step) if first else m
+    v_hat = v / (1 - beta2**step) if second else v
+    change = -lr * m_hat / (v_hat.abs() ** root + 1e-8)
+    return torch.stack([change, m_hat, v_hat] if kept else [change, m, v])
 
 
-first_step = Exercise(
-    name="first_step",
-    answer=lambda x, y, U: _step(x, U[y] - U.mean(0)),
-    draw=_draw_batch,
+def _adam_step(gradient: Tensor, m: Tensor, v: Tensor, step: int, lr: float) -> Tensor:
+    m = 0.9 * m + 0.1 * gradient
+    v = 0.99 * v + 0.01 * gradient**2
+    m_hat = m / (1 - 0.9**step)
+    v_hat = v / (1 - 0.99**step)
+    change = -lr * m_hat / (v_hat.sqrt() + 1e-8)
+    return torch.stack([change, m, v])
+
+
+adam_step = Exercise(
+    name="adam_step",
+    answer=_adam_step,
+    draw=_draw_adam,
     mistakes={
-        "this is the gradient; the step goes against it": lambda x, y, U: -_step(x, U[y] - U.mean(0)),
-        "what the softmax says is missing: at W = 0 it gives every token 1/N, so the mean of U is subtracted": (
-            lambda x, y, U: _step(x, U[y])
+        "this goes up the gradient; the change has a minus": lambda gradient, m, v, step, lr: torch.cat(
+            [-_adam(gradient, m, v, step, lr)[:1], _adam(gradient, m, v, step, lr)[1:]]
         ),
-        "the sum of U is subtracted; each token has probability 1/N, so it is the mean": lambda x, y, U: _step(x, U[y] - U.sum(0)),
-        "the sum over the batch is not divided by its size": lambda x, y, U: len(x) * _step(x, U[y] - U.mean(0)),
-        "transposed: U[y] stands on the left, x on the right": lambda x, y, U: _step(x, U[y] - U.mean(0)).mT,
-        "the means come first: a mean of products is not the product of means": lambda x, y, U: torch.outer(
-            (U[y] - U.mean(0)).mean(0), x.mean(0)
+        "neither mean is corrected: divide m by 1 - 0.9^step and v by 1 - 0.99^step": lambda gradient, m, v, step, lr: (
+            _adam(gradient, m, v, step, lr, first=False, second=False)
         ),
-        "the mean over the batch's targets is subtracted; the softmax at W = 0 is uniform over all N tokens": (
-            lambda x, y, U: _step(x, U[y] - U[y].mean(0))
+        "v is not corrected for having begun at 0": lambda gradient, m, v, step, lr: _adam(
+            gradient, m, v, step, lr, second=False
         ),
-        "the sum is divided by N; the loss is a mean over the batch": lambda x, y, U: _step(x, U[y] - U.mean(0)) * len(x) / len(U),
+        "m is not corrected for having begun at 0": lambda gradient, m, v, step, lr: _adam(
+            gradient, m, v, step, lr, first=False
+        ),
+        "the root is missing: divide by the root of v, so that the size of the gradient cancels": (
+            lambda gradient, m, v, step, lr: _adam(gradient, m, v, step, lr, root=1)
+        ),
+        "the change is not divided at all: this is momentum": lambda gradient, m, v, step, lr: _adam(
+            gradient, m, v, step, lr, root=0
+        ),
+        "v averages the gradient; it must average its square": lambda gradient, m, v, step, lr: _adam(
+            gradient, m, v, step, lr, power=1
+        ),
+        "0.9 and 0.99 are exchanged: m forgets faster": lambda gradient, m, v, step, lr: _adam(
+            gradient, m, v, step, lr, beta1=0.99, beta2=0.9
+        ),
+        "the weights of old and new are exchanged: m keeps 0.9 of itself": lambda gradient, m, v, step, lr: _adam(
+            gradient, m, v, step, lr, beta1=0.1, beta2=0.01
+        ),
+        "the corrected means are returned; keep m and v as they are, the correction is for this step alone": (
+            lambda gradient, m, v, step, lr: _adam(gradient, m, v, step, lr, kept=True)
+        ),
+        "the step does not use lr": lambda gradient, m, v, step, lr: _adam(gradient, m, v, step, 1.0),
+        "the old m is used; average the new gradient in first": lambda gradient, m, v, step, lr: torch.cat(
+            [
+                -lr * m[None] / (1 - 0.9**step) / ((_adam(gradient, m, v, step, lr)[2:] / (1 - 0.99**step)).sqrt()),
+                _adam(gradient, m, v, step, lr)[1:],
+            ]
+        ),
     },
-    tolerance=1e-8,
 )
 
 
@@ -252,9 +354,16 @@ def _kept(S: Tensor, keep: int) -> Tensor:
     return torch.where(torch.arange(len(S), device=S.device) < keep, S, 0)
 
 
+def _low_rank(W: Tensor, share: float) -> Tensor:
+    U, S, V = torch.linalg.svd(W, full_matrices=False)
+    k = int(share * len(S))
+    kept = U[:, :k] * S[:k]
+    return kept @ V[:k]
+
+
 low_rank = Exercise(
     name="low_rank",
-    answer=probes.low_rank,
+    answer=_low_rank,
     draw=_draw_matrix,
     mistakes={
         "the smallest singular values are kept; keep the largest, which svd gives first": lambda W, share: _cut(
@@ -266,7 +375,9 @@ low_rank = Exercise(
         "the number kept is rounded; int() cuts, as S[int(share * len(S)):] = 0 does": lambda W, share: _cut(
             W, lambda S: _kept(S, round(share * len(S)))
         ),
-        "one too few are kept: S[k:] = 0 keeps k of them": lambda W, share: _cut(W, lambda S: _kept(S, int(share * len(S)) - 1)),
+        "one too few are kept: S[k:] = 0 keeps k of them": lambda W, share: _cut(
+            W, lambda S: _kept(S, int(share * len(S)) - 1)
+        ),
         "the kept singular values are not multiplied in: U S V, not U V": lambda W, share: _cut(
             W, lambda S: (_kept(S, int(share * len(S))) > 0).to(S)
         ),

@@ -1,4 +1,6 @@
-"""The machinery of exercises, on small ones: stand-in, verdicts, every diagnosis that it makes by itself, and what would get around it."""
+"""The machinery of exercises, on small ones: stand-in, verdicts, every diagnosis that it makes by itself, and what
+would get around it.
+"""
 
 import contextlib
 import functools
@@ -27,7 +29,11 @@ def flat(generator):
 
 
 power = Exercise(
-    "power", answer=lambda a, b, k: a @ b * k, draw=draw, mistakes={"entry by entry": lambda a, b, k: a * b * k}, tolerance=1e-9
+    "power",
+    answer=lambda a, b, k: a @ b * k,
+    draw=draw,
+    mistakes={"entry by entry": lambda a, b, k: a * b * k},
+    tolerance=1e-9,
 )
 column = Exercise("column", answer=lambda a, v: a @ v, draw=flat, tolerance=1e-5)
 number = Exercise("number", answer=lambda a, v: (a @ v).sum(), draw=flat, tolerance=1e-5)
@@ -35,9 +41,12 @@ stack = Exercise("stack", answer=lambda a, v: torch.stack([a, a + v]), draw=flat
 mask = Exercise("mask", answer=lambda a, v: a > v, draw=flat)
 ranks = Exercise("ranks", answer=lambda a, v: a.argsort(-1), draw=flat)
 scores = Exercise("scores", answer=lambda a, v: a.masked_fill(a > v, -torch.inf), draw=flat)
-tokens = Exercise("tokens", answer=lambda ids: 2 * ids, draw=lambda generator: {"ids": torch.randperm(7, generator=generator)})
+tokens = Exercise(
+    "tokens", answer=lambda ids: 2 * ids, draw=lambda generator: {"ids": torch.randperm(7, generator=generator)}
+)
 phases = Exercise("phases", answer=lambda a, v: torch.fft.fft(a), draw=flat, tolerance=1e-5)
-ALL = (power, column, number, stack, mask, ranks, scores, tokens, phases)
+stated = Exercise("stated", power.answer, draw, states_dtype=True)
+ALL = (power, stated, column, number, stack, mask, ranks, scores, tokens, phases)
 
 
 def unsolved(*arguments, **named):
@@ -87,12 +96,12 @@ WRONG = [
     (number, lambda a, v: float((a @ v).sum()), "returns float, not a tensor of shape ()"),
     (power, lambda a, b, k: a.as_subclass(Agreeable), "returns Agreeable, not a tensor"),
     (power, lambda a, b, k: (a @ b)[:1], "wrong shape (1, 5), must be (5, 5), for a (5, 5), b (5, 5), k 4."),
-    (number, lambda a, v: (a @ v).sum(0, keepdim=True), "wrong shape (1,), must be (), for a (3, 5), v (5,). A dimension of size 1 "),
+    (number, lambda a, v: (a @ v).sum(0, keepdim=True), "wrong shape (1,), must be (), for a (3, 5), v (5,). A dim"),
     (column, lambda a, v: a @ v[:, None], "A dimension of size 1 is too many"),
     (stack, lambda a, v: torch.stack([a, a + v]).transpose(0, 1), "The sizes are right, their order is not."),
     (column, lambda a, v: (a @ v)[:, None] * (a @ v), "(3,) and (3, 1) broadcast to (3, 3): do two such tensors meet?"),
     (phases, lambda a, v: torch.fft.fft(a).T, "It is the transpose of the right shape."),
-    (power, lambda a, b, k: (a @ b * k).float(), "wrong dtype torch.float32, must be torch.float64, that of the inputs"),
+    (stated, lambda a, b, k: (a @ b * k).float(), "wrong dtype torch.float32, must be torch.float64, that of"),
     (power, lambda a, b, k: a @ b > k, "wrong dtype torch.bool"),
     (power, lambda a, b, k: (a @ b * k).to(torch.complex128), "wrong dtype torch.complex128"),
     (mask, lambda a, v: (a > v).float(), "wrong dtype torch.float32, must be torch.bool"),
@@ -112,7 +121,7 @@ WRONG = [
     (power, lambda a, b, k: a @ b * k + torch.randn_like(a), "gives another answer when called again"),
     (power, lambda a, b, k: k * (a.float() @ b.float()).double(), "nearly right, off by "),
     (power, lambda a, b, k: k * a @ b + 1, "the worst is at ["),
-    (power, lambda a, b, k: torch.cat([k * a[:1] @ b + 1, k * a[1:] @ b]), "wrong values in 5 of 25 entries; the worst is at [0, "),
+    (power, lambda a, b, k: torch.cat([k * a[:1] @ b + 1, k * a[1:] @ b]), "wrong values in 5 of 25 entries; "),
     (number, lambda a, v: (a @ v).mean() + 1, "wrong value "),
     (number, lambda a, v: -(a @ v).sum(), "the sign is flipped"),
     (mask, lambda a, v: a <= v, "True and False are exchanged"),
@@ -131,19 +140,27 @@ WRONG = [
     (power, lambda a, b: a @ b, "raises TypeError: "),
     (power, lambda a, b, k: sys.exit(), "raises SystemExit at "),
     (power, lambda a, b, k: unsolved(a), "raises NotImplementedError at "),
-    (power, lambda a, b, k: a @ torch.eye(len(a)) @ b * k, "A tensor that you create has another dtype than the inputs"),
-    (power, lambda a, b, k: torch.einsum("ij,jk->ik", a, b.float()) * k, "A tensor that you create has another dtype than the inputs"),
-    (power, lambda a, b, k: a @ b * k + torch.zeros(len(a), len(a), dtype=a.dtype), "makes a tensor on the CPU"),
-    (power, lambda a, b, k: torch.stack([torch.zeros(len(a), dtype=a.dtype) + row @ b * k for row in a]), "makes a tensor on the CPU"),
-    (power, lambda a, b, k: (a @ b * k).cpu(), "makes a tensor on the CPU"),
+    (power, lambda a, b, k: a @ torch.eye(len(a)) @ b * k, "A tensor that you create has another dtype"),
+    (power, lambda a, b, k: torch.einsum("ij,jk->ik", a, b.float()) * k, "A tensor that you create has another dtype"),
+]  # fmt: skip
+ADVISED = [
+    (power, lambda a, b, k: a @ b * k + torch.zeros(len(a), len(a), dtype=a.dtype), "a tensor is made on the CPU"),
+    (power, lambda a, b, k: (a @ b * k).cpu(), "a tensor is made on the CPU"),
+    (power, lambda a, b, k: torch.from_numpy(a.cpu().numpy() @ b.cpu().numpy() * k), "a tensor is made on the CPU"),
+    (power, lambda a, b, k: (a @ b * k).float(), "the answer is in torch.float32"),
+    (tokens, lambda ids: (2 * ids).int(), "the answer is in torch.int32"),
 ]  # fmt: skip
 RIGHT = [
+    (stated, lambda a, b, k: (a @ b) * k),
     (power, lambda first, second, times: times * torch.einsum("ij,jk->ik", first, second)),
     (power, lambda a, b, k: nn.Parameter(a @ b * k)),
     (power, lambda a, b, k: a.clone().requires_grad_() @ b * k),
     (power, lambda a, b, k: (b.T @ a.T * k).T),
     (power, lambda a, b, k: torch.from_numpy(a.numpy() @ b.numpy() * k)),
-    (power, lambda a, b, k: a @ b * k if bool(a.isfinite().all()) else b),  # meta has no numbers to look at; that is no mistake
+    (
+        power,
+        lambda a, b, k: a @ b * k if bool(a.isfinite().all()) else b,
+    ),  # meta has no numbers to look at; that is no mistake
     (power, functools.partial(lambda a, b, k, times=1: a @ b * k * times, times=1)),
     (number, lambda a, v: torch.stack([row @ v for row in a]).sum()),
     (stack, lambda a, v: torch.stack([torch.zeros_like(v), v])[:, None] + a),
@@ -159,7 +176,9 @@ def test_a_table_names_each_toy():
     assert {exercise for exercise, _ in RIGHT} == {exercise for exercise, *_ in WRONG} - {column} == set(ALL) - {column}
 
 
-@pytest.mark.parametrize("exercise, function, message", WRONG, ids=[f"{exercise.name}-{message}" for exercise, _, message in WRONG])
+@pytest.mark.parametrize(
+    "exercise, function, message", WRONG, ids=[f"{exercise.name}-{message}" for exercise, _, message in WRONG]
+)
 def test_each_mistake_is_named_and_gets_no_points(exercise, function, message):
     with pytest.raises(Mistake, match=rf"^{exercise.name}: ") as caught:
         exercise.check(exercise(function))
@@ -176,10 +195,21 @@ def test_a_right_answer_is_called_correct(exercise, function, capsys):
     exercise.grade(function)
 
 
+@pytest.mark.parametrize("exercise, function, advice", ADVISED)
+def test_what_harms_nobody_is_advice(exercise, function, advice, capsys):
+    exercise.check(function)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{exercise.name}: correct"
+    assert second.startswith(f"  Advice: {advice}")
+    exercise.grade(function)
+
+
 def test_one_set_of_inputs_does_not_settle_a_diagnosis():
     twice = Exercise("twice", lambda x: 2 * x, lambda generator: {"x": torch.randn((), generator=generator).abs() + 1})
     known = float(twice.draw(torch.Generator().manual_seed(0))["x"])
-    told = Exercise("twice", twice.answer, twice.draw, {"always the first": lambda x: 0 * x + known, "squared": lambda x: x * x})
+    told = Exercise(
+        "twice", twice.answer, twice.draw, {"always the first": lambda x: 0 * x + known, "squared": lambda x: x * x}
+    )
     with pytest.raises(Mistake, match="squared"):
         told.check(lambda x: x * x)
     with pytest.raises(Mistake, match="unchanged"):  # which it is at first; it is no constant

@@ -65,7 +65,10 @@ def wave_rows(n, period, k):
     shift = torch.tensor([[0.0], [0.5]], dtype=torch.float64) * torch.pi
     return torch.cos(2 * torch.pi * x * k / period - shift)
 """),
-        Case(WAVES.replace("[torch.cos(angles), torch.sin(angles)]", "[torch.sin(angles), torch.cos(angles)]"), "the sine comes first"),
+        Case(
+            WAVES.replace("[torch.cos(angles), torch.sin(angles)]", "[torch.sin(angles), torch.cos(angles)]"),
+            "the sine comes first",
+        ),
         Case(WAVES.replace("/ period", "/ n"), "divides by n"),
         Case(WAVES.replace("2 * torch.pi * ", ""), "the factor 2 pi is missing"),
         Case(WAVES.replace("2 * torch.pi", "torch.pi"), "the factor is pi, half a turn"),
@@ -74,7 +77,8 @@ def wave_rows(n, period, k):
         Case(WAVES.replace("torch.pi * k", "torch.pi"), "k is missing"),
         Case(WAVES.replace("* k * x / period", "* x / (k * period)"), "divides by k"),
         Case(
-            WAVES.replace("return torch.stack", "rows = torch.stack") + "    return rows / rows.norm(dim=1, keepdim=True)\n",
+            WAVES.replace("return torch.stack", "rows = torch.stack")
+            + "    return rows / rows.norm(dim=1, keepdim=True)\n",
             "brought to length 1",
         ),
         Case(WAVES.replace("torch.sin(angles)]", "-torch.sin(angles)]"), "the sine has the wrong sign"),
@@ -117,10 +121,15 @@ def share_of_logits(parts, stream, weight, bias, unembedding):
             "divided by its own standard deviation",
         ),
         Case(SHARES.replace(" - parts.mean(1, keepdim=True)", ""), "the parts are not centred"),
-        Case(SHARES.replace("parts.mean(1, keepdim=True)", "stream.mean()"), "the stream's mean is taken from each part"),
+        Case(
+            SHARES.replace("parts.mean(1, keepdim=True)", "stream.mean()"), "the stream's mean is taken from each part"
+        ),
         Case(SHARES.replace(" * weight", ""), "the norm's weight is missing"),
         Case(SHARES.replace(" + share", ""), "the norm's bias is missing"),
-        Case(SHARES.replace("return torch.cat([logits[:1] + share, logits[1:]])", "return logits + share"), "added to every part"),
+        Case(
+            SHARES.replace("return torch.cat([logits[:1] + share, logits[1:]])", "return logits + share"),
+            "added to every part",
+        ),
         Case(
             SHARES.replace("return torch.cat([logits[:1] + share, logits[1:]])", "return logits + share / len(parts)"),
             "the bias is split over the parts",
@@ -130,8 +139,14 @@ def share_of_logits(parts, stream, weight, bias, unembedding):
         Case(SHARES.replace(").sqrt()", ")"), "divides by the variance"),
         Case(SHARES.replace("stream.var(unbiased=False)", "stream.square().mean()"), "root mean square"),
         Case(SHARES.replace(" + 1e-5", ""), "eps = 1e-5 is missing"),
-        Case(SHARES.replace("(stream.var(unbiased=False) + 1e-5).sqrt()", "stream.std(unbiased=False) + 1e-5"), "eps is added to"),
-        Case(SHARES.replace("return torch.cat([logits[:1] + share, logits[1:]])", "return logits.sum(0) + share"), "wrong shape"),
+        Case(
+            SHARES.replace("(stream.var(unbiased=False) + 1e-5).sqrt()", "stream.std(unbiased=False) + 1e-5"),
+            "eps is added to",
+        ),
+        Case(
+            SHARES.replace("return torch.cat([logits[:1] + share, logits[1:]])", "return logits.sum(0) + share"),
+            "wrong shape",
+        ),
     ],
     "remove_waves": [
         Case(GRAM),
@@ -161,18 +176,28 @@ def remove_waves(x, rows):
 """),
         Case("def remove_waves(x, rows):\n    return x - rows.T @ (rows @ x)\n", "treated as orthonormal"),
         Case(
-            "def remove_waves(x, rows):\n    unit = rows / rows.norm(dim=1, keepdim=True)\n    return x - unit.T @ (unit @ x)\n",
+            "def remove_waves(x, rows):\n    unit = rows / rows.norm(dim=1, keepdim=True)\n"
+            "    return x - unit.T @ (unit @ x)\n",
             "length 1 but are not orthogonal",
         ),
         Case(
-            "def remove_waves(x, rows):\n    for row in rows:\n        x = x - (row @ x) / row.norm() ** 2 * row\n    return x\n",
+            "def remove_waves(x, rows):\n    for row in rows:\n"
+            "        x = x - (row @ x) / row.norm() ** 2 * row\n    return x\n",
             "one row after the other",
         ),
         Case(GRAM.replace("x - rows", "rows"), "this is the part that goes"),
         Case(GRAM.replace("x - rows", "x + rows"), "the part is added"),
-        Case("def remove_waves(x, rows):\n    row = rows[0]\n    return x - (row @ x) / (row @ row) * row\n", "only the first row"),
-        Case("def remove_waves(x, rows):\n    row = rows.sum(0)\n    return x - (row @ x) / (row @ row) * row\n", "only the rows' sum"),
-        Case("def remove_waves(x, rows):\n    return x - rows.T @ (rows @ rows.T) @ (rows @ x)\n", "its inverse is due"),
+        Case(
+            "def remove_waves(x, rows):\n    row = rows[0]\n    return x - (row @ x) / (row @ row) * row\n",
+            "only the first row",
+        ),
+        Case(
+            "def remove_waves(x, rows):\n    row = rows.sum(0)\n    return x - (row @ x) / (row @ row) * row\n",
+            "only the rows' sum",
+        ),
+        Case(
+            "def remove_waves(x, rows):\n    return x - rows.T @ (rows @ rows.T) @ (rows @ x)\n", "its inverse is due"
+        ),
         Case("def remove_waves(x, rows):\n    return rows @ x\n", "wrong shape"),
         Case("def remove_waves(x, rows):\n    return x\n", "unchanged"),
         Case("def remove_waves(x, rows):\n    return x * 0\n", "every entry is 0"),
@@ -201,9 +226,13 @@ def ppmi(counts):
     information = counts.log() + counts.sum().log() - rows[:, None] - rows[None, :]
     return torch.where(information > 0, information, 0.0).where(counts > 0, torch.zeros_like(counts))
 """),
-        Case(PPMI.replace("(alone[:, None] * alone[None, :])", "alone[:, None]"), "every entry is 0: no ratio is above 1"),
+        Case(
+            PPMI.replace("(alone[:, None] * alone[None, :])", "alone[:, None]"), "every entry is 0: no ratio is above 1"
+        ),
         Case(PPMI.replace("joint = counts / total", "joint = counts"), "every entry is 0: no ratio is above 1"),
-        Case(PPMI.replace("joint / (alone[:, None] * alone[None, :])", "joint"), "every entry is 0: no ratio is above 1"),
+        Case(
+            PPMI.replace("joint / (alone[:, None] * alone[None, :])", "joint"), "every entry is 0: no ratio is above 1"
+        ),
         Case(PPMI.replace(".clamp(min=0)", ""), "negative values are kept"),
         Case(PPMI.replace(".clamp(min=0)", ".abs()"), "not the absolute value"),
         Case(PPMI.replace("torch.log(", "torch.log2("), "information in bits"),
@@ -212,26 +241,35 @@ def ppmi(counts):
             PPMI.replace("torch.log(ratio).clamp(min=0)", "torch.where((ratio > 1) & (counts > 0), ratio, 0.0)"),
             "a ratio below 1, not below 0",
         ),
-        Case(PPMI.replace("torch.log(ratio)", "torch.log(1 + ratio * (counts > 0))"), "1 is added within the logarithm"),
+        Case(
+            PPMI.replace("torch.log(ratio)", "torch.log(1 + ratio * (counts > 0))"), "1 is added within the logarithm"
+        ),
         Case(PPMI.replace("joint / (alone", "counts / (alone"), "p_ij is a count"),
         Case(PPMI.replace("joint.sum(1)", "joint.mean(1)"), "p_i is a mean over the row"),
         Case(PPMI.replace("joint.sum(1)", "joint.diagonal()"), "p_i is taken from the diagonal"),
         Case(PPMI.replace("joint.sum(1)", "joint.diagonal() / joint.trace()"), "the diagonal's share of the diagonal"),
         Case(
-            "def ppmi(counts):\n    p = counts / counts.sum()\n    return (p / torch.outer(p.sum(1), p.sum(1))).log().clamp(min=0)\n",
+            "def ppmi(counts):\n    p = counts / counts.sum()\n"
+            "    return (p / torch.outer(p.sum(1), p.sum(1))).log().clamp(min=0)\n",
             "are NaN or infinite",
         ),
         Case(
-            "def ppmi(counts):\n    p = counts / counts.sum()\n    q = p.sum(1).log()\n    return (p.log() - q[:, None] - q).relu()\n",
+            "def ppmi(counts):\n    p = counts / counts.sum()\n"
+            "    q = p.sum(1).log()\n    return (p.log() - q[:, None] - q).relu()\n",
             "are NaN or infinite",
         ),
     ],
     "error_signature": [
         Case(SIGNATURE),
-        Case(SIGNATURE.replace("torch.stack([near, tens, right])", "torch.tensor([near, tens, right], dtype=torch.float64)")),
         Case(
             SIGNATURE.replace(
-                "torch.stack([near, tens, right])", "torch.tensor([near.item(), tens.item(), right.item()], dtype=torch.float64)"
+                "torch.stack([near, tens, right])", "torch.tensor([near, tens, right], dtype=torch.float64)"
+            )
+        ),
+        Case(
+            SIGNATURE.replace(
+                "torch.stack([near, tens, right])",
+                "torch.tensor([near.item(), tens.item(), right.item()], dtype=torch.float64)",
             )
         ),
         Case("""
@@ -274,9 +312,17 @@ def error_signature(off):
         Case(SIGNATURE.replace("wrong % 10 == 0", "wrong.abs() == 10"), "only errors of exactly 10"),
         Case(SIGNATURE.replace("(off == 0)", "(off != 0)"), "the share of wrong answers"),
         Case(SIGNATURE.replace("[near, tens,", "[tens, near,"), "the first two are exchanged"),
-        Case(SIGNATURE.replace("(off != 0)", "(off)").replace(".double().mean()", ".double().sum()"), "counts; divide them"),
-        Case(SIGNATURE.replace(".double()", ".float()"), "wrong dtype torch.float32"),
-        Case(SIGNATURE.replace("return torch.stack([near, tens, right])", "return 100 * torch.stack([near, tens, right])"), "100 times"),
+        Case(
+            SIGNATURE.replace("(off != 0)", "(off)").replace(".double().mean()", ".double().sum()"),
+            "counts; divide them",
+        ),
+        Case(SIGNATURE.replace(".double()", ".float()"), None, advice="float32"),
+        Case(
+            SIGNATURE.replace(
+                "return torch.stack([near, tens, right])", "return 100 * torch.stack([near, tens, right])"
+            ),
+            "100 times",
+        ),
         Case(SIGNATURE.replace("[near, tens, right]", "[near, tens]"), "wrong shape"),
     ],
 }

@@ -22,12 +22,37 @@ def multi_head(x, WQ, WK, WV, WO):
     return out
 """
 
-STEP = """
-def flow_step(x, beta, dt):
-    pull = torch.softmax(beta * x @ x.T, dim=1) @ x
-    pull = pull - (pull * x).sum(1, keepdim=True) * x
-    moved = x + dt * pull
-    return moved / moved.norm(dim=1, keepdim=True)
+BUILT = """
+def induction_layers(position, token, previous, out, beta):
+    kq1 = beta * position[:-1].T @ position[1:]
+    ov1 = previous.T @ token
+    kq2 = beta * previous.T @ token
+    ov2 = out.T @ token
+    return torch.stack([torch.stack([kq1, ov1]), torch.stack([kq2, ov2])])
+"""
+
+CHAINED = """
+def chain(x, KQ, OV):
+    for layer in range(len(KQ)):
+        scores = torch.einsum("sa,ab,tb->ts", x, KQ[layer], x)
+        future = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        weights = torch.softmax(scores.masked_fill(future, float("-inf")), dim=1)
+        x = x + weights @ (x @ OV[layer].T)
+    return x
+"""
+
+LOOKED = """
+def lookup(asked, subject, role, one, token, answer, beta):
+    kq = beta * subject.T @ asked + beta * role[:, None] * one[None]
+    ov = answer.T @ token
+    return torch.stack([kq, ov])
+"""
+
+DOUBLED = """
+def double(position, jump, further, word, said, beta):
+    kq = beta * position.T @ jump
+    ov = further.T @ jump + said.T @ word
+    return torch.stack([kq, ov])
 """
 
 CASES = {
@@ -50,7 +75,10 @@ def attention(Q, K, V):
     weights = torch.exp(Q @ K.mT / Q.shape[-1] ** 0.5).tril()
     return weights / weights.sum(-1, keepdim=True) @ V
 """),
-        Case(SCORES.replace("d**0.5", "d") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n", "divided by d;"),
+        Case(
+            SCORES.replace("d**0.5", "d") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n",
+            "divided by d;",
+        ),
         Case(
             SCORES.replace(" / d**0.5", "") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n",
             "not divided by sqrt(d)",
@@ -61,15 +89,24 @@ def attention(Q, K, V):
         ),
         Case(SCORES + "    return scores.softmax(1) @ V\n", "no mask"),
         Case(SCORES + "    return scores.masked_fill(future, NO).softmax(0) @ V\n", "over the queries"),
-        Case(SCORES.replace("triu(1)", "triu(2)") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n", "one too many"),
-        Case(SCORES.replace("triu(1)", "triu(0)") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n", "NaN"),
+        Case(
+            SCORES.replace("triu(1)", "triu(2)") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n",
+            "one too many",
+        ),
+        Case(
+            SCORES.replace("triu(1)", "triu(0)") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n", "NaN"
+        ),
         Case(SCORES + "    return scores.masked_fill(future, 0).softmax(1) @ V\n", "masked scores are 0"),
         Case(SCORES + "    return scores.softmax(1).masked_fill(future, 0) @ V\n", "the mask comes after the softmax"),
-        Case(SCORES.replace("triu(1)", "tril(-1)") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n", "upside down"),
+        Case(
+            SCORES.replace("triu(1)", "tril(-1)") + "    return scores.masked_fill(future, NO).softmax(1) @ V\n",
+            "upside down",
+        ),
         Case(SCORES + "    return scores.masked_fill(future, 0) @ V\n", "there is no softmax"),
         Case(SCORES + "    return scores.masked_fill(future, NO).softmax(1)\n", "wrong shape"),
         Case(
-            "def attention(Q, K, V):\n    Q /= Q.shape[1] ** 0.5\n    return (Q @ K.T).softmax(1) @ V\n", "changes its argument Q in place"
+            "def attention(Q, K, V):\n    Q /= Q.shape[1] ** 0.5\n    return (Q @ K.T).softmax(1) @ V\n",
+            "changes its argument Q in place",
         ),
     ],
     "multi_head": [
@@ -96,13 +133,22 @@ def multi_head(x, WQ, WK, WV, WO):
 """),
         Case(HEADS.replace("out = x.clone()", "out = 0 * x"), "the residual is missing"),
         Case(HEADS.replace('scores.masked_fill(future, float("-inf"))', "scores"), "no mask"),
-        Case(HEADS.replace("(x @ k.T).T\n", "(x @ k.T).T / q.shape[0] ** 0.5\n"), "in this notation the scale is part of W_Q"),
+        Case(
+            HEADS.replace("(x @ k.T).T\n", "(x @ k.T).T / q.shape[0] ** 0.5\n"),
+            "in this notation the scale is part of W_Q",
+        ),
         Case(HEADS.replace("@ (x @ v.T) @ o", "@ (x @ v.T) @ o / len(WQ)"), "heads are averaged"),
         Case(HEADS.replace("(x @ q.T) @ (x @ k.T).T", "(x @ k.T) @ (x @ q.T).T"), "keys and queries are exchanged"),
         Case(HEADS.replace("(x @ v.T) @ o", "(x @ o.T) @ v"), "W_V and W_O are exchanged"),
         Case(HEADS.replace("softmax(-1)", "softmax(0)"), "over the queries"),
-        Case(HEADS.replace("out = x.clone()", "out = 0 * x").replace("out = out +", "out = out + x +"), "once for each head"),
-        Case(HEADS.replace("out = x.clone()", "out = x").replace("out = out +", "out +="), "changes its argument x in place"),
+        Case(
+            HEADS.replace("out = x.clone()", "out = 0 * x").replace("out = out +", "out = out + x +"),
+            "once for each head",
+        ),
+        Case(
+            HEADS.replace("out = x.clone()", "out = x").replace("out = out +", "out +="),
+            "changes its argument x in place",
+        ),
     ],
     "shift_scores": [
         Case("def shift_scores(P, beta):\n    return beta * P[:-1].T @ P[1:]\n"),
@@ -138,143 +184,127 @@ def shift_scores(P, beta):
         ),
         Case("def shift_scores(P, beta):\n    return P[:-1].T @ P[1:]\n", "does not use its argument beta"),
     ],
-    "induction": [
+    "induction_layers": [
+        Case(BUILT),
         Case("""
-def induction(token, previous, beta):
-    T = len(token)
-    scores = beta * token @ previous.T
-    future = torch.ones(T, T, dtype=torch.bool, device=token.device).triu(1)
-    return scores.masked_fill(future, -torch.inf).softmax(1) @ token
+def induction_layers(position, token, previous, out, beta):
+    width = position.shape[1]
+    layers = token.new_zeros(2, 2, width, width)
+    for t in range(1, len(position)):
+        layers[0, 0] += beta * torch.outer(position[t - 1], position[t])
+    for v in range(len(token)):
+        layers[0, 1] += torch.outer(previous[v], token[v])
+        layers[1, 0] += beta * torch.outer(previous[v], token[v])
+        layers[1, 1] += torch.outer(out[v], token[v])
+    return layers
 """),
         Case("""
-def induction(token, previous, beta):
-    weights = torch.exp(beta * torch.einsum("tv,sv->ts", token, previous)).tril()
-    return weights @ token / weights.sum(1, keepdim=True)
+def induction_layers(position, token, previous, out, beta):
+    shift = torch.einsum("ta,tb->ab", position[:-1], position[1:])
+    copy = torch.einsum("va,vb->ab", previous, token)
+    say = torch.einsum("va,vb->ab", out, token)
+    return torch.stack([beta * shift, copy, beta * copy, say]).reshape(2, 2, *shift.shape)
 """),
-        Case("""
-def induction(token, previous, beta):
-    scale = beta * token.shape[1] ** 0.5
-    return torch.nn.functional.scaled_dot_product_attention(scale * token[None], previous[None], token[None], is_causal=True)[0]
-"""),
-        Case("""
-def induction(token, previous, beta):
-    weights = (beta * previous @ token.T).T.exp().tril()
-    return (weights / weights.sum(1, keepdim=True)).matmul(token)
-"""),
+        Case(BUILT.replace("position[:-1].T @ position[1:]", "position[1:].T @ position[:-1]"), "the next position"),
+        Case(BUILT.replace("kq2 = beta * previous.T @ token", "kq2 = beta * token.T @ previous"), "layer 2's key"),
+        Case(BUILT.replace("kq2 = beta * previous.T @ token", "kq2 = beta * token.T @ token"), "the same token again"),
+        Case(BUILT.replace("ov2 = out.T @ token", "ov2 = out.T @ previous"), "copies the token before the match"),
+        Case(BUILT.replace("ov1 = previous.T @ token", "ov1 = out.T @ token"), "layer 1 writes into out"),
         Case(
-            """
-def induction(token, previous, beta):
-    weights = (beta * previous @ token.T).exp().tril()
-    return weights @ token / weights.sum(1, keepdim=True)
-""",
-            "queries and keys are exchanged",
+            BUILT.replace("ov1 = previous.T @ token", "ov1 = token.T @ previous").replace(
+                "out.T @ token", "token.T @ out"
+            ),
+            "W_OV is transposed in both layers",
         ),
-        Case(
-            """
-def induction(token, previous, beta):
-    weights = (beta * token @ token.T).exp().tril()
-    return weights @ token / weights.sum(1, keepdim=True)
-""",
-            "looks for the same token again",
-        ),
-        Case(
-            """
-def induction(token, previous, beta):
-    weights = (beta * token @ previous.T).exp().tril()
-    return weights @ previous / weights.sum(1, keepdim=True)
-""",
-            "copies the token before the match",
-        ),
-        Case(
-            """
-def induction(token, previous, beta):
-    weights = (beta * previous @ previous.T).exp().tril()
-    return weights @ token / weights.sum(1, keepdim=True)
-""",
-            "compares what came before",
-        ),
-        Case("def induction(token, previous, beta):\n    return torch.softmax(beta * token @ previous.T, 1) @ token\n", "no mask"),
-        Case(
-            """
-def induction(token, previous, beta):
-    weights = (beta * token @ previous.T).exp().tril()
-    return weights / weights.sum(0, keepdim=True) @ token
-""",
-            "over the queries",
-        ),
-        Case(
-            """
-def induction(token, previous, beta):
-    weights = (beta * token @ previous.T / token.shape[1] ** 0.5).exp().tril()
-    return weights @ token / weights.sum(1, keepdim=True)
-""",
-            "here beta is the whole scale",
-        ),
-        Case(
-            """
-def induction(token, previous, beta):
-    weights = (beta * token @ previous.T).exp().tril(-1)
-    return weights @ token / weights.sum(1, keepdim=True).clamp_min(1e-9)
-""",
-            "does not see itself",
-        ),
+        Case(BUILT.replace("kq2 = beta * ", "kq2 = "), "layer 2 is not sharp"),
+        Case(BUILT.replace("= previous", "= beta * previous").replace("= out", "= beta * out"), "beta belongs to the"),
+        Case(BUILT.replace("[kq1, ov1]", "[ov1, kq1]").replace("[kq2, ov2]", "[ov2, kq2]"), "KQ and OV are exchanged"),
     ],
-    "hopfield_update": [
-        Case("def hopfield_update(X, q, beta):\n    return torch.softmax(beta * X @ q, dim=0) @ X\n"),
+    "chain": [
+        Case(CHAINED),
         Case("""
-def hopfield_update(X, q, beta):
-    return torch.nn.functional.scaled_dot_product_attention(q[None, None], X[None], X[None], scale=beta)[0, 0]
+def chain(x, KQ, OV):
+    attend = torch.nn.functional.scaled_dot_product_attention
+    for kq, ov in zip(KQ, OV):
+        x = x + attend((x @ kq.T)[None], x[None], (x @ ov.T)[None], is_causal=True, scale=1.0)[0]
+    return x
 """),
         Case("""
-def hopfield_update(X, q, beta):
-    weights = torch.exp(beta * (X * q).sum(1))
-    return (weights[:, None] * X).sum(0) / weights.sum()
-"""),
-        Case(
-            "def hopfield_update(X, q, beta):\n    return X.T @ torch.softmax(beta * X @ q / len(q) ** 0.5, 0)\n",
-            "here beta is the whole scale",
-        ),
-        Case("def hopfield_update(X, q, beta):\n    return X.T @ (beta * torch.softmax(X @ q, 0))\n", "belongs inside the softmax"),
-        Case("def hopfield_update(X, q, beta):\n    return beta * X.T @ X @ q\n", "there is no softmax"),
-        Case("def hopfield_update(X, q, beta):\n    return torch.sign(X.T @ X @ q)\n", "takes the sign"),
-        Case("def hopfield_update(X, q, beta):\n    return q + X.T @ torch.softmax(beta * X @ q, 0)\n", "adds q"),
-        Case("def hopfield_update(X, q, beta):\n    return X[torch.argmax(X @ q)]\n", "returns the best pattern alone"),
-        Case(
-            "def hopfield_update(X, q, beta):\n    new = X.T @ torch.softmax(beta * X @ q, 0)\n    return new / new.norm()\n",
-            "brings the answer to length 1",
-        ),
-        Case("def hopfield_update(X, q, beta):\n    return X.T @ torch.softmax(-beta * X @ q, 0)\n", "the sign of beta is flipped"),
-        Case("def hopfield_update(X, q, beta):\n    return X.T @ torch.softmax(X @ q, 0)\n", "does not use its argument beta"),
-    ],
-    "flow_step": [
-        Case(STEP),
-        Case("""
-def flow_step(x, beta, dt):
+def chain(x, KQ, OV):
+    if len(KQ) == 0:
+        return x
     rows = []
-    for i in range(len(x)):
-        weights = torch.softmax(beta * (x @ x[i]), dim=0)
-        pull = weights @ x
-        step = pull - (pull @ x[i]) * x[i]
-        new = x[i] + dt * step
-        rows.append(new / new.norm())
-    return torch.stack(rows)
+    for t in range(len(x)):
+        weights = torch.softmax(x[: t + 1] @ KQ[0] @ x[t], dim=0)
+        rows.append(x[t] + OV[0] @ (weights @ x[: t + 1]))
+    return chain(torch.stack(rows), KQ[1:], OV[1:])
+"""),
+        Case(
+            CHAINED.replace("for layer", "first = x\n    for layer")
+            .replace('"sa,ab,tb->ts", x, KQ[layer], x', '"sa,ab,tb->ts", first, KQ[layer], first')
+            .replace("weights @ (x @", "weights @ (first @"),
+            "all layers read the first stream",
+        ),
+        Case(CHAINED.replace("x = x + weights", "x = weights"), "the residual is missing"),
+        Case(CHAINED.replace("range(len(KQ))", "[-1]"), "only the last layer"),
+        Case(CHAINED.replace("sa,ab,tb->ts", "ta,ab,sb->ts"), "key and query are exchanged"),
+        Case(CHAINED.replace("OV[layer].T", "OV[layer]"), "W_OV is applied transposed"),
+        Case(CHAINED.replace('scores.masked_fill(future, float("-inf"))', "scores"), "no mask"),
+        Case(CHAINED.replace("dim=1", "dim=0"), "over the queries"),
+        Case(
+            CHAINED.replace("weights = torch", "scores = scores / x.shape[1] ** 0.5\n        weights = torch"),
+            "divided by sqrt(D)",
+        ),
+    ],
+    "lookup": [
+        Case(LOOKED),
+        Case("""
+def lookup(asked, subject, role, one, token, answer, beta):
+    keys = torch.cat([subject, role[None]])
+    queries = torch.cat([asked, one[None]])
+    return torch.stack([beta * keys.T @ queries, answer.T @ token])
 """),
         Case("""
-def flow_step(x, beta, dt):
-    pull = torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=beta)[0]
-    along = torch.einsum("id,id->i", pull, x)[:, None]
-    return torch.nn.functional.normalize(x + dt * (pull - along * x), dim=-1)
+def lookup(asked, subject, role, one, token, answer, beta):
+    kq = torch.outer(role, one)
+    ov = torch.zeros_like(kq)
+    for v in range(len(asked)):
+        kq = kq + torch.outer(subject[v], asked[v])
+        ov = ov + torch.outer(answer[v], token[v])
+    return torch.stack([kq * beta, ov])
 """),
-        Case(STEP.replace("    pull = pull - (pull * x).sum(1, keepdim=True) * x\n", ""), "the pull is not projected"),
-        Case(STEP.replace("return moved / moved.norm(dim=1, keepdim=True)", "return moved"), "leave the sphere"),
-        Case(STEP.replace("dt * pull", "pull"), "not multiplied by dt"),
-        Case(STEP.replace("x + dt", "x - dt"), "pushed apart"),
-        Case(STEP.replace("beta * x @ x.T", "x @ x.T"), "beta is not used"),
-        Case(
-            STEP.replace("beta * x @ x.T,", "(beta * x @ x.T).fill_diagonal_(-torch.inf),"),
-            "does not attend to itself",
-        ),
-        Case(STEP.replace("torch.softmax(beta * x @ x.T, dim=1)", "torch.exp(beta * x @ x.T)"), "there is no softmax"),
-        Case(STEP.replace("moved = x +", "moved = x; moved +="), "changes its argument x in place"),
+        Case(LOOKED.replace(" + beta * role[:, None] * one[None]", ""), "the role does not count"),
+        Case(LOOKED.replace("beta * subject.T @ asked + ", ""), "the name does not count"),
+        Case(LOOKED.replace("role[:, None] * one[None]", "one[:, None] * role[None]"), "role and one are exchanged"),
+        Case(LOOKED.replace("subject.T @ asked", "asked.T @ subject"), "subject and asked are exchanged"),
+        Case(LOOKED.replace("+ beta * role", "+ role"), "and the role hardly counts"),
+        Case(LOOKED.replace("answer.T @ token", "answer.T @ subject"), "copies the subject"),
+        Case(LOOKED.replace("answer.T @ token", "token.T @ answer"), "W_OV is transposed"),
+    ],
+    "double": [
+        Case(DOUBLED),
+        Case("""
+def double(position, jump, further, word, said, beta):
+    kq = beta * torch.einsum("ta,tb->ab", position, jump)
+    read, write = torch.cat([jump, word]), torch.cat([further, said])
+    return torch.stack([kq, write.T @ read])
+"""),
+        Case("""
+def double(position, jump, further, word, said, beta):
+    kq, ov = 0, 0
+    for t in range(len(position)):
+        kq = kq + beta * torch.outer(position[t], jump[t])
+        ov = ov + torch.outer(further[t], jump[t])
+    for v in range(len(word)):
+        ov = ov + torch.outer(said[v], word[v])
+    return torch.stack([kq, ov])
+"""),
+        Case(DOUBLED.replace("position.T @ jump", "jump.T @ position"), "key and query are exchanged"),
+        Case(DOUBLED.replace("further.T @ jump", "further.T @ position"), "the same jump again"),
+        Case(DOUBLED.replace(" + said.T @ word", ""), "the word is not copied"),
+        Case(DOUBLED.replace("further.T @ jump + ", ""), "the jump is not copied"),
+        Case(DOUBLED.replace("further.T @ jump", "jump.T @ jump"), "adds to the jump that it reads"),
+        Case(DOUBLED.replace("further.T @ jump + said.T @ word", "jump.T @ further + word.T @ said"), "transposed"),
+        Case(DOUBLED.replace("position.T @ jump", "jump.T @ jump"), "compares jumps with jumps"),
     ],
 }

@@ -2,20 +2,35 @@
 
 from wrong_answers.cases import Case
 
-STEP = """
-def next_tokens(token, after, cumulative, u):
-    rows = cumulative[token]
-    drawn = (rows <= u[:, None]).sum(1)
-    forced = after[torch.arange(len(token), device=token.device), token]
-    return torch.where(forced >= 0, forced, drawn)
+SCORE = """
+def induction_score(pattern, tokens, where):
+    same = tokens[:, :, None] == tokens[:, None, :]
+    places = torch.zeros_like(same)
+    places[:, :, 1:] = same[:, :, :-1]
+    share = (pattern * places[:, None]).sum(-1)
+    return share.transpose(0, 1)[:, where].mean(-1)
 """
 
-KNOWN = """
-def known_positions(tokens, triggers):
-    here = tokens[:, :, None] == triggers[None, None, :]
-    count = here.cumsum(dim=1)
-    again = here & (count > 1)
-    return again.any(dim=-1)
+POSITIONS = """
+def position_memory(P):
+    q, k = P[1:], P[:-1]
+    return q.T @ k
+"""
+
+OUTPUTS = """
+def output_memory(E, U, S):
+    values = E @ S.T
+    return U.T @ values
+"""
+
+ADAM = """
+def adam_step(gradient, m, v, step, lr):
+    m = 0.9 * m + (1 - 0.9) * gradient
+    v = 0.99 * v + (1 - 0.99) * gradient * gradient
+    first = m / (1 - 0.9**step)
+    second = v / (1 - 0.99**step)
+    change = -lr * first / (second.sqrt() + 1e-8)
+    return torch.stack([change, m, v])
 """
 
 KEYS = """
@@ -32,12 +47,6 @@ def recalled(W, u, v):
     return best == torch.arange(len(u), device=u.device)
 """
 
-GRADIENT = """
-def first_step(x, y, U):
-    error = U[y] - U.mean(0)
-    return error.T @ x / len(x)
-"""
-
 RANK = """
 def low_rank(W, share):
     U, S, V = torch.linalg.svd(W, full_matrices=False)
@@ -48,72 +57,122 @@ def low_rank(W, share):
 """
 
 CASES = {
-    "next_tokens": [
-        Case(STEP),
+    "induction_score": [
+        Case(SCORE),
         Case("""
-def next_tokens(token, after, cumulative, u):
-    out = torch.empty_like(token)
-    for b in range(len(token)):
-        z = token[b]
-        if after[b, z] >= 0:
-            out[b] = after[b, z]
-        else:
-            out[b] = torch.searchsorted(cumulative[z].contiguous(), u[b], right=True)
-    return out
+def induction_score(pattern, tokens, where):
+    total = pattern[0, :, 0, 0] * 0
+    for b, t in where.nonzero().tolist():
+        for s in range(1, t + 1):
+            if tokens[b, s - 1] == tokens[b, t]:
+                total += pattern[b, :, t, s]
+    return total / where.sum()
 """),
         Case("""
-def next_tokens(token, after, cumulative, u):
-    drawn = (cumulative[token] > u[:, None]).int().argmax(1)
-    forced = after.gather(1, token[:, None]).squeeze(1)
-    return drawn * (forced < 0) + forced * (forced >= 0)
+def induction_score(pattern, tokens, where):
+    match = (tokens[:, None, :-1] == tokens[:, :, None]).to(pattern.dtype)
+    share = torch.einsum("bhts,bts->bht", pattern[..., 1:], match)
+    return (share * where[:, None]).sum((0, 2)) / where.sum()
 """),
-        Case(STEP.replace("torch.where(forced >= 0, forced, drawn)", "drawn"), "the triggers are ignored"),
-        Case(STEP.replace("torch.where(forced >= 0, forced, drawn)", "forced"), "the table is ignored"),
-        Case(STEP.replace("forced >= 0", "forced > 0"), "output 0 is taken for 'no trigger'"),
-        Case(STEP.replace("forced >= 0", "forced < 0"), "the two cases are exchanged"),
-        Case(STEP.replace(".sum(1)", ".sum(1) + 1"), "one too many"),
-        Case(STEP.replace("rows <= u[:, None]", "rows > u[:, None]"), "the entries above u are counted"),
-        Case(STEP.replace(".sum(1)", ".sum(1).sub(1).clamp(min=0)"), "this is the last entry that u has passed"),
-        Case(STEP.replace("cumulative[token]", "cumulative[:, token].T"), "the columns of the table are read"),
-        Case(STEP.replace("(rows <= u[:, None]).sum(1)", "torch.diff(rows, dim=1, prepend=0 * rows[:, :1]).argmax(1)"), "the likeliest"),
-        Case(STEP.replace("forced = after", "after[:] = after.clamp(min=0)\n    forced = after"), "changes its argument after in place"),
-        Case(STEP.replace("(rows <= u[:, None]).sum(1)", "(rows <= u).sum(1)"), "raises RuntimeError"),
+        Case(SCORE.replace("[:, :, 1:] = same[:, :, :-1]", "[:] = same"), "the attention to the same token"),
+        Case(SCORE.replace("[:, :, 1:] = same[:, :, :-1]", "[:, :, :-1] = same[:, :, 1:]"), "before the same token"),
+        Case(SCORE.replace("[:, :, 1:] = same[:, :, :-1]", "[:, :, 2:] = same[:, :, :-2]"), "two places after"),
+        Case(SCORE.replace("[:, where].mean(-1)", ".flatten(1).mean(-1)"), "`where` is ignored"),
+        Case(
+            SCORE.replace("share.transpose(0, 1)[:, where].mean(-1)", "(share * where[:, None]).mean((0, 2))"),
+            "count as 0",
+        ),
+        Case(
+            SCORE.replace("places[:, None])", "(places & where[:, None])[:, None])").replace(
+                "share.transpose(0, 1)[:, where].mean(-1)", "share.mean((0, 2))"
+            ),
+            "applied to the keys",
+        ),
+        Case(SCORE.replace("pattern * places", "pattern.mT * places"), "queries and keys are exchanged"),
+        Case(
+            SCORE.replace("[:, where].mean(-1)", "[:, where].mean(-1).mean().repeat(pattern.shape[1])"),
+            "the heads are averaged, too",
+        ),
+        Case(SCORE.replace(".sum(-1)", ".mean(-1)"), "averaged over the keys"),
+        Case(SCORE.replace(".mean(-1)", ""), "wrong shape"),
     ],
-    "known_positions": [
-        Case(KNOWN),
+    "position_memory": [
+        Case(POSITIONS),
         Case("""
-def known_positions(tokens, triggers):
-    out = torch.zeros_like(tokens, dtype=torch.bool)
-    for t in range(1, tokens.shape[1]):
-        now = tokens[:, t : t + 1]
-        out[:, t] = (tokens[:, :t] == now).any(1) & (triggers == now).any(1)
+def position_memory(P):
+    pairs = [torch.outer(P[t], P[t - 1]) for t in range(1, len(P))]
+    return torch.stack(pairs).sum(0)
+"""),
+        Case('def position_memory(P):\n    return torch.einsum("ta,tb->ab", P[1:], P[:-1])\n'),
+        Case(POSITIONS.replace("q.T @ k", "k.T @ q"), "transposed"),
+        Case(POSITIONS.replace("P[1:], P[:-1]", "P, P"), "looks at itself"),
+        Case(POSITIONS.replace("P[1:], P[:-1]", "P, P.roll(1, 0)"), "looks back to the last one"),
+        Case(POSITIONS.replace("P[1:], P[:-1]", "P[2:], P[:-2]"), "two places back"),
+        Case(POSITIONS.replace("q.T @ k", "q.T @ k / len(q)"), "averaged"),
+        Case(POSITIONS.replace("q.T @ k", "torch.outer(q.sum(0), k.sum(0))"), "one outer product of two sums"),
+        Case(POSITIONS.replace("P[1:], P[:-1]", "P, P.cumsum(0) - P"), "every earlier position"),
+        Case(POSITIONS.replace("P[1:], P[:-1]", "P[2:], P[1:-1]"), "the first pair is missing"),
+        Case(POSITIONS.replace("P[1:], P[:-1]", "P[1:-1], P[:-2]"), "the last pair is missing"),
+        Case(POSITIONS.replace("q.T @ k", "q @ k.T"), "wrong shape"),
+    ],
+    "output_memory": [
+        Case(OUTPUTS),
+        Case("""
+def output_memory(E, U, S):
+    return sum(torch.outer(U[j], S @ E[j]) for j in range(len(E)))
+"""),
+        Case('def output_memory(E, U, S):\n    return torch.einsum("ja,jb,cb->ac", U, E, S)\n'),
+        Case(OUTPUTS.replace("U.T @ values", "values.T @ U"), "transposed"),
+        Case(OUTPUTS.replace("E @ S.T", "E"), "the value is E_j itself"),
+        Case(OUTPUTS.replace("E @ S.T", "E @ S"), "the rows of E times S are S^T E_j"),
+        Case(OUTPUTS.replace("E @ S.T", "E").replace("U.T", "(U @ S.T).T"), "S is applied to U"),
+        Case(OUTPUTS.replace("E @ S.T", "U @ S.T").replace("U.T @ values", "E.T @ values"), "exchanged"),
+        Case(OUTPUTS.replace("U.T @ values", "E.T @ values"), "U is not used"),
+        Case(OUTPUTS.replace("U.T @ values", "U.T @ values / len(U)"), "averaged"),
+        Case(OUTPUTS.replace("U.T @ values", "torch.outer(U.sum(0), values.sum(0))"), "one outer product of two sums"),
+        Case(OUTPUTS.replace("U.T @ values", "U @ values.T"), "wrong shape"),
+    ],
+    "adam_step": [
+        Case(ADAM),
+        Case("""
+def adam_step(gradient, m, v, step, lr):
+    m, v = torch.lerp(gradient, m, 0.9), torch.lerp(gradient.square(), v, 0.99)
+    size = lr * (1 - 0.99**step) ** 0.5 / (1 - 0.9**step)
+    return torch.stack([-size * m * v.rsqrt(), m, v])
+"""),
+        Case("""
+def adam_step(gradient, m, v, step, lr):
+    out = gradient.new_empty(3, *gradient.shape)
+    out[1] = m + 0.1 * (gradient - m)
+    out[2] = v + 0.01 * (gradient**2 - v)
+    out[0] = -lr * (out[1] / (1 - 0.9**step)) / ((out[2] / (1 - 0.99**step)) ** 0.5 + 1e-8)
     return out
 """),
-        Case("""
-def known_positions(tokens, triggers):
-    before = (tokens[:, :, None] == tokens[:, None, :]).tril(-1).any(-1)
-    return before & torch.isin(tokens, triggers)
-"""),
-        Case(KNOWN.replace("again = here & (count > 1)", "again = here"), "the first occurrence of a trigger counts, too"),
-        Case(KNOWN.replace("count > 1", "count == 2"), "only the second occurrence counts"),
-        Case(KNOWN.replace("count > 1", "count > 2"), "only from the third occurrence on"),
+        Case(ADAM.replace("-lr", "lr"), "goes up the gradient"),
+        Case(ADAM.replace("-lr * first / (second", "-lr * m / (v"), "neither mean is corrected"),
+        Case(ADAM.replace("(second", "(v"), "v is not corrected"),
+        Case(ADAM.replace("* first", "* m"), "m is not corrected"),
+        Case(ADAM.replace("second.sqrt()", "second"), "the root is missing"),
+        Case(ADAM.replace(" / (second.sqrt() + 1e-8)", ""), "this is momentum"),
         Case(
-            KNOWN.replace("triggers[None, None, :]", "triggers[None, None, :]\n    here = here.any(-1, keepdim=True)"),
-            "any trigger before is taken for this one",
+            ADAM.replace("gradient * gradient", "gradient").replace("second.sqrt()", "second.abs().sqrt()"),
+            "v averages the gradient",
         ),
+        Case(ADAM.replace("0.99", "b").replace("0.9", "0.99").replace("b", "0.9"), "0.9 and 0.99 are exchanged"),
         Case(
-            "def known_positions(tokens, triggers):\n    return (tokens[:, :, None] == tokens[:, None, :]).tril(-1).any(-1)\n",
-            "every token that has occurred before counts",
+            ADAM.replace("0.99", "b").replace("0.9", "0.1").replace("b", "0.01"),
+            "the weights of old and new are exchanged",
         ),
-        Case(KNOWN.replace("here & (count > 1)", "count > 1"), "every position after a second occurrence counts"),
-        Case(KNOWN.replace("cumsum(dim=1)", "cumsum(dim=0)"), "counted across the batch"),
+        Case(ADAM.replace("[change, m, v]", "[change, first, second]"), "the corrected means are returned"),
+        Case(ADAM.replace("-lr * first", "-first"), "the step does not use lr"),
         Case(
-            KNOWN.replace("return again.any(dim=-1)", "k = again.any(-1)\n    return torch.cat([k[:, :1] & False, k[:, :-1]], 1)"),
-            "this marks the outputs",
+            ADAM.replace("    m = 0.9", "    old = m\n    m = 0.9").replace("* first", "* old / (1 - 0.9**step)"),
+            "the old m is used",
         ),
-        Case(KNOWN.replace("here.cumsum(dim=1)", "here.flip(1).cumsum(1).flip(1)"), "this marks what occurs again later"),
-        Case(KNOWN.replace("triggers[None, None, :]", "triggers[None, None, :1]"), "the first trigger alone counts"),
-        Case(KNOWN.replace("again.any(dim=-1)", "again"), "wrong shape"),
+        Case(ADAM.replace("torch.stack([change, m, v])", "change"), "wrong shape"),
+        Case(
+            ADAM.replace("    m = 0.9 * m + (1 - 0.9) * gradient", "    m.mul_(0.9).add_(0.1 * gradient)"), "in place"
+        ),
     ],
     "key_memory": [
         Case(KEYS),
@@ -154,33 +213,17 @@ def recalled(W, u, v):
         Case(RECALL.replace("u @ W.T @ v.T", "v @ W.T @ u.T"), "u and v are exchanged"),
         Case(RECALL.replace("u @ W.T @ v.T", "u @ v.T"), "W is not used"),
         Case(RECALL.replace("@ v.T", "@ u.T"), "W u_i is compared with u"),
-        Case(RECALL.replace("best == torch.arange(len(u), device=u.device)", "scores.diagonal() > 0"), "not yet the largest"),
+        Case(
+            RECALL.replace("best == torch.arange(len(u), device=u.device)", "scores.diagonal() > 0"),
+            "not yet the largest",
+        ),
+        Case(
+            RECALL.replace("best == torch.arange(len(u), device=u.device)", "scores.softmax(1).diagonal() > 0.5"),
+            "above one half",
+        ),
         Case(RECALL.replace("argmax", "argmin"), "the smallest score is taken"),
         Case(RECALL.replace("best ==", "best !="), "True and False are exchanged"),
         Case(RECALL.replace("best == torch.arange(len(u), device=u.device)", "best"), "wrong dtype"),
-    ],
-    "first_step": [
-        Case(GRADIENT),
-        Case("""
-def first_step(x, y, U):
-    W = torch.zeros(U.shape[1], x.shape[1], dtype=x.dtype, device=x.device, requires_grad=True)
-    loss = torch.nn.functional.cross_entropy(x @ W.T @ U.T, y)
-    return -torch.autograd.grad(loss, W)[0]
-"""),
-        Case("""
-def first_step(x, y, U):
-    wanted = torch.nn.functional.one_hot(y, len(U)).to(U.dtype)
-    said = torch.full_like(wanted, 1 / len(U))
-    return torch.einsum("nk,ka,nb->ab", wanted - said, U, x) / len(x)
-"""),
-        Case(GRADIENT.replace("error.T", "-error.T"), "this is the gradient"),
-        Case(GRADIENT.replace(" - U.mean(0)", ""), "what the softmax says is missing"),
-        Case(GRADIENT.replace("U.mean(0)", "U.sum(0)"), "the sum of U is subtracted"),
-        Case(GRADIENT.replace(" / len(x)", ""), "not divided by its size"),
-        Case(GRADIENT.replace("error.T @ x", "x.T @ error"), "transposed"),
-        Case(GRADIENT.replace("error.T @ x / len(x)", "torch.outer(error.mean(0), x.mean(0))"), "the means come first"),
-        Case(GRADIENT.replace("U.mean(0)", "U[y].mean(0)"), "the mean over the batch's targets"),
-        Case(GRADIENT.replace("len(x)", "len(U)"), "divided by N"),
     ],
     "low_rank": [
         Case(RANK),
@@ -200,7 +243,9 @@ def low_rank(W, share):
         Case(RANK.replace("S[k:] = 0", "S[:k] = 0"), "the largest singular values are removed"),
         Case(RANK.replace("int(share * len(S))", "round(share * len(S))"), "the number kept is rounded"),
         Case(RANK.replace("S[k:] = 0", "S[k - 1:] = 0"), "one too few are kept"),
-        Case(RANK.replace("U @ torch.diag(S) @ V", "U[:, :k] @ V[:k]"), "the kept singular values are not multiplied in"),
+        Case(
+            RANK.replace("U @ torch.diag(S) @ V", "U[:, :k] @ V[:k]"), "the kept singular values are not multiplied in"
+        ),
         Case(RANK.replace("torch.diag(S)", "torch.diag(S) @ torch.diag(S)"), "squared"),
         Case(RANK.replace("S[k:] = 0", "S = torch.where(S < k, S, S)"), "nothing is removed"),
         Case(RANK.replace("len(S))", "max(W.shape))"), "the share is taken of the larger side"),

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Case:
-    """``source`` defines a function of the exercise's name; ``message`` is part of the diagnosis, or None for a right answer."""
+    """``source`` defines a function of the exercise's name; ``message`` is part of the diagnosis, or None for a right
+    answer, which may get an ``advice``.
+    """
 
     source: str
     message: str | None = None
+    advice: str = ""

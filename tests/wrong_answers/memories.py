@@ -2,14 +2,6 @@
 
 from wrong_answers.cases import Case
 
-WRITE = """
-def write_memory(U, V, answers, weights):
-    W = torch.zeros(V.shape[1], U.shape[1], dtype=U.dtype, device=U.device)
-    for z in range(len(U)):
-        W = W + weights[z] * torch.outer(V[answers[z]], U[z])
-    return W
-"""
-
 GRADIENT = """
 def memory_gradient(W, U, V, p):
     logits = U @ W.T @ V.T
@@ -17,15 +9,6 @@ def memory_gradient(W, U, V, p):
     seen = p.sum(dim=1, keepdim=True)
     C = seen * believed - p
     return V.T @ C.T @ U
-"""
-
-STEP = """
-def first_step(X, y, V):
-    W = torch.zeros(V.shape[1], X.shape[1], dtype=X.dtype, device=X.device)
-    for k in range(len(V)):
-        hit = (y == k).to(X.dtype)
-        W = W + torch.outer(V[k], (hit[:, None] * X).mean(0) - X.mean(0) / len(V))
-    return W
 """
 
 CUBIC = """
@@ -36,38 +19,51 @@ def cubic_memory(U, V, w, x):
     return h(x @ w.T) @ a @ V.T
 """
 
-INNER = """
-def inner_gradient(W1, W2, X, y):
-    before = X @ W1.T
-    hidden = torch.relu(before)
-    error = torch.softmax(hidden @ W2.T, dim=1)
-    error = error - torch.eye(len(W2), dtype=X.dtype, device=X.device)[y]
-    backward = error @ W2
-    backward = backward * (before > 0)
-    return backward.T @ X / len(X)
+STEP = """
+def flow_step(x, beta, dt):
+    pull = torch.softmax(beta * x @ x.T, dim=1) @ x
+    pull = pull - (pull * x).sum(1, keepdim=True) * x
+    moved = x + dt * pull
+    return moved / moved.norm(dim=1, keepdim=True)
+"""
+
+VARIANCE = """
+def logit_variance(counts, tokens, answers):
+    right = torch.eye(len(counts), dtype=counts.dtype, device=counts.device)
+    same = counts - right
+    other = counts.sum() - 1 - same
+    return same * tokens + other * tokens * answers + (1 - right) * answers
+"""
+
+CHANCE = """
+def chance_right(variance, own, x):
+    s = torch.sqrt(variance)
+    right = 1 + s[own] * x
+    beats = torch.ones_like(x)
+    for k in range(len(variance)):
+        if k != own:
+            beats = beats * torch.special.ndtr(right / s[k])
+    return beats.mean()
+"""
+
+SWEEP = """
+def hopfield_sweep(X, states):
+    J = X.T @ X
+    J = J - torch.diag(torch.diag(J))
+    new = states.clone()
+    for i in range(X.shape[1]):
+        field = new @ J[i]
+        new[:, i] = torch.where(field == 0, new[:, i], torch.sign(field))
+    return new
+"""
+
+UPDATE = """
+def softmax_update(X, states, beta):
+    weights = torch.softmax(beta * states @ X.T, dim=1)
+    return weights @ X
 """
 
 CASES = {
-    "write_memory": [
-        Case(WRITE),
-        Case("def write_memory(U, V, answers, weights):\n    return V[answers].T @ torch.diag(weights) @ U\n"),
-        Case("def write_memory(U, V, answers, weights):\n    return torch.einsum('z,ze,zd->ed', weights, V[answers], U)\n"),
-        Case("def write_memory(U, V, answers, weights):\n    return V.T @ (weights[:, None] * U)\n", "its answer is row answers[z]"),
-        Case(WRITE.replace("V[answers[z]], U[z]", "V[z], U[answers[z]]"), "it picks rows of V"),
-        Case(WRITE.replace("U[z])", "U[answers[z]])"), "both U and V are picked"),
-        Case(WRITE.replace("weights[z] * ", ""), "the weights are not used"),
-        Case(
-            "def write_memory(U, V, answers, weights):\n    w = weights[:, None]\n    return (w * V[answers]).T @ (w * U)\n",
-            "the weights come in twice",
-        ),
-        Case(WRITE.replace("return W", "return W / len(U)"), "a mean over the facts"),
-        Case(WRITE.replace("weights[z]", "weights[answers[z]]"), "weights[z] belongs to token z"),
-        Case(
-            "def write_memory(U, V, answers, weights):\n    return (weights[:, None] * U).T @ V[answers]\n",
-            "the transpose of the right shape",
-        ),
-        Case("def write_memory(U, V, answers, weights):\n    U *= weights[:, None]\n    return V[answers].T @ U\n", "in place"),
-    ],
     "memory_gradient": [
         Case(GRADIENT),
         Case("""
@@ -94,47 +90,101 @@ def memory_gradient(W, U, V, p):
         Case(GRADIENT.replace("seen * believed", "seen * logits"), "there is no softmax"),
         Case(GRADIENT.replace("seen * believed - p", "-p"), "what the model believes is missing"),
         Case(GRADIENT.replace("V.T @ C.T @ U", "U.T @ C @ V"), "wrong shape"),
+        Case(GRADIENT.replace("seen * believed - p", "p * (believed - p / seen)"), "weighted by the truth"),
     ],
-    "first_step": [
-        Case(STEP),
+    "logit_variance": [
+        Case(VARIANCE),
+        Case(
+            VARIANCE.replace("return same * tokens", "return (same * tokens").replace(
+                "(1 - right) * answers", "(1 - right) * answers) / counts.sum()"
+            ),
+            "not a mean",
+        ),
         Case("""
-def first_step(X, y, V):
-    hot = torch.eye(len(V), dtype=X.dtype, device=X.device)[y]
-    return (hot @ V - V.mean(0)).T @ X / len(X)
+def logit_variance(counts, tokens, answers):
+    m, N = len(counts), counts.sum()
+    rows = []
+    for j in range(m):
+        row = []
+        for k in range(m):
+            if j == k:
+                row.append((counts[k] - 1) * tokens + (N - counts[k]) * tokens * answers)
+            else:
+                row.append(counts[k] * tokens + (N - 1 - counts[k]) * tokens * answers + answers)
+        rows.append(torch.stack(row))
+    return torch.stack(rows)
 """),
         Case("""
-def first_step(X, y, V):
-    with torch.enable_grad():
-        W = torch.zeros(V.shape[1], X.shape[1], dtype=X.dtype, device=X.device, requires_grad=True)
-        loss = torch.nn.functional.cross_entropy(X @ W.T @ V.T, y)
-        return -torch.autograd.grad(loss, W)[0]
+def logit_variance(counts, tokens, answers):
+    wrong = counts * tokens + (counts.sum() - 1 - counts) * tokens * answers + answers
+    right = (counts - 1) * tokens + (counts.sum() - counts) * tokens * answers
+    return torch.where(torch.eye(len(counts), dtype=torch.bool, device=counts.device), right, wrong)
 """),
-        Case(STEP.replace(" - X.mean(0) / len(V)", ""), "the mean input is not taken away"),
-        Case(STEP.replace("X.mean(0) / len(V)", "X.mean(0)"), "taken away whole"),
-        Case(STEP.replace("return W", "return W * len(X)"), "a sum over the sample"),
-        Case(STEP.replace("return W", "return -W"), "a step goes against the gradient"),
+        Case(VARIANCE.replace("counts - right", "counts + 0 * right"), "counted among the facts that share"),
+        Case(VARIANCE.replace("counts.sum() - 1", "counts.sum()"), "N - 1 others"),
+        Case(VARIANCE.replace(" + (1 - right) * answers", ""), "own fact is missing"),
+        Case(VARIANCE.replace("(1 - right) * answers", "answers"), "no variance there"),
+        Case(VARIANCE.replace("other * tokens * answers", "other * tokens"), "overlap in both"),
+        Case(VARIANCE.replace("other * tokens * answers", "other * answers"), "the answers' overlap alone"),
+        Case(VARIANCE.replace("return same", "return (same").replace("* answers\n", "* answers) ** 0.5\n"), "standard"),
         Case(
-            """
-def first_step(X, y, V):
-    W = torch.zeros(V.shape[1], X.shape[1], dtype=X.dtype, device=X.device)
-    for k in range(len(V)):
-        mu = X[y == k].mean(0) if (y == k).any() else torch.zeros_like(X[0])
-        W = W + torch.outer(V[k], mu - X.mean(0)) / len(V)
-    return W
-""",
-            "not weighted by p(k)",
+            VARIANCE.replace("same * tokens + other * tokens * answers", "same * tokens * answers + other * tokens"),
+            "are exchanged",
         ),
         Case(
             """
-def first_step(X, y, V):
-    hot = torch.eye(len(V), dtype=X.dtype, device=X.device)[y]
-    return (hot @ V).T @ (X - X.mean(0)) / len(X)
+def logit_variance(counts, tokens, answers):
+    return counts * tokens + (counts.sum() - 1 - counts) * tokens * answers + answers
 """,
-            "only the inputs are centred",
+            "wrong shape",
+        ),
+    ],
+    "chance_right": [
+        Case(CHANCE),
+        Case(
+            CHANCE.replace("beats * torch.special", "torch.minimum(beats, torch.special").replace("s[k])", "s[k]))"),
+            "only the hardest rival",
         ),
         Case(
-            "def first_step(X, y, V):\n    return torch.zeros(V.shape[1], X.shape[1], dtype=X.dtype, device=X.device)\n", "every entry is 0"
+            CHANCE.replace("torch.special.ndtr(right / s[k])", "(1 - torch.special.ndtr(right / s[k]))"),
+            "every rival beats the right answer",
         ),
+        Case("""
+def chance_right(variance, own, x):
+    s = variance.sqrt()
+    log_beats = torch.special.log_ndtr((1 + s[own] * x) / s[:, None])
+    return (log_beats.sum(0) - log_beats[own]).exp().mean()
+"""),
+        Case("""
+def chance_right(variance, own, x):
+    rivals = torch.arange(len(variance), device=variance.device) != own
+    z = (1 + variance[own] ** 0.5 * x)[:, None] / variance[rivals] ** 0.5
+    return torch.mean(torch.prod((1 + torch.erf(z / 2**0.5)) / 2, dim=1))
+"""),
+        Case(CHANCE.replace("if k != own", "if True"), "among its own rivals"),
+        Case(CHANCE.replace("1 + s[own]", "s[own]"), "the mean of the right logit"),
+        Case(CHANCE.replace("s[own] * x", "0 * x"), "the noise of the right logit"),
+        Case(CHANCE.replace("torch.sqrt(variance)", "variance"), "take square roots"),
+        Case(CHANCE.replace("return beats.mean()", "return 1 - beats.mean()"), "the chance to err"),
+        Case(
+            """
+def chance_right(variance, own, x):
+    s = variance.sqrt()
+    beats = torch.special.ndtr((1 + s[own] * x) / s[:, None]).mean(1)
+    return torch.cat([beats[:own], beats[own + 1:]]).prod()
+""",
+            "averaged over x for each rival",
+        ),
+        Case(
+            """
+def chance_right(variance, own, x):
+    s = variance.sqrt()
+    beats = torch.special.ndtr((1 + s[own] * x) / s[:, None])
+    return torch.cat([beats[:own], beats[own + 1:]]).mean(0).mean()
+""",
+            "all of them must be beaten",
+        ),
+        Case(CHANCE.replace("beats.mean()", "beats"), "wrong shape"),
     ],
     "cubic_memory": [
         Case(CUBIC),
@@ -164,49 +214,105 @@ def cubic_memory(U, V, w, x):
         Case(CUBIC.replace("(s**3 - 3 * s) / 6**0.5", "s"), "that is a linear memory"),
         Case(CUBIC.replace("(s**3 - 3 * s) / 6**0.5", "(s**2 - 1) / 2**0.5"), "degree 2"),
         Case(CUBIC.replace(" @ V.T\n", "\n"), "wrong shape"),
+        Case(CUBIC.replace("3 * s)", "s)"), "- 3 x"),
     ],
-    "unseen_mass": [
-        Case("def unseen_mass(p, n):\n    return torch.sum(p * (1 - p) ** n)\n"),
-        Case("def unseen_mass(p, n):\n    return p @ torch.exp(n * torch.log1p(-p))\n"),
-        Case("def unseen_mass(p, n):\n    return sum(q * (1 - q) ** n for q in p)\n"),
-        Case("def unseen_mass(p, n):\n    return ((1 - p) ** n).sum()\n", "the number of unseen tokens"),
-        Case("def unseen_mass(p, n):\n    return 1 - (p * (1 - p) ** n).sum()\n", "the mass that has been seen"),
-        Case("def unseen_mass(p, n):\n    return (p * p**n).sum()\n", "the same token every time"),
-        Case("def unseen_mass(p, n):\n    return (p * (1 - p**n)).sum()\n", "each of n draws misses it"),
-        Case("def unseen_mass(p, n):\n    return (p * (1 - p) ** (n - 1)).sum()\n", "one draw too few"),
-        Case("def unseen_mass(p, n):\n    return (p * (1 - p) ** (n + 1)).sum()\n", "one draw too many"),
-        Case("def unseen_mass(p, n):\n    return (p * (1 - p) ** n).mean()\n", "a mean over tokens"),
-        Case("def unseen_mass(p, n):\n    return (p * torch.exp(-n * p)).sum()\n", "an approximation for small p"),
-        Case("def unseen_mass(p, n):\n    return (p * (1 - n * p)).sum()\n", "only the start"),
-        Case("def unseen_mass(p, n):\n    return p * (1 - p) ** n\n", "wrong shape"),
-        Case("def unseen_mass(p, n):\n    return float((p * (1 - p) ** n).sum())\n", "returns float"),
-    ],
-    "inner_gradient": [
-        Case(INNER),
+    "hopfield_sweep": [
+        Case(SWEEP),
         Case("""
-def inner_gradient(W1, W2, X, y):
-    with torch.enable_grad():
-        W = W1.detach().clone().requires_grad_()
-        loss = torch.nn.functional.cross_entropy(torch.relu(X @ W.T) @ W2.T, y)
-        return torch.autograd.grad(loss, W)[0]
+def hopfield_sweep(X, states):
+    new = states.clone()
+    for i in range(X.shape[1]):
+        others = torch.arange(X.shape[1], device=X.device) != i
+        field = (new[:, others] @ X[:, others].T) @ X[:, i]
+        new[:, i] = torch.sign(2 * field + new[:, i])
+    return new
 """),
         Case("""
-def inner_gradient(W1, W2, X, y):
-    G = torch.zeros_like(W1)
-    for x, k in zip(X, y):
-        a = W1 @ x
-        error = torch.softmax(W2 @ a.clamp(min=0), dim=0)
-        backward = (W2.T @ error - W2[k]) * (a > 0)
-        G = G + torch.outer(backward, x)
-    return G / len(X)
+def hopfield_sweep(X, states):
+    rows = []
+    for s in states:
+        s = s.clone()
+        for i in range(len(s)):
+            field = X[:, i] @ (X @ s) - len(X) * s[i]
+            if field != 0:
+                s[i] = field.sign()
+        rows.append(s)
+    return torch.stack(rows)
 """),
-        Case(INNER.replace("    backward = backward * (before > 0)\n", ""), "the gate of the ReLU is missing"),
-        Case(INNER.replace("return backward", "return -backward"), "the direction of descent"),
-        Case(INNER.replace(" / len(X)", ""), "a sum over the examples"),
-        Case(INNER.replace(" - torch.eye(len(W2), dtype=X.dtype, device=X.device)[y]", ""), "not taken away from the softmax"),
-        Case(INNER.replace("torch.softmax(hidden @ W2.T, dim=1)", "0"), "the softmax is missing"),
-        Case(INNER.replace("hidden @ W2.T", "before @ W2.T"), "without the ReLU"),
-        Case(INNER.replace("/ len(X)", "/ len(X) ** 2"), "twice"),
-        Case(INNER.replace("backward.T @ X", "X.T @ backward"), "wrong shape"),
+        Case(SWEEP.replace("    J = J - torch.diag(torch.diag(J))\n", ""), "keep their diagonal"),
+        Case(SWEEP.replace("field = new", "field = states"), "updated at once"),
+        Case(SWEEP.replace("torch.where(field == 0, new[:, i], torch.sign(field))", "torch.sign(field)"), "gives 0"),
+        Case(
+            SWEEP.replace("torch.where(field == 0, new[:, i], torch.sign(field))", "(field >= 0).to(X) * 2 - 1"),
+            "gives +1",
+        ),
+        Case(
+            SWEEP.replace("torch.where(field == 0, new[:, i], torch.sign(field))", "(field > 0).to(X) * 2 - 1"),
+            "gives -1",
+        ),
+        Case(SWEEP.replace("range(X.shape[1])", "[*range(X.shape[1])] * 2"), "two sweeps"),
+        Case(SWEEP.replace("range(X.shape[1])", "reversed(range(X.shape[1]))"), "from the last to the first"),
+        Case(SWEEP.replace("field = new", "field = -new"), "the sign of the field is flipped"),
+        Case(SWEEP.replace("states.clone()", "states"), "in place"),
+    ],
+    "softmax_update": [
+        Case(UPDATE),
+        Case("""
+def softmax_update(X, states, beta):
+    return torch.nn.functional.scaled_dot_product_attention(states[None], X[None], X[None], scale=beta)[0]
+"""),
+        Case("""
+def softmax_update(X, states, beta):
+    rows = []
+    for s in states:
+        weights = torch.exp(beta * (X * s).sum(1))
+        rows.append((weights[:, None] * X).sum(0) / weights.sum())
+    return torch.stack(rows)
+"""),
+        Case(UPDATE.replace("beta * states @ X.T", "beta * states @ X.T / X.shape[1] ** 0.5"), "the whole scale"),
+        Case(
+            UPDATE.replace("beta * states", "states").replace("weights @ X", "beta * weights @ X"), "inside the softmax"
+        ),
+        Case(UPDATE.replace("dim=1", "dim=0"), "runs over the patterns"),
+        Case("def softmax_update(X, states, beta):\n    return beta * states @ X.T @ X\n", "there is no softmax"),
+        Case("def softmax_update(X, states, beta):\n    return torch.sign(states @ X.T @ X)\n", "takes the sign"),
+        Case(UPDATE.replace("weights @ X\n", "states + weights @ X\n"), "adds the state"),
+        Case(
+            "def softmax_update(X, states, beta):\n    return X[(states @ X.T).argmax(1)]\n", "the best pattern alone"
+        ),
+        Case(UPDATE.replace("weights @ X\n", "torch.nn.functional.normalize(weights @ X, dim=1)\n"), "length 1"),
+        Case(UPDATE.replace("beta * states", "-beta * states"), "the sign of beta"),
+        Case(UPDATE.replace("beta * states", "states"), "does not use its argument beta"),
+    ],
+    "flow_step": [
+        Case(STEP),
+        Case("""
+def flow_step(x, beta, dt):
+    rows = []
+    for i in range(len(x)):
+        weights = torch.softmax(beta * (x @ x[i]), dim=0)
+        pull = weights @ x
+        step = pull - (pull @ x[i]) * x[i]
+        new = x[i] + dt * step
+        rows.append(new / new.norm())
+    return torch.stack(rows)
+"""),
+        Case("""
+def flow_step(x, beta, dt):
+    pull = torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=beta)[0]
+    along = torch.einsum("id,id->i", pull, x)[:, None]
+    return torch.nn.functional.normalize(x + dt * (pull - along * x), dim=-1)
+"""),
+        Case(STEP.replace("    pull = pull - (pull * x).sum(1, keepdim=True) * x\n", ""), "the pull is not projected"),
+        Case(STEP.replace("return moved / moved.norm(dim=1, keepdim=True)", "return moved"), "leave the sphere"),
+        Case(STEP.replace("dt * pull", "pull"), "not multiplied by dt"),
+        Case(STEP.replace("x + dt", "x - dt"), "pushed apart"),
+        Case(STEP.replace("beta * x @ x.T", "x @ x.T"), "beta is not used"),
+        Case(
+            STEP.replace("beta * x @ x.T,", "(beta * x @ x.T).fill_diagonal_(-torch.inf),"),
+            "does not attend to itself",
+        ),
+        Case(STEP.replace("torch.softmax(beta * x @ x.T, dim=1)", "torch.exp(beta * x @ x.T)"), "there is no softmax"),
+        Case(STEP.replace("moved = x +", "moved = x; moved +="), "changes its argument x in place"),
     ],
 }

@@ -134,7 +134,9 @@ def binary_search(stored, query, lookups):
         Case(SEARCH.replace("query < value", "query >= value"), "the halves are exchanged"),
         Case(SEARCH.replace("(lo + hi) // 2", "(lo + hi + 1) // 2"), "of two middle places, the right one"),
         Case(
-            SEARCH.replace("stored.shape[1] - 1", "stored.shape[1]").replace("lo <= hi", "lo < hi").replace("mid - 1", "mid"),
+            SEARCH.replace("stored.shape[1] - 1", "stored.shape[1]")
+            .replace("lo <= hi", "lo < hi")
+            .replace("mid - 1", "mid"),
             "of two middle places, the right one is looked at; hi starts at n - 1",
         ),
         Case(
@@ -145,15 +147,24 @@ def binary_search(stored, query, lookups):
         ),
         Case(SEARCH.replace("query < value", "query <= value"), "where the query equals the value"),
         Case(
-            SEARCH.replace("mid - 1, hi)", "mid - 1, hi)\n        hi = torch.where(left_over & (query == value), lo - 1, hi)").replace(
-                "left_over & ~below", "left_over & (query > value)"
-            ),
+            SEARCH.replace(
+                "mid - 1, hi)", "mid - 1, hi)\n        hi = torch.where(left_over & (query == value), lo - 1, hi)"
+            ).replace("left_over & ~below", "left_over & (query > value)"),
             "the search stops at a value equal",
         ),
         Case(ENDLESS, "place -1 is looked at"),
-        Case(ENDLESS.replace("(lo + hi) // 2", "((lo + hi) // 2).clamp(min=0)"), "the search goes on when nothing is left"),
-        Case(SEARCH.replace("places.append(mid)", "places.append(value)"), "wrong dtype torch.float64, must be torch.int64"),
-        Case(SEARCH.replace("(lo + hi) // 2", "(lo + hi) / 2"), "raises RuntimeError at `value = stored.gather(1, mid[:, None])[:, 0]`"),
+        Case(
+            ENDLESS.replace("(lo + hi) // 2", "((lo + hi) // 2).clamp(min=0)"),
+            "the search goes on when nothing is left",
+        ),
+        Case(
+            SEARCH.replace("places.append(mid)", "places.append(value)"),
+            "wrong dtype torch.float64, must be torch.int64",
+        ),
+        Case(
+            SEARCH.replace("(lo + hi) // 2", "(lo + hi) / 2"),
+            "raises RuntimeError at `value = stored.gather(1, mid[:, None])[:, 0]`",
+        ),
         Case(SEARCH.replace("dim=1)", "dim=0)"), "transpose of the right shape"),
     ],
     "soft_sort": [
@@ -186,7 +197,10 @@ def soft_sort(scores, temperature):
         Case(SORT.replace("-gap", "gap"), "the minus is missing"),
         Case(SORT.replace("/ temperature", "* temperature"), "multiplied by the temperature"),
         Case(SORT.replace(" / temperature", ""), "the temperature is not used"),
-        Case(SORT.replace("torch.softmax(-gap / temperature, dim=-1)", "torch.exp(-gap / temperature)"), "the rows do not sum to 1"),
+        Case(
+            SORT.replace("torch.softmax(-gap / temperature, dim=-1)", "torch.exp(-gap / temperature)"),
+            "the rows do not sum to 1",
+        ),
         Case(
             SORT.replace("torch.softmax(-gap / temperature, dim=-1)", "(gap == 0).to(scores.dtype)"),
             "this is the hard permutation",
@@ -210,9 +224,14 @@ def gumbel_lookup(logits, uniform, values, temperature):
 """),
         Case(LOOKUP.replace("logits + g", "logits"), "the noise is missing"),
         Case(LOOKUP.replace("g = -torch.log", "g = torch.log"), "the noise has the wrong sign"),
-        Case(LOOKUP.replace("-torch.log(-torch.log(uniform))", "-torch.log(uniform)"), "the noise has one logarithm only"),
+        Case(
+            LOOKUP.replace("-torch.log(-torch.log(uniform))", "-torch.log(uniform)"), "the noise has one logarithm only"
+        ),
         Case(LOOKUP.replace("-torch.log(-torch.log(uniform))", "uniform"), "the uniform numbers themselves are added"),
-        Case(LOOKUP.replace("(logits + g) / temperature", "logits / temperature + g"), "the noise is added after the division"),
+        Case(
+            LOOKUP.replace("(logits + g) / temperature", "logits / temperature + g"),
+            "the noise is added after the division",
+        ),
         Case(LOOKUP.replace("(logits + g)", "(logits.softmax(1) + g)"), "the noise is added to the probabilities"),
         Case(
             LOOKUP.replace(
@@ -225,7 +244,9 @@ def gumbel_lookup(logits, uniform, values, temperature):
         Case(LOOKUP.replace("/ temperature", "* temperature"), "multiplied by the temperature"),
         Case(LOOKUP.replace("dim=1", "dim=0"), "the softmax runs over the batch"),
         Case(LOOKUP.replace("(weights[:, :, None] * values).sum(1)", "weights"), "wrong shape"),
-        Case(LOOKUP.replace("-torch.log(-torch.log(uniform))", "-torch.log(torch.log(uniform))"), "are NaN or infinite"),
+        Case(
+            LOOKUP.replace("-torch.log(-torch.log(uniform))", "-torch.log(torch.log(uniform))"), "are NaN or infinite"
+        ),
         Case(LOOKUP.replace("log(uniform)", "log(torch.rand_like(uniform))"), "gives another answer when called again"),
     ],
     "best_so_far": [
@@ -262,11 +283,14 @@ def best_so_far(found, distances):
             "every entry is the share after the last lookup",
         ),
         Case(
-            FOUND.replace("return so_far", "so_far = torch.cat([0 * hit[:, :1], so_far[:, :-1]], 1)\n    return so_far"),
+            FOUND.replace(
+                "return so_far", "so_far = torch.cat([0 * hit[:, :1], so_far[:, :-1]], 1)\n    return so_far"
+            ),
             "one lookup late",
         ),
         Case(
-            "def best_so_far(found, distances):\n    return (found == distances.argmin(1)[:, None]).float().cummax(1).values.mean(0)\n",
+            "def best_so_far(found, distances):\n"
+            "    return (found == distances.argmin(1)[:, None]).float().cummax(1).values.mean(0)\n",
             "argmin names one nearest point",
         ),
         Case(
@@ -284,9 +308,12 @@ def best_so_far(found, distances):
             "the nearest of the points looked at is taken",
         ),
         Case(FOUND.replace("==", "<"), "every entry is 0"),
-        Case(FOUND.replace("so_far.mean(dim=0)", "so_far.sum(dim=0)"), "times what it should be"),
+        Case(
+            FOUND.replace("so_far.mean(dim=0)", "so_far.sum(dim=0)"),
+            "the sum of the comparison of seen with the smallest of distances is taken; its mean is due",
+        ),
         Case(FOUND.replace("so_far.mean(dim=0)", "so_far.mean(dim=1)"), "wrong shape"),
-        Case(FOUND.replace(".float()", ".double()"), "wrong dtype torch.float64, must be torch.float32"),
+        Case(FOUND.replace(".float()", ".double()"), None, advice="float32"),
     ],
     "hash_codes": [
         Case(HASH),
@@ -322,11 +349,16 @@ def hash_codes(points, planes):
         Case(HASH.replace("(products >= 0).long()", "2 * (products >= 0).long() - 1"), "the signs are -1 and 1"),
         Case(HASH.replace("bits * powers", "bits"), "the ones are counted"),
         Case(
-            HASH.replace("products = points @ planes.T", "products = points").replace("len(planes)", "points.shape[-1]"),
+            HASH.replace("products = points @ planes.T", "products = points").replace(
+                "len(planes)", "points.shape[-1]"
+            ),
             "the planes are not used",
         ),
-        Case(HASH.replace("(products >= 0).long()", "products").replace(".sum(-1)", ".sum(-1).long()"), "the threshold is missing"),
-        Case(HASH.replace("2 **", "2 * 2 **"), "every entry is 2 times what it should be"),
+        Case(
+            HASH.replace("(products >= 0).long()", "products").replace(".sum(-1)", ".sum(-1).long()"),
+            "the threshold is missing",
+        ),
+        Case(HASH.replace("2 **", "2 * 2 **"), "the count starts at 1; it starts at 0"),
         Case(HASH.replace("(products >= 0).long()", "products"), "wrong dtype torch.float64, must be torch.int64"),
         Case(HASH.replace("planes.T", "planes"), "raises RuntimeError at `products = points @ planes`"),
         Case(HASH.replace("sum(-1)", "sum(1)"), "wrong shape"),
@@ -356,8 +388,14 @@ def conservative_update(memory, cells):
             UPDATE.replace("torch.maximum(counts, least + 1)", "(least + 1).expand_as(counts)"),
             "every cell of the item is set to the smallest count plus 1",
         ),
-        Case(UPDATE.replace("counts.amin(dim=1, keepdim=True)", "memory.amin(dim=(1, 2), keepdim=True)"), "of the whole memory"),
-        Case(UPDATE.replace("counts.amin(dim=1, keepdim=True)", "memory.amin(dim=2, keepdim=True)"), "each row has its own smallest count"),
+        Case(
+            UPDATE.replace("counts.amin(dim=1, keepdim=True)", "memory.amin(dim=(1, 2), keepdim=True)"),
+            "of the whole memory",
+        ),
+        Case(
+            UPDATE.replace("counts.amin(dim=1, keepdim=True)", "memory.amin(dim=2, keepdim=True)"),
+            "each row has its own smallest count",
+        ),
         Case(
             "def conservative_update(memory, cells):\n"
             "    least = memory.gather(2, cells[..., None]).amin(dim=1, keepdim=True)\n"
@@ -370,7 +408,10 @@ def conservative_update(memory, cells):
         ),
         Case(UPDATE.replace("memory.scatter", "memory.scatter_"), "changes its argument memory in place"),
         Case(UPDATE.replace("least + 1", "least"), "the answer is the argument memory, unchanged"),
-        Case(UPDATE.replace("return memory.scatter(2, cells[:, :, None], counts)", "return counts[..., 0]"), "wrong shape"),
+        Case(
+            UPDATE.replace("return memory.scatter(2, cells[:, :, None], counts)", "return counts[..., 0]"),
+            "wrong shape",
+        ),
         Case(UPDATE.replace("[:, :, None]", ""), "raises RuntimeError at `counts = memory.gather(2, cells)`"),
     ],
 }

@@ -1,22 +1,28 @@
 """The exercises on in-context regression: what the two lessons import as ``exercises``."""
 
-from companion.checks.regression.in_context import (
-    gd_closed_form,
-    newton_layer,
-    newton_step,
-    readout_predictions,
-    similarity_of_errors,
-    triplet_tokens,
-)
+from companion.checks.regression.in_context import gd_closed_form, newton_layer, newton_step, triplet_tokens
+from companion.checks.regression.reading import readout_predictions, similarity_of_errors
 from companion.checks.regression.recurrent import ask_again, delta_write, interval, lstm_step, ogd_step, rls_update
+from companion.checks.regression.spectra import (
+    conjugate_gradient,
+    descent_circuits,
+    growth_r2,
+    measured_filter,
+    newton_share,
+)
 
 __all__ = [
     "ask_again",
+    "conjugate_gradient",
     "delta_write",
+    "descent_circuits",
     "gd_closed_form",
+    "growth_r2",
     "interval",
     "lstm_step",
+    "measured_filter",
     "newton_layer",
+    "newton_share",
     "newton_step",
     "ogd_step",
     "readout_predictions",

@@ -1,18 +1,21 @@
 """The exercises of lesson 02, in-context regression.
 
-Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to name the mistake.
+Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to
+name the mistake.
 """
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from companion.checks.exercise import Exercise, draw_normal, draw_size
 from companion.models.regression import InContextRegressor, RegressorConfig
-from companion.probes.readouts import apply_readouts, fit_readouts
-from companion.probes.regression import similarity_of_errors as similarities
 
-__all__ = ["gd_closed_form", "newton_layer", "newton_step", "readout_predictions", "similarity_of_errors", "triplet_tokens"]
+__all__ = [
+    "gd_closed_form",
+    "newton_layer",
+    "newton_step",
+    "triplet_tokens",
+]
 
 
 def _draw_prompt(generator: Generator) -> dict:
@@ -37,21 +40,30 @@ def _shift(values: Tensor, by: int = 1) -> Tensor:
     return torch.cat([torch.zeros_like(values[:, :by]), values[:, :-by]], dim=1)
 
 
+def _triplet_tokens(xs: Tensor, ys: Tensor) -> Tensor:
+    examples = torch.cat([xs, ys[..., None]], dim=-1)
+    before = torch.cat([torch.zeros_like(examples[:, :1]), examples[:, :-1]], dim=1)
+    return torch.cat([before, xs], dim=-1)
+
+
 triplet_tokens = Exercise(
     name="triplet_tokens",
-    answer=_triplets,
+    answer=_triplet_tokens,
     draw=_draw_prompt,
     mistakes={
         "token t holds y_t, the label that it must predict: the answer leaks. Use the example before, t - 1": (
             lambda xs, ys: _tokens_from(_shift(xs), ys, xs)
         ),
-        "token t holds its own example (x_t, y_t): shift the examples by one place": lambda xs, ys: _tokens_from(xs, ys, xs),
-        "the first token holds the last example: torch.roll wraps around; the first token has no example before it, so zeros": (
-            lambda xs, ys: _tokens_from(xs.roll(1, dims=1), ys.roll(1, dims=1), xs)
+        "token t holds its own example (x_t, y_t): shift the examples by one place": lambda xs, ys: _tokens_from(
+            xs, ys, xs
         ),
-        "the examples are shifted by two places, not one": lambda xs, ys: _tokens_from(_shift(xs, 2), _shift(ys, 2), xs),
-        "the shift goes the wrong way: token t holds example t + 1, which lies in the future": lambda xs, ys: _tokens_from(
-            _shift(xs.flip(1)).flip(1), _shift(ys.flip(1)).flip(1), xs
+        "the first token holds the last example: torch.roll wraps around; the first token has no example "
+        "before it, so zeros": (lambda xs, ys: _tokens_from(xs.roll(1, dims=1), ys.roll(1, dims=1), xs)),
+        "the examples are shifted by two places, not one": lambda xs, ys: _tokens_from(
+            _shift(xs, 2), _shift(ys, 2), xs
+        ),
+        "the shift goes the wrong way: token t holds example t + 1, which lies in the future": lambda xs, ys: (
+            _tokens_from(_shift(xs.flip(1)).flip(1), _shift(ys.flip(1)).flip(1), xs)
         ),
         "the order within a token is [x_{t-1}, y_{t-1}, x_t]; here x_t comes first": (
             lambda xs, ys: torch.cat([xs, _shift(xs), _shift(ys)[..., None]], dim=-1)
@@ -66,7 +78,9 @@ triplet_tokens = Exercise(
             lambda xs, ys: _tokens_from(_shift(xs), _shift(ys), _shift(xs))
         ),
         "the first token holds its own example, label included; it has no example before it, so zeros": (
-            lambda xs, ys: _tokens_from(torch.cat([xs[:, :1], xs[:, :-1]], 1), torch.cat([ys[:, :1], ys[:, :-1]], 1), xs)
+            lambda xs, ys: _tokens_from(
+                torch.cat([xs[:, :1], xs[:, :-1]], 1), torch.cat([ys[:, :1], ys[:, :-1]], 1), xs
+            )
         ),
         "the labels are shifted but the inputs beside them are not: x_{t-1} belongs to y_{t-1}": (
             lambda xs, ys: _tokens_from(xs, _shift(ys), xs)
@@ -85,7 +99,10 @@ def _draw_newton(generator: Generator) -> dict:
     d = draw_size(generator, 2, 6)
     x = draw_normal(generator, 2 * d, d)
     S = x.T @ x
-    return {"M": torch.linalg.inv(S + 0.3 * d * torch.eye(d, dtype=S.dtype)) + 0.01 * draw_normal(generator, d, d), "S": S}
+    return {
+        "M": torch.linalg.inv(S + 0.3 * d * torch.eye(d, dtype=S.dtype)) + 0.01 * draw_normal(generator, d, d),
+        "S": S,
+    }
 
 
 def _newton_twice(M: Tensor, S: Tensor) -> Tensor:
@@ -93,9 +110,13 @@ def _newton_twice(M: Tensor, S: Tensor) -> Tensor:
     return 2 * M - M @ S @ M
 
 
+def _newton_step(M: Tensor, S: Tensor) -> Tensor:
+    return 2 * M - M @ S @ M
+
+
 newton_step = Exercise(
     name="newton_step",
-    answer=lambda M, S: 2 * M - M @ S @ M,
+    answer=_newton_step,
     draw=_draw_newton,
     mistakes={
         "the factor 2 is missing: M S M is subtracted from 2 M, not from M": lambda M, S: M - M @ S @ M,
@@ -109,10 +130,14 @@ newton_step = Exercise(
         "S must stand in the middle, M S M; here it comes last: M M S": lambda M, S: 2 * M - M @ M @ S,
         "S must stand in the middle, M S M; here it comes first: S M M": lambda M, S: 2 * M - S @ M @ M,
         "the factor 2 belongs to M alone, not to M S M": lambda M, S: 2 * (M - M @ S @ M),
-        "the error I - S M is added as it is; M times the error must be added": lambda M, S: M + torch.eye(len(S)).to(S) - S @ M,
+        "the error I - S M is added as it is; M times the error must be added": lambda M, S: (
+            M + torch.eye(len(S)).to(S) - S @ M
+        ),
         "2 I - S M is the error, not yet the update: multiply by M": lambda M, S: 2 * torch.eye(len(S)).to(S) - S @ M,
         "this is the answer after two steps; make one": _newton_twice,
-        "this is where the iteration ends, the inverse of S; make one step towards it": lambda M, S: torch.linalg.inv(S),
+        "this is where the iteration ends, the inverse of S; make one step towards it": lambda M, S: torch.linalg.inv(
+            S
+        ),
         "the last factor is transposed; M need not be symmetric": lambda M, S: 2 * M - M @ S @ M.mT,
         "the two are swapped: S is updated as if it were M": lambda M, S: 2 * S - S @ M @ S,
     },
@@ -127,7 +152,9 @@ def _draw_gd(generator: Generator) -> dict:
     x = draw_normal(generator, 3 * d, d)
     S = x.T @ x
     lr = float(0.05 / torch.linalg.eigvalsh(S)[-1])
-    steps = draw_size(generator, 3, 7)  # at least 3: of 2 steps, one too few is just one; at most 7: not even 2^steps steps must arrive
+    steps = draw_size(
+        generator, 3, 7
+    )  # at least 3: of 2 steps, one too few is just one; at most 7: not even 2^steps steps must arrive
     return {"S": S, "b": S @ draw_normal(generator, d), "lr": lr, "steps": steps}
 
 
@@ -155,9 +182,15 @@ def _exchanged(V: Tensor, eigenvalues: Tensor, b: Tensor, lr: float, steps: int)
     return V @ (_share(eigenvalues, lr, steps) * (V @ b))
 
 
+def _gd_closed_form(S: Tensor, b: Tensor, lr: float, steps: int) -> Tensor:
+    eigenvalues, V = torch.linalg.eigh(S)
+    share = 1 - (1 - lr * eigenvalues) ** steps
+    return V @ (share / eigenvalues * (V.mT @ b))
+
+
 gd_closed_form = Exercise(
     name="gd_closed_form",
-    answer=_gd,
+    answer=_gd_closed_form,
     draw=_draw_gd,
     mistakes={
         "one step too many: from w = 0, the power is `steps`": _gd_wrong(lambda e, lr, s: _share(e, lr, s + 1)),
@@ -166,16 +199,21 @@ gd_closed_form = Exercise(
             *torch.linalg.eigh(S), b, lr, steps
         ),
         "this is the answer after one step: is the `return` inside the loop?": _gd_wrong(lambda e, lr, s: lr + 0 * e),
-        "each direction must be divided by its eigenvalue: b = S w has it once too often": _gd_wrong(lambda e, lr, s: e * _share(e, lr, s)),
+        "each direction must be divided by its eigenvalue: b = S w has it once too often": _gd_wrong(
+            lambda e, lr, s: e * _share(e, lr, s)
+        ),
         "this is what is left to do, (1 - lr lambda)^steps; the share that is done is 1 minus that": (
             _gd_wrong(lambda e, lr, s: (1 - lr * e).pow(s) / e)
         ),
         "the answer is still in the eigenbasis: rotate back with V": _gd_wrong(_share, rotate_out=False),
         "b was not rotated into the eigenbasis: V^T b": _gd_wrong(_share, rotate_in=False),
-        "V and V^T are swapped: eigh gives S = V diag(lambda) V^T, so V^T goes in and V comes back": lambda S, b, lr, steps: (
+        "V and V^T are swapped: eigh gives S = V diag(lambda) V^T, so V^T goes in and "
+        "V comes back": lambda S, b, lr, steps: (
             torch.linalg.eigh(S)[1].mT @ (_share(torch.linalg.eigh(S)[0], lr, steps) * (torch.linalg.eigh(S)[1] @ b))
         ),
-        "this is where gradient descent ends, S^-1 b; the number of steps must matter": _gd_wrong(lambda e, lr, s: 1 / e),
+        "this is where gradient descent ends, S^-1 b; the number of steps must matter": _gd_wrong(
+            lambda e, lr, s: 1 / e
+        ),
         "the power and the product are exchanged: (1 - lr lambda)^steps, not 1 - lr lambda steps": _gd_wrong(
             lambda e, lr, s: lr * s + 0 * e
         ),
@@ -188,142 +226,27 @@ gd_closed_form = Exercise(
         "this is Iterative Newton's share, with the power 2^steps; gradient descent's power is `steps`": (
             _gd_wrong(lambda e, lr, s: (1 - (1 - lr * e).pow(2.0**s)) / e)
         ),
-        "the gradient of |X w - y|^2 / 2 is S w - b, without a factor 2": _gd_wrong(lambda e, lr, s: _share(e, 2 * lr, s)),
-        "the gradient is not divided by the number of dimensions or examples": lambda S, b, lr, steps: _gd(S, b, lr / len(b), steps),
+        "the gradient of |X w - y|^2 / 2 is S w - b, without a factor 2": _gd_wrong(
+            lambda e, lr, s: _share(e, 2 * lr, s)
+        ),
+        "the gradient is not divided by the number of dimensions or examples": lambda S, b, lr, steps: _gd(
+            S, b, lr / len(b), steps
+        ),
     },
     tolerance=1e-8,
 )
-
-
-# -- similarity_of_errors
-
-
-def _draw_errors(generator: Generator) -> dict:
-    batch, n = draw_size(generator, 3, 4), draw_size(generator, 6, 9)  # batch < n - 1, so that one does not broadcast as the other
-    ys = 2 + draw_normal(generator, batch, n)
-    first = ys + draw_normal(generator, batch, n) * (1 + 3 * torch.arange(batch)[:, None])
-    return {"first": first, "second": first + draw_normal(generator, batch, n), "ys": ys}
-
-
-def _mean_cosine(a: Tensor, b: Tensor) -> Tensor:
-    return F.cosine_similarity(a, b, dim=-1).mean()
-
-
-def _products(first: Tensor, second: Tensor, ys: Tensor) -> Tensor:
-    """Each prompt's inner product of two residuals."""
-    return ((ys - first) * (ys - second))[:, 1:].sum(-1)
-
-
-similarity_of_errors = Exercise(
-    name="similarity_of_errors",
-    answer=lambda first, second, ys: similarities(first[None], second[None], ys)[0, 0],
-    draw=_draw_errors,
-    mistakes={
-        "the empty prefix counts: leave position 0 out, where every algorithm says 0": (
-            lambda first, second, ys: _mean_cosine(ys - first, ys - second)
-        ),
-        "the first prompt is left out, by [1:]; it is the first position of every prompt that must go: [:, 1:]": (
-            lambda first, second, ys: _mean_cosine((ys - first)[1:], (ys - second)[1:])
-        ),
-        "the last position is left out; it is the first, the empty prefix, that must go": (
-            lambda first, second, ys: _mean_cosine((ys - first)[:, :-1], (ys - second)[:, :-1])
-        ),
-        "this is the cosine between the predictions; take the residuals ys - prediction": (
-            lambda first, second, ys: _mean_cosine(first[:, 1:], second[:, 1:])
-        ),
-        "one cosine over the whole batch: take one for each prompt, then their mean": lambda first, second, ys: F.cosine_similarity(
-            (ys - first)[:, 1:].flatten(), (ys - second)[:, 1:].flatten(), dim=0
-        ),
-        "the cosine runs over the prompts at each position; a residual vector runs over the positions of one prompt": (
-            lambda first, second, ys: F.cosine_similarity((ys - first)[:, 1:], (ys - second)[:, 1:], dim=0).mean()
-        ),
-        "this is the correlation: a cosine does not subtract the mean": lambda first, second, ys: _mean_cosine(
-            *((r - r.mean(-1, keepdim=True)) for r in ((ys - first)[:, 1:], (ys - second)[:, 1:]))
-        ),
-        "the inner product is not divided by the two lengths": lambda first, second, ys: _products(first, second, ys).mean(),
-        "the lengths are those of the whole batch; each prompt has its own: norm needs dim=-1": lambda first, second, ys: (
-            _products(first, second, ys).mean() / ((ys - first)[:, 1:].norm() * (ys - second)[:, 1:].norm())
-        ),
-        "the mean comes last: divide each prompt's product by its own lengths, then average": lambda first, second, ys: (
-            _products(first, second, ys).mean() / _products(first, first, ys).mul(_products(second, second, ys)).sqrt().mean()
-        ),
-        "the inner product is divided by the first length twice; divide by both lengths": lambda first, second, ys: (
-            _products(first, second, ys) / _products(first, first, ys)
-        ).mean(),
-        "the sum over the prompts is not divided by their number": (
-            lambda first, second, ys: F.cosine_similarity((ys - first)[:, 1:], (ys - second)[:, 1:], dim=-1).sum()
-        ),
-        "the residuals are squared before the cosine; keep their signs": (
-            lambda first, second, ys: _mean_cosine((ys - first)[:, 1:].square(), (ys - second)[:, 1:].square())
-        ),
-        "the residuals lost their signs": lambda first, second, ys: _mean_cosine((ys - first)[:, 1:].abs(), (ys - second)[:, 1:].abs()),
-    },
-)
-
-
-# -- readout_predictions
-
-
-def _draw_readout(generator: Generator) -> dict:
-    points, width = draw_size(generator, 30, 40), draw_size(generator, 3, 6)
-    hidden, fresh = 1 + draw_normal(generator, points, width), 1 + draw_normal(generator, points // 2, width)
-    return {"hidden": hidden, "targets": 5 + hidden @ draw_normal(generator, width) + draw_normal(generator, points), "fresh": fresh}
-
-
-def _readout(hidden: Tensor, targets: Tensor, fresh: Tensor) -> Tensor:
-    return apply_readouts(fit_readouts(hidden[None], targets), fresh[None])[0]
-
-
-def _solve(hidden: Tensor, targets: Tensor) -> Tensor:
-    return torch.linalg.pinv(hidden) @ targets
-
-
-readout_predictions = Exercise(
-    name="readout_predictions",
-    answer=_readout,
-    draw=_draw_readout,
-    mistakes={
-        "there is no intercept: append a column of ones, to hidden and to fresh": (
-            lambda hidden, targets, fresh: fresh @ _solve(hidden, targets)
-        ),
-        "the weights are right, but the intercept (or the means that were taken out) is missing from the predictions": (
-            lambda hidden, targets, fresh: fresh @ fit_readouts(hidden[None], targets)[0, :-1]
-        ),
-        "the mean of the targets is put back, the mean of the features is not taken out of fresh": (
-            lambda hidden, targets, fresh: fresh @ _solve(hidden - hidden.mean(0), targets - targets.mean()) + targets.mean()
-        ),
-        "fresh is centred by its own mean; the readout was fitted around the mean of hidden": lambda hidden, targets, fresh: (
-            (fresh - fresh.mean(0)) @ _solve(hidden - hidden.mean(0), targets - targets.mean()) + targets.mean()
-        ),
-        "the column of ones stands last in hidden and first in fresh, so that the weights change places": (
-            lambda hidden, targets, fresh: _ones(fresh).roll(1, 1) @ _solve(_ones(hidden), targets)
-        ),
-        "the column of ones stands first in hidden and last in fresh, so that the weights change places": (
-            lambda hidden, targets, fresh: _ones(fresh).roll(-1, 1) @ _solve(_ones(hidden), targets)
-        ),
-        "these are H^T y, not yet divided by H^T H": lambda hidden, targets, fresh: _ones(fresh) @ (_ones(hidden).mT @ targets),
-        "every prediction is the mean of the targets: the features are not used": lambda hidden, targets, fresh: (
-            targets.mean() + 0 * fresh[:, 0]
-        ),
-        "a ridge penalty pulls the weights to 0; plain least squares has none": lambda hidden, targets, fresh: (
-            _ones(fresh)
-            @ torch.linalg.solve(_ones(hidden).mT @ _ones(hidden) + torch.eye(hidden.shape[1] + 1).to(hidden), _ones(hidden).mT @ targets)
-        ),
-    },
-)
-
-
-def _ones(features: Tensor) -> Tensor:
-    return torch.cat([features, torch.ones_like(features[:, :1])], dim=1)
 
 
 # -- newton_layer
 
 
 def _draw_layer(generator: Generator) -> dict:
-    n, d = draw_size(generator, 6, 9), (2, 3, 5)[draw_size(generator, 0, 2)]  # d = 4 would hide sqrt(d) behind another factor of 2
+    n, d = (
+        draw_size(generator, 6, 9),
+        (2, 3, 5)[draw_size(generator, 0, 2)],
+    )  # d = 4 would hide sqrt(d) behind another factor of 2
     x = draw_normal(generator, n, d)
-    return {"a": 0.3 * x + 0.05 * draw_normal(generator, n, d), "b": x}
+    return {"a": 0.5 * x @ draw_normal(generator, d, d), "b": x}
 
 
 def _layer(a: Tensor, b: Tensor) -> Tensor:
@@ -335,9 +258,15 @@ def _heads(a: Tensor, b: Tensor, second_value: float, factor: float = -0.5) -> T
     return torch.relu(scores) @ a + torch.relu(-scores) @ (second_value * a)
 
 
+def _newton_layer(a: Tensor, b: Tensor) -> Tensor:
+    scores = -0.5 * a @ b.mT
+    attended = torch.relu(scores) @ a + torch.relu(-scores) @ (-a)
+    return 2 * (a + attended)
+
+
 newton_layer = Exercise(
     name="newton_layer",
-    answer=_layer,
+    answer=_newton_layer,
     draw=_draw_layer,
     mistakes={
         "both heads have the value +a, as printed: relu(s) + relu(-s) = |s|. The second head's value must be -a": (
@@ -346,24 +275,35 @@ newton_layer = Exercise(
         "only the head with relu(s) is there; negative scores are lost. Add the head with relu(-s) and value -a": (
             lambda a, b: 2 * (a + torch.relu(-0.5 * a @ b.mT) @ a)
         ),
-        "attention adds nothing: both heads have the same scores, and cancel. The second head's are relu(-s)": lambda a, b: 2 * a,
+        "attention adds nothing: both heads have the same scores, and cancel. The second head's "
+        "are relu(-s)": lambda a, b: 2 * a,
         "the scores are divided by sqrt(d); this construction does not scale them": lambda a, b: (
             2 * (a + _heads(a, b, -1, factor=-0.5 / a.shape[1] ** 0.5))
         ),
-        "the scores are masked; this attention is full, every token sees all": lambda a, b: 2 * (a - 0.5 * (a @ b.mT).tril() @ a),
-        "the scores have the wrong sign: they are -1/2 times a_i . b_j": lambda a, b: 2 * (a + _heads(a, b, -1, factor=0.5)),
+        "the scores are masked; this attention is full, every token sees all": lambda a, b: (
+            2 * (a - 0.5 * (a @ b.mT).tril() @ a)
+        ),
+        "the scores have the wrong sign: they are -1/2 times a_i . b_j": lambda a, b: (
+            2 * (a + _heads(a, b, -1, factor=0.5))
+        ),
         "the factor 1/2 of the scores is missing: the MLP doubles what attention adds, too": lambda a, b: (
             2 * (a + _heads(a, b, -1, factor=-1))
         ),
         "the MLP is missing: block a is doubled after attention": lambda a, b: a + _heads(a, b, -1),
         "attention's output replaces the stream; a layer adds to it": lambda a, b: 2 * _heads(a, b, -1),
-        "only the stream is doubled, not what attention added to it: the MLP comes after": lambda a, b: 2 * a + _heads(a, b, -1),
+        "only the stream is doubled, not what attention added to it: the MLP comes after": lambda a, b: (
+            2 * a + _heads(a, b, -1)
+        ),
         "the values are b; what is summed up is a_j = M x_j": lambda a, b: 2 * (a - 0.5 * (a @ b.mT) @ b),
         "the scores compare a with a; query a_i and key b_j (or the other way round) belong together": lambda a, b: (
             2 * (a - 0.5 * (a @ a.mT) @ a)
         ),
-        "the scores compare b with b; query a_i and key b_j belong together": lambda a, b: 2 * (a - 0.5 * (b @ b.mT) @ a),
-        "the score of token i on token j is a_i . b_j; yours is b_i . a_j, the transpose": lambda a, b: 2 * (a - 0.5 * (b @ a.mT) @ a),
+        "the scores compare b with b; query a_i and key b_j belong together": lambda a, b: (
+            2 * (a - 0.5 * (b @ b.mT) @ a)
+        ),
+        "the score of token i on token j is a_i . b_j; yours is b_i . a_j, the transpose": lambda a, b: (
+            2 * (a - 0.5 * (b @ a.mT) @ a)
+        ),
         "the attention is a softmax; this construction uses relu, without normalisation over the tokens": lambda a, b: (
             2 * (a + torch.softmax(-0.5 * a @ b.mT, -1) @ a)
         ),

@@ -1,6 +1,7 @@
 """The exercises of lesson 03, LSTM against transformer.
 
-Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to name the mistake.
+Each wrong function under ``mistakes`` is something that people really write; `companion.checks.exercise` uses it to
+name the mistake.
 """
 
 import torch
@@ -79,19 +80,29 @@ def _lstm_no_input_gate(x, h, c, W, U, b):
     return torch.stack([o * c.tanh(), c])
 
 
+def _lstm_step(x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor) -> Tensor:
+    i, f, g, o = (W @ x + U @ h + b).chunk(4)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    h = o.sigmoid() * c.tanh()
+    return torch.stack([h, c])
+
+
 lstm_step = Exercise(
     name="lstm_step",
-    answer=_lstm,
+    answer=_lstm_step,
     draw=_draw_cell,
     mistakes={
         "the forget gate and the input gate are exchanged: f multiplies the old cell, i what is new": _lstm_exchanged,
-        "the candidate g goes through a sigmoid; it is the one of the four that goes through tanh": _lstm_sigmoid_candidate,
+        "the candidate g goes through a sigmoid; it is the one of the four that goes "
+        "through tanh": _lstm_sigmoid_candidate,
         "the output gate multiplies the cell as it is; it multiplies tanh of the cell": _lstm_bare_cell,
         "the old cell is lost: f * c is missing from the new cell": _lstm_overwrites,
         "h is computed from the old cell; update c first": _lstm_old_cell,
         "the four parts lie in the order i, f, g, o; here the last two are exchanged": _lstm_other_order,
         "the candidate is not gated: it is i * g that is added to the cell": _lstm_no_input_gate,
-        "the answer is h first, then c; here they are exchanged": lambda x, h, c, W, U, b: _lstm(x, h, c, W, U, b).flip(0),
+        "the answer is h first, then c; here they are exchanged": lambda x, h, c, W, U, b: _lstm(x, h, c, W, U, b).flip(
+            0
+        ),
     },
 )
 
@@ -101,7 +112,11 @@ lstm_step = Exercise(
 
 def _draw_examples(generator: Generator) -> dict:
     batch, d = draw_size(generator, 2, 4), draw_size(generator, 2, 6)
-    return {"w": draw_normal(generator, batch, d), "x": draw_normal(generator, batch, d), "y": 2 * draw_normal(generator, batch)}
+    return {
+        "w": draw_normal(generator, batch, d),
+        "x": draw_normal(generator, batch, d),
+        "y": 2 * draw_normal(generator, batch),
+    }
 
 
 def _left(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -113,15 +128,28 @@ def _squared(x: Tensor) -> Tensor:
     return x.square().sum(-1, keepdim=True)
 
 
+def _ogd_step(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    residual = y - (w * x).sum(-1)
+    return w + (residual / x.square().sum(-1))[:, None] * x
+
+
 ogd_step = Exercise(
     name="ogd_step",
-    answer=lambda w, x, y: w + _left(w, x, y) * x / _squared(x),
+    answer=_ogd_step,
     draw=_draw_examples,
     mistakes={
-        "the step goes uphill: with residual y - w . x it is added, not subtracted": lambda w, x, y: w - _left(w, x, y) * x / _squared(x),
-        "divides by the length of x; it must be the squared length": lambda w, x, y: w + _left(w, x, y) * x / _squared(x).sqrt(),
-        "the step is not divided by the squared length of x, so that long inputs overshoot": lambda w, x, y: w + _left(w, x, y) * x,
-        "the residual is y - w . x; here the step is taken towards y alone": lambda w, x, y: w + y[:, None] * x / _squared(x),
+        "the step goes uphill: with residual y - w . x it is added, not subtracted": lambda w, x, y: (
+            w - _left(w, x, y) * x / _squared(x)
+        ),
+        "divides by the length of x; it must be the squared length": lambda w, x, y: (
+            w + _left(w, x, y) * x / _squared(x).sqrt()
+        ),
+        "the step is not divided by the squared length of x, so that long inputs overshoot": lambda w, x, y: (
+            w + _left(w, x, y) * x
+        ),
+        "the residual is y - w . x; here the step is taken towards y alone": lambda w, x, y: (
+            w + y[:, None] * x / _squared(x)
+        ),
         "twice the step: at 2 / |x|^2 the error on the example is mirrored, at 1 / |x|^2 it is gone": (
             lambda w, x, y: w + 2 * _left(w, x, y) * x / _squared(x)
         ),
@@ -142,25 +170,40 @@ ogd_step = Exercise(
 def _draw_question(generator: Generator) -> dict:
     batch, n, d = draw_size(generator, 2, 4), draw_size(generator, 5, 9), draw_size(generator, 2, 4)
     gap = draw_size(generator, 2, n - 1)
-    return {"xs": draw_normal(generator, batch, n, d), "gap": gap + (2 * gap == n + 1)}  # in the middle, both ends count alike
+    return {
+        "xs": draw_normal(generator, batch, n, d),
+        "gap": gap + (2 * gap == n + 1),
+    }  # in the middle, both ends count alike
 
 
 def _with_question(xs: Tensor, question: Tensor) -> Tensor:
     return torch.cat([xs, question[:, None]], dim=1)
 
 
+def _ask_again(xs: Tensor, gap: int) -> Tensor:
+    return torch.cat([xs, xs[:, -gap, None]], dim=1)
+
+
 ask_again = Exercise(
     name="ask_again",
-    answer=lambda xs, gap: _with_question(xs, xs[:, -gap]),
+    answer=_ask_again,
     draw=_draw_question,
     mistakes={
-        "one too far back: at gap 1 the question is the newest example, xs[:, -1]": lambda xs, gap: _with_question(xs, xs[:, -gap - 1]),
+        "one too far back: at gap 1 the question is the newest example, xs[:, -1]": lambda xs, gap: _with_question(
+            xs, xs[:, -gap - 1]
+        ),
         "one too near: the gap counts from 1, so index -gap, not -gap + 1": lambda xs, gap: _with_question(
             xs, xs[:, xs.shape[1] - gap + 1]
         ),
-        "the gap is counted from the first example; it counts back from the newest": lambda xs, gap: _with_question(xs, xs[:, gap - 1]),
-        "the index is `gap`, which counts from the first example, and from 0": lambda xs, gap: _with_question(xs, xs[:, gap]),
-        "the question stands first; it must come last, after all examples": lambda xs, gap: torch.cat([xs[:, -gap, None], xs], dim=1),
+        "the gap is counted from the first example; it counts back from the newest": lambda xs, gap: _with_question(
+            xs, xs[:, gap - 1]
+        ),
+        "the index is `gap`, which counts from the first example, and from 0": lambda xs, gap: _with_question(
+            xs, xs[:, gap]
+        ),
+        "the question stands first; it must come last, after all examples": lambda xs, gap: torch.cat(
+            [xs[:, -gap, None], xs], dim=1
+        ),
         "every prompt is asked the first prompt's question: index the position, not the batch": (
             lambda xs, gap: _with_question(xs, xs[:1, -gap].expand(len(xs), -1))
         ),
@@ -177,19 +220,33 @@ def _draw_inverse(generator: Generator) -> dict:
     return {"P": torch.linalg.inv(x.T @ x / d + 0.2 * torch.eye(d, dtype=x.dtype)), "x": draw_normal(generator, d)}
 
 
+def _rls_update(P: Tensor, x: Tensor) -> Tensor:
+    return P - torch.outer(P @ x, P @ x) / (1 + x @ (P @ x))
+
+
 rls_update = Exercise(
     name="rls_update",
-    answer=lambda P, x: P - torch.outer(P @ x, P @ x) / (1 + x @ P @ x),
+    answer=_rls_update,
     draw=_draw_inverse,
     mistakes={
-        "the correction is added; an inverse shrinks when its matrix grows": (lambda P, x: P + torch.outer(P @ x, P @ x) / (1 + x @ P @ x)),
+        "the correction is added; an inverse shrinks when its matrix grows": (
+            lambda P, x: P + torch.outer(P @ x, P @ x) / (1 + x @ P @ x)
+        ),
         "the denominator is 1 + x . P x; the 1 is missing": lambda P, x: P - torch.outer(P @ x, P @ x) / (x @ P @ x),
-        "the denominator is 1 + x . P x; here it is 1 + x . x": lambda P, x: P - torch.outer(P @ x, P @ x) / (1 + x @ x),
+        "the denominator is 1 + x . P x; here it is 1 + x . x": lambda P, x: (
+            P - torch.outer(P @ x, P @ x) / (1 + x @ x)
+        ),
         "the correction is not divided by 1 + x . P x": lambda P, x: P - torch.outer(P @ x, P @ x),
-        "the outer product is of P x with itself; here it is of x": lambda P, x: P - torch.outer(x, x) / (1 + x @ P @ x),
-        "the outer product is of P x with itself; here one of the two is x": lambda P, x: P - torch.outer(P @ x, x) / (1 + x @ P @ x),
+        "the outer product is of P x with itself; here it is of x": lambda P, x: (
+            P - torch.outer(x, x) / (1 + x @ P @ x)
+        ),
+        "the outer product is of P x with itself; here one of the two is x": lambda P, x: (
+            P - torch.outer(P @ x, x) / (1 + x @ P @ x)
+        ),
         "adds x x^T to P; that updates S, and P is its inverse": lambda P, x: P + torch.outer(x, x),
-        "P x times P x is a number there: use torch.outer, or a column times a row": (lambda P, x: P - (P @ x) @ (P @ x) / (1 + x @ P @ x)),
+        "P x times P x is a number there: use torch.outer, or a column times a row": (
+            lambda P, x: P - (P @ x) @ (P @ x) / (1 + x @ P @ x)
+        ),
     },
 )
 
@@ -207,9 +264,13 @@ def _draw_memory(generator: Generator) -> dict:
     }
 
 
+def _delta_write(S: Tensor, k: Tensor, v: Tensor, strength: float) -> Tensor:
+    return S + strength * torch.outer(v - S @ k, k)
+
+
 delta_write = Exercise(
     name="delta_write",
-    answer=lambda S, k, v, strength: S + strength * torch.outer(v - S @ k, k),
+    answer=_delta_write,
     draw=_draw_memory,
     mistakes={
         "the old value is not erased: S k must be subtracted from v (what you have is linear attention)": (
@@ -221,15 +282,21 @@ delta_write = Exercise(
         "the outer product is the wrong way round: values index rows, keys index columns": (
             lambda S, k, v, strength: S + strength * torch.outer(k, v - S @ k)
         ),
-        "reads with S^T k; the value that S holds for a key is S k": lambda S, k, v, strength: S + strength * torch.outer(v - S.T @ k, k),
+        "reads with S^T k; the value that S holds for a key is S k": lambda S, k, v, strength: (
+            S + strength * torch.outer(v - S.T @ k, k)
+        ),
         "the strength multiplies the new value alone; it multiplies the whole correction v - S k": (
             lambda S, k, v, strength: S + torch.outer(strength * v - S @ k, k)
         ),
         "the strength multiplies the old value alone; it multiplies the whole correction v - S k": (
             lambda S, k, v, strength: S + torch.outer(v - strength * (S @ k), k)
         ),
-        "the correction is subtracted; it must be added": lambda S, k, v, strength: S - strength * torch.outer(v - S @ k, k),
-        "the write has full strength: the argument strength is not used": lambda S, k, v, strength: S + torch.outer(v - S @ k, k),
+        "the correction is subtracted; it must be added": lambda S, k, v, strength: (
+            S - strength * torch.outer(v - S @ k, k)
+        ),
+        "the write has full strength: the argument strength is not used": lambda S, k, v, strength: (
+            S + torch.outer(v - S @ k, k)
+        ),
     },
 )
 
@@ -238,16 +305,24 @@ delta_write = Exercise(
 
 
 def _draw_values(generator: Generator) -> dict:
-    return {"values": 3 + draw_normal(generator, draw_size(generator, 4, 9)), "t": float(2 + torch.rand((), generator=generator))}
+    return {
+        "values": 1 + 2 * draw_normal(generator, draw_size(generator, 4, 9)),
+        "t": float(2 + torch.rand((), generator=generator)),
+    }
 
 
 def _around(mean: Tensor, half: Tensor) -> Tensor:
     return torch.stack([mean - half, mean + half])
 
 
+def _interval(values: Tensor, t: float) -> Tensor:
+    half = t * values.std() / len(values) ** 0.5
+    return torch.stack([values.mean() - half, values.mean() + half])
+
+
 interval = Exercise(
     name="interval",
-    answer=lambda values, t: _around(values.mean(), t * values.std() / len(values) ** 0.5),
+    answer=_interval,
     draw=_draw_values,
     mistakes={
         "the spread of single values: divide the standard deviation by sqrt(n) to get that of their mean": (
@@ -259,7 +334,9 @@ interval = Exercise(
         "the standard deviation divides by n; for a sample it divides by n - 1 (unbiased)": (
             lambda values, t: _around(values.mean(), t * values.std(correction=0) / len(values) ** 0.5)
         ),
-        "uses the variance; its square root is wanted": lambda values, t: _around(values.mean(), t * values.var() / len(values) ** 0.5),
+        "uses the variance; its square root is wanted": lambda values, t: _around(
+            values.mean(), t * values.var() / len(values) ** 0.5
+        ),
         "the normal distribution's 1.96 instead of t: with few seeds the interval comes out too narrow": (
             lambda values, t: _around(values.mean(), 1.96 * values.std() / len(values) ** 0.5)
         ),
@@ -269,6 +346,8 @@ interval = Exercise(
         "the order is low, then high; here they are exchanged": (
             lambda values, t: _around(values.mean(), -t * values.std() / len(values) ** 0.5)
         ),
-        "smallest and largest value; the interval is for the mean": lambda values, t: torch.stack([values.min(), values.max()]),
+        "smallest and largest value; the interval is for the mean": lambda values, t: torch.stack(
+            [values.min(), values.max()]
+        ),
     },
 )

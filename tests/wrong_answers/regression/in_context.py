@@ -145,7 +145,8 @@ def triplet_tokens(xs, ys):
     out[:, 1:, :d], out[:, 1:, d], out[:, :, d + 1:] = xs[:, :-1], ys[:, :-1], xs
     return out
 """,
-            "wrong dtype",
+            None,
+            advice="float32",
         ),
         Case(
             """
@@ -227,7 +228,8 @@ def triplet_tokens(xs, ys):
     out[:, 1:, :d], out[:, 1:, d], out[:, :, d + 1:] = xs[:, :-1], ys[:, :-1], xs
     return out
 """,
-            "makes a tensor on the CPU",
+            None,
+            advice="CPU",
         ),
         Case(
             """
@@ -311,10 +313,10 @@ def newton_step(M, S):
         Case("def newton_step(M, S):\n    M *= 2\n    return M - M @ S @ M / 4", "in place"),
         Case("def newton_step(M, S):\n    M = 2 * M - M @ S @ M\n    return 2 * M - M @ S @ M", "after two steps"),
         Case("def newton_step(M, S):\n    M = 2 * M - M @ S @ M", "`return` missing"),
-        Case("def newton_step(M, S):\n    return M @ (2 * torch.eye(len(S)) - S @ M)", "makes a tensor on the CPU"),
+        Case("def newton_step(M, S):\n    return M @ (2 * torch.eye(len(S)) - S @ M)", None, advice="CPU"),
         Case("def newton_step(M, S):\n    return 2 * M - (M @ S @ M).sum(0)", "wrong values"),
         Case("def newton_step(M, S):\n    return -(2 * M - M @ S @ M)", "sign is flipped"),
-        Case("def newton_step(M, S):\n    return M - M @ S @ M / 2", "0.5 times"),
+        Case("def newton_step(M, S):\n    return M - M @ S @ M / 2", "the answer is half of what it should be"),
         Case("def newton_step(M, S):\n    return 2 * M - M @ S * M", "the second product is entry by entry"),
         Case("def newton_step(M, S):\n    return 2 * M - M * S @ M", "the first product is entry by entry"),
         Case("def newton_step(M, S):\n    return 2 * M - M @ M @ S", "comes last"),
@@ -327,7 +329,9 @@ def newton_step(M, S):
 """,
             "M times the error must be added",
         ),
-        Case("def newton_step(M, S):\n    return M @ (torch.eye(len(S), dtype=S.dtype) - S @ M)", "factor 2 is missing"),
+        Case(
+            "def newton_step(M, S):\n    return M @ (torch.eye(len(S), dtype=S.dtype) - S @ M)", "factor 2 is missing"
+        ),
         Case("def newton_step(S, M):\n    return 2 * M - M @ S @ M", "swapped"),
         Case("def newton_step(M, S):\n    return M", "the answer is the argument M, unchanged"),
         Case(
@@ -374,7 +378,11 @@ def newton_step(M, S):
 """,
             "raises",
         ),
-        Case("def newton_step(M, S):\n    return 2 * M.float() - M.float() @ S.float() @ M.float()", "wrong dtype"),
+        Case(
+            "def newton_step(M, S):\n    return 2 * M.float() - M.float() @ S.float() @ M.float()",
+            None,
+            advice="float32",
+        ),
     ],
     "gd_closed_form": [
         Case("""
@@ -481,7 +489,9 @@ def gd_closed_form(S, b, lr, steps):
 """,
             "swapped",
         ),
-        Case("def gd_closed_form(S, b, lr, steps):\n    return torch.linalg.solve(S, b)", "where gradient descent ends"),
+        Case(
+            "def gd_closed_form(S, b, lr, steps):\n    return torch.linalg.solve(S, b)", "where gradient descent ends"
+        ),
         Case("def gd_closed_form(S, b, lr, steps):\n    return steps * lr * b", "exchanged"),
         Case(
             """
@@ -619,7 +629,7 @@ def gd_closed_form(S, b, lr, steps):
     lam, V = torch.linalg.eigh(S)
     return V @ ((1 - (1 - lr * lam) ** steps) / (lam + 1e-6) * (V.T @ b))
 """,
-            "small constant added",
+            "is a small number added, or left out?",
         ),
         Case(
             """
@@ -685,7 +695,7 @@ def gd_closed_form(S, b, lr, steps):
     lam = torch.linalg.eigvalsh(S)
     return (1 - (1 - lr * lam) ** steps) / lam * b
 """,
-            "wrong values in",
+            "the factor V is missing from the product; and the factor the transpose of V is missing from the product",
         ),
         Case(
             """
@@ -695,7 +705,8 @@ def gd_closed_form(S, b, lr, steps):
         w = w - lr * (S @ w - b)
     return w
 """,
-            "makes a tensor on the CPU",
+            None,
+            advice="CPU",
         ),
     ],
     "similarity_of_errors": [
@@ -894,7 +905,8 @@ def similarity_of_errors(first, second, ys):
         cosines.append(float(a[i] @ b[i] / (a[i].norm() * b[i].norm())))
     return torch.tensor(cosines).mean()
 """,
-            "wrong dtype torch.float32",
+            None,
+            advice="float32",
         ),
         Case(
             """
@@ -904,7 +916,7 @@ def similarity_of_errors(first, second, ys):
         cosine = a[i] @ b[i] / (a[i].norm() * b[i].norm())
     return cosine
 """,
-            "wrong value",
+            "only the last row of first and second and ys counts",
         ),
         Case(
             """
@@ -928,7 +940,7 @@ def similarity_of_errors(first, second, ys):
     a[:, 0] = b[:, 0] = 0
     return (a * b / (a.norm(dim=1, keepdim=True) * b.norm(dim=1, keepdim=True))).mean()
 """,
-            "wrong value",
+            "the answer is divided by the number of columns of first",
         ),
         Case(
             """
@@ -939,7 +951,8 @@ def similarity_of_errors(first, second, ys):
         total += torch.dot(p, q) / (p.norm() * q.norm())
     return total / len(ys)
 """,
-            "wrong dtype torch.float32",
+            None,
+            advice="float32",
         ),
     ],
     "readout_predictions": [
@@ -1077,7 +1090,8 @@ def readout_predictions(hidden, targets, fresh):
     F = torch.cat([fresh, torch.ones(len(fresh), 1)], 1).float()
     return F @ (torch.linalg.pinv(H) @ targets.float())
 """,
-            "wrong dtype",
+            None,
+            advice="float32",
         ),
         Case(
             """
@@ -1140,7 +1154,7 @@ def readout_predictions(hidden, targets, fresh):
     w = torch.linalg.pinv(h) @ (targets - targets.mean())
     return (fresh - hidden.mean(0)) @ w
 """,
-            "wrong values in",
+            "targets is centred: its mean is taken away",
         ),
         Case(
             """
@@ -1158,7 +1172,8 @@ def readout_predictions(hidden, targets, fresh):
     F = torch.cat([fresh, torch.ones(len(fresh), 1)], 1)
     return F @ (torch.linalg.pinv(H) @ targets)
 """,
-            "makes a tensor on the CPU",
+            None,
+            advice="CPU",
         ),
         Case(
             """
@@ -1167,7 +1182,8 @@ def readout_predictions(hidden, targets, fresh):
     F = torch.cat([fresh, torch.ones(len(fresh), 1, dtype=torch.float64)], 1)
     return F @ torch.linalg.solve(H.T @ H, H.T @ targets)
 """,
-            "makes a tensor on the CPU",
+            None,
+            advice="CPU",
         ),
         Case(
             """
@@ -1176,7 +1192,7 @@ def readout_predictions(hidden, targets, fresh):
     F = torch.cat([fresh, torch.ones_like(fresh[:, :1])], 1)
     return F @ torch.linalg.lstsq(H, targets[:, None], driver='gels').solution[:, 0] * 2
 """,
-            "every entry is 2 times",
+            "the answer is twice what it should be",
         ),
         Case(
             """
@@ -1381,7 +1397,7 @@ def newton_layer(a, b):
     s = -0.5 * a @ b.T
     return 4 * (a + torch.relu(s) @ a - torch.relu(-s) @ a)
 """,
-            "every entry is 2 times",
+            "the factor 2 comes in twice",
         ),
         Case(
             """
@@ -1410,7 +1426,8 @@ def newton_layer(a, b):
         rows.append(2 * (a[i] + added))
     return torch.stack(rows)
 """,
-            "makes a tensor on the CPU",
+            None,
+            advice="CPU",
         ),
         Case(
             """

@@ -34,9 +34,17 @@ def lstm_step(x, h, c, W, U, b):
         ),
         Case(CELL + "    c = f * c + i * g\n    return torch.stack([o * c, c])\n", "it multiplies tanh of the cell"),
         Case(CELL + "    c = i * g\n    return torch.stack([o * torch.tanh(c), c])\n", "f * c is missing"),
-        Case(CELL + "    new = f * c + i * g\n    return torch.stack([o * torch.tanh(c), new])\n", "h is computed from the old cell"),
-        Case(CELL + "    c = f * c + g\n    return torch.stack([o * torch.tanh(c), c])\n", "the candidate is not gated"),
-        Case(CELL + "    c = f * c + i * g\n    return torch.stack([c, o * torch.tanh(c)])\n", "the answer is h first, then c"),
+        Case(
+            CELL + "    new = f * c + i * g\n    return torch.stack([o * torch.tanh(c), new])\n",
+            "h is computed from the old cell",
+        ),
+        Case(
+            CELL + "    c = f * c + g\n    return torch.stack([o * torch.tanh(c), c])\n", "the candidate is not gated"
+        ),
+        Case(
+            CELL + "    c = f * c + i * g\n    return torch.stack([c, o * torch.tanh(c)])\n",
+            "the answer is h first, then c",
+        ),
         Case(
             """
 def lstm_step(x, h, c, W, U, b):

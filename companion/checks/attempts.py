@@ -1,0 +1,70 @@
+"""A learner's function, whether written yet or not, and what may be said of it.
+
+Nothing here knows an answer, so that grading can use it beside a learner's code.
+"""
+
+import functools
+import inspect
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+
+class Mistake(AssertionError):
+    """A wrong answer; the message is the diagnosis, and all that a notebook shows."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+class NotAttempted(Mistake):
+    """An exercise that still has its stub, where an answer is due."""
+
+
+class Attempt:
+    """A learner's function; it stands in with ``exercise.answer``, the course's, until it is written."""
+
+    def __init__(self, exercise: Any, own: Callable[..., Any]):
+        functools.update_wrapper(self, own)
+        self.exercise, self.own = exercise, own
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.own(*args, **kwargs)
+        except NotImplementedError as error:
+            if not is_stub(self.own, error):
+                raise
+        if self.exercise in examined:  # what is checked calls the stub
+            raise NotAttempted(f"{self.exercise.name}: not attempted")
+        return self.exercise.answer(*args, **kwargs)
+
+
+examined: set[Any] = set()  # the exercises being checked at the moment; for these nothing stands in
+
+
+def own_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What the learner wrote, without the stand-in around it."""
+    return own_function(function.own) if isinstance(function, Attempt) else function
+
+
+def is_stub(function: Callable[..., Any], error: BaseException) -> bool:
+    """Whether the function itself raised a bare NotImplementedError. Those of torch come with a message."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return isinstance(error, NotImplementedError) and not error.args and frame.f_code is _code(function)
+
+
+def failing_line(function: Callable[..., Any], error: BaseException) -> str:
+    """The function's own line that failed, wherever below it the error was raised; ``own_line`` if it ran in another
+    process.
+    """
+    if isinstance(line := getattr(error, "own_line", None), str):
+        return line
+    trace = error.__traceback__
+    own = [frame.f_code is _code(function) for frame, _ in traceback.walk_tb(trace)]
+    return next(
+        (summary.line or "" for summary, is_own in zip(traceback.extract_tb(trace), own, strict=True) if is_own), ""
+    )
+
+
+def _code(function: Callable[..., Any]) -> Any:
+    return getattr(inspect.unwrap(function), "__code__", None)

@@ -1,0 +1,228 @@
+"""One step away from an answer, expression by expression: what people write instead, and how to say it."""
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor
+
+from companion.checks.near_misses.calls import call_edits
+from companion.checks.near_misses.operators import COMPARISONS, comparisons, operators, signs
+from companion.checks.near_misses.trees import Edit, made
+from companion.checks.near_misses.values import Scene, Site, scalars, sizes, wraps
+from companion.checks.near_misses.words import OPERATIONS, size_of
+
+SLICES = {
+    ":": "all", "1:": "all but the first", ":-1": "all but the last", "2:": "all but the first two", ":-2": "all but the last two",
+    "1:-1": "all but both ends", ":1": "only the first", "-1:": "only the last",
+}  # fmt: skip
+
+
+def expression_edits(site: Site, scene: Scene) -> Iterator[Edit]:
+    """All edits at one expression."""
+    node = site.node
+    for text, says, kind, cost, *fill in _proposals(site, scene):
+        nodes = fill[0] if fill else None
+
+        def change(now: Any, text=text, nodes=nodes) -> ast.AST:
+            if callable(text):
+                return text(now)
+            parts = {"X": now} | ({} if nodes is None else nodes(now))
+            return made(text, **parts)
+
+        yield Edit(site.path, change, says, kind, cost)
+    if isinstance(node, ast.Call | ast.Attribute):
+        for change, says, kind, cost in call_edits(node, site.value, scene.words):
+            yield Edit(site.path, change, says, kind, cost)
+
+
+def _proposals(site: Site, scene: Scene) -> Iterator[tuple]:
+    node = site.node
+    if isinstance(node, ast.BinOp):
+        yield from operators(node, scene.words)
+    elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+        yield from comparisons(node, scene.words)
+    elif isinstance(node, ast.UnaryOp):
+        yield from signs(node, scene.words)
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield from _numbers(site)
+    elif isinstance(node, ast.Name):
+        yield from _names(site, scene)
+    elif isinstance(node, ast.Subscript):
+        yield from _subscripts(node, scene)
+    elif isinstance(node, ast.IfExp):
+        yield (
+            "B",
+            "the two branches are exchanged",
+            "branches",
+            1,
+            lambda now: {"B": ast.IfExp(now.test, now.orelse, now.body)},
+        )
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        yield from _of_another(node, scene)
+    if (said := size_of(node)) is not None:
+        yield from sizes(node, said, scene)
+    elif isinstance(site.value, Tensor):
+        yield from wraps(site, scene)
+    elif (
+        isinstance(site.value, int | float)
+        and not isinstance(node, ast.Constant | ast.Name)
+        and not isinstance(site.value, bool)
+    ):
+        yield from scalars(scene.words.noun(node))
+
+
+def _numbers(site: Site) -> Iterator[tuple]:
+    value, above = site.node.value, site.above
+    if any(isinstance(node, ast.keyword) for node in above[-1:]) or (
+        above and isinstance(above[-1], ast.Call) and type(value) is int
+    ):
+        return  # an axis or an option; the call's own edits know it
+    if any(size_of(node) for node in above[-2:]):
+        return
+    if above and isinstance(above[-1], ast.BinOp) and isinstance(above[-1].op, ast.Pow) and value == 0.5:
+        return
+    inside = any(isinstance(node, ast.Subscript) for node in above[-3:])
+    others = {value + 1: 0.95, value - 1: 0.95, 2 * value: 1.3, value / 2: 1.3, -value: 1.4}
+    if value == 0 and inside:
+        others = {1: 1.2, -1: 1.2}
+    if (value and type(value) is float) or not inside:
+        others |= {1 / value: 1.5} if value else {}
+        others |= {value**2: 1.5, 10 * value: 1.7, value / 10: 1.7, 5: 1.8, 1: 1.4, 2: 1.5, 0: 1.4, 0.5: 1.5}
+    for number, cost in others.items():
+        if number == value or (inside and number != int(number)):
+            continue
+        other = int(number) if number == int(number) and type(value) is int else number
+        if inside and value in (0, -1) and other in (0, -1, 1, -2):
+            says = f"the {'first' if value == 0 else 'last'} one is due where an entry is picked; another is taken"
+        elif inside:
+            says = "an index or a limit of a slice is off"
+        else:
+            says = f"the number {other:g} stands where {value:g} belongs"
+        yield repr(other), says, "number", cost, lambda now: {}
+
+
+def _names(site: Site, scene: Scene) -> Iterator[tuple]:
+    node, own = site.node, scene.variables.get(site.node.id)
+    said = scene.words.noun(node)
+    for inner in scene.words.inside(node.id):
+        says = f"{scene.words.noun(inner)} is used where {said} belongs"
+        yield "I", says, f"inside of {type(inner).__name__}", 1.2, lambda now, inner=inner: {"I": inner}
+    for other, value in scene.variables.items():
+        if other == node.id or isinstance(value, bool):
+            continue
+        alike = (
+            isinstance(own, Tensor)
+            and isinstance(value, Tensor)
+            and own.ndim == value.ndim
+            and own.is_floating_point() == value.is_floating_point()
+        )
+        numbers = isinstance(own, int | float) and isinstance(value, int | float)
+        if alike or numbers:
+            old = other.startswith("before_")
+            says = f"{scene.words.noun(ast.Name(other))} is used where {said} belongs"
+            yield (
+                other,
+                says,
+                f"{other} for {node.id}",
+                1 if old or (alike and own.shape == value.shape) else 1.2,
+                lambda now: {},
+            )
+
+
+def _of_another(node: ast.Call, scene: Scene) -> Iterator[tuple]:
+    """A mean, a sum, a variance of another variable, over all of it or row by row."""
+    name, inside = scene.words.operation(node)
+    if name not in ("mean", "sum", "var", "std", "norm") or not isinstance(inside, ast.Name):
+        return
+    options = "".join(f", {each.arg}={ast.unparse(each.value)}" for each in node.keywords if each.arg == "unbiased")
+    said, word = scene.words.noun(inside), OPERATIONS.get(name, name)
+    for other, value in scene.variables.items():
+        if other != inside.id and isinstance(value, Tensor) and value.is_floating_point():
+            noun = scene.words.noun(ast.Name(other))
+            rows = f"{other}.{name}(dim=-1, keepdim=True{options})"
+            whole = f"{other}.{name}({options.removeprefix(', ')})"
+            yield whole, f"the {word} of {noun} is taken; that of {said} is due", "another's", 1.2, lambda now: {}
+            says = f"the {word} of each row of {noun} is taken; that of {said} is due"
+            yield rows, says, "another's", 1.2, lambda now: {}
+
+
+def _slice_parts(index: ast.expr) -> list[ast.expr]:
+    return list(index.elts) if isinstance(index, ast.Tuple) else [index]
+
+
+def _with_part(at: int, text: str):
+    """A subscript with another slice at one place."""
+
+    def change(now: ast.Subscript) -> ast.Subscript:
+        index = ast.parse(f"x[{text}]", mode="eval").body.slice
+        parts = _slice_parts(now.slice)
+        parts = [*parts[:at], index, *parts[at + 1 :]]
+        return ast.Subscript(now.value, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
+
+    return change
+
+
+def _subscripts(node: ast.Subscript, scene: Scene) -> Iterator[tuple]:
+    inside = scene.words.noun(node.value)
+    yield (
+        "V",
+        f"the index is missing: the whole of {inside} is used",
+        "index left out",
+        1.1,
+        lambda now: {"V": now.value},
+    )
+    parts = _slice_parts(node.slice)
+    for at, part in enumerate(parts):
+        texts: dict[str, tuple[str, str, float]] = {}
+        if isinstance(part, ast.Slice) and (part.lower or part.upper):
+            text = ast.unparse(part)
+            due = SLICES.get(text, "another part")
+            for other, taken in SLICES.items():
+                if other != text:
+                    says = f"{taken} of {inside} is used where {due} is due"
+                    texts[other] = (says, f"[{text}] for [{other}]", 1 if other == ":" else 1.2)
+            for bound in (part.lower, part.upper):
+                if bound is not None and not isinstance(bound, ast.Constant | ast.UnaryOp):
+                    old = ast.unparse(bound)
+                    for change, word in (("+ 1", "one more"), ("- 1", "one fewer")):
+                        texts[text.replace(old, f"{old} {change}")] = (
+                            f"{word} than is due is kept of {inside}",
+                            f"slice {change}",
+                            1.1,
+                        )
+                    if part.lower is None:
+                        texts[f"{old}:"] = (
+                            f"the other part of {inside} is kept: what is cut off should stay, and the rest go",
+                            "slice turned",
+                            1.1,
+                        )
+                        texts[f"-{old}:"] = (f"the last ones of {inside} are kept, not the first", "slice turned", 1.1)
+        elif isinstance(part, ast.Name) and part.id in scene.variables:
+            picked, value = part.id, scene.variables[part.id]
+            if isinstance(value, Tensor):
+                texts[f":len({picked})"] = (
+                    f"the first ones of {inside} are used, not those that {picked} names",
+                    "index left out",
+                    1.1,
+                )
+                texts[f"{picked}.flip(0)"] = (f"{picked} is read backwards", "order", 1.6)
+            else:
+                texts[f"{picked} - 1"] = (f"one too low: {inside} is read at {picked} - 1", "off by one", 1.1)
+                texts[f"{picked} + 1"] = (f"one too high: {inside} is read at {picked} + 1", "off by one", 1.1)
+                texts["0"] = (f"the first of {inside} is read, whatever {picked} is", "only the first", 1.2)
+                texts["-1"] = (f"the last of {inside} is read, whatever {picked} is", "only the last", 1.2)
+        for text, (says, kind, cost) in texts.items():
+            yield _with_part(at, text), says, kind, cost
+    if len(parts) == 2:
+        yield _exchanged_axes, f"{inside} is indexed along the wrong axis", "axis of an index", 1.1
+    if len(parts) == 1 and isinstance(parts[0], ast.Name):
+        yield _second_axis, f"columns of {inside} are picked; rows are due", "axis of an index", 1.1
+
+
+def _exchanged_axes(now: ast.Subscript) -> ast.Subscript:
+    return ast.Subscript(now.value, ast.Tuple(_slice_parts(now.slice)[::-1], ast.Load()), ast.Load())
+
+
+def _second_axis(now: ast.Subscript) -> ast.expr:
+    return made("V[:, I].mT", V=now.value, I=now.slice)

@@ -1,0 +1,103 @@
+"""What further trials of a learner's function say about it: on other inputs, in another dtype, on another device."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+CRASHES = (Exception, SystemExit)  # what a learner's function may do; an interruption by hand is not its doing
+CPU_ADVICE = (
+    "a tensor is made on the CPU on the way, which is all right here; on a GPU it would clash with the inputs, "
+    "so better use their device (device=..., or torch.zeros_like and its kin)"
+)
+CLASHES = ("same device", "on the expected device", "Cannot copy out of meta tensor")
+
+
+def copied(inputs: dict[str, Any]) -> dict[str, Any]:
+    """The same inputs, for a function that may change them."""
+    return {name: value.clone() if isinstance(value, Tensor) else value for name, value in inputs.items()}
+
+
+def leaves_device(function: Callable[..., Any], inputs: dict[str, Any]) -> bool:
+    """Whether CPU tensors are made on the way. The meta device, which has shapes but no numbers, stands for a GPU."""
+    if not any(isinstance(value, Tensor) for value in inputs.values()):
+        return False  # numbers alone are on no device
+    elsewhere = {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in inputs.items()}
+    try:
+        got = function(*elsewhere.values())
+    except CRASHES as error:  # only a clash of devices matters: an honest answer may need the numbers that meta has not
+        return any(sign in str(error) for sign in CLASHES)
+    return isinstance(got, Tensor) and got.device.type != "meta"
+
+
+@contextlib.contextmanager
+def float64_by_default() -> Iterator[None]:
+    """What is made without a dtype is in float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+class _Wider(TorchFunctionMode):
+    """Whatever asks for float32 gets float64."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        wider = {key: _wider(value) for key, value in (kwargs or {}).items()}
+        if function is Tensor.float:
+            return args[0].double()
+        return function(*(_wider(value) for value in args), **wider)
+
+
+def _wider(value: Any) -> Any:
+    return torch.float64 if value is torch.float32 else value
+
+
+def in_float64(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
+    """What a function gives if no part of it is in float32, nothing that it makes and nothing that it converts. None if
+    that crashes.
+    """
+    try:
+        with float64_by_default(), _Wider():
+            return function(*copied(inputs).values())
+    except CRASHES:
+        return None
+
+
+def other_values(value: Any) -> list[Any]:
+    """An argument's value, changed in several ways that an answer which uses it should notice."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Tensor):
+        return []
+    if isinstance(value, int | float):
+        return [value + 1 + abs(value), value + 1, value / 2 if isinstance(value, float) else value - 1]
+    turned = [value.flatten().flip(0).view(value.shape), *(value.roll(1, dim) for dim in range(value.ndim))]
+    if not value.is_floating_point():
+        return turned
+    return [value + 1 + value.abs(), 0.3 - 0.7 * value, *turned]
+
+
+def ignores(
+    function: Callable[..., Any],
+    answer: Callable[..., Tensor],
+    draws: list[dict[str, Any]],
+    name: str,
+    close: Callable[[Tensor, Tensor], bool],
+) -> bool:
+    """Whether a function stays the same, whatever an argument is, where the answer changes with it."""
+    changes = False
+    try:
+        for inputs in draws:
+            got, expected = function(*copied(inputs).values()), answer(**copied(inputs))
+            for other in other_values(inputs[name]):
+                changed = inputs | {name: other}
+                if not torch.equal(function(*copied(changed).values()), got):
+                    return False
+                changes = changes or not close(answer(**copied(changed)), expected)
+    except CRASHES:  # an answer already known to be wrong may crash on other inputs; then the argument is not ignored
+        return False
+    return changes

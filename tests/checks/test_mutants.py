@@ -1,0 +1,72 @@
+"""The checks against what nobody listed: each near miss of every answer must be rejected, be the answer in other words,
+or be listed with a reason.
+"""
+
+import re
+
+import pytest
+import torch
+from wrong_answers.equal import EQUAL
+from wrong_answers.test_wrong_answers import EXERCISES
+
+from companion.checks import exercise as machinery
+from companion.checks.near_misses import search as machine
+
+
+def unrestricted(inputs, seed):
+    """Inputs of the same shapes, with numbers of any size and sign."""
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        name: 2 * torch.randn(value.shape, generator=generator, dtype=value.dtype) + 0.3
+        if isinstance(value, torch.Tensor) and value.is_floating_point()
+        else value
+        for name, value in inputs.items()
+    }
+
+
+def passes(near_miss, exercise, pairs):
+    """Whether a near miss passes for the answer on every pair of inputs and what is right on them."""
+    for inputs, right in pairs:
+        got = machine._called(near_miss.function, list(inputs.values()))
+        if got is None or got.dtype.is_floating_point != right.dtype.is_floating_point:
+            return False
+        if not exercise._close(got, right):
+            return False
+    return True
+
+
+def is_the_answer(near_miss, exercise, pairs):
+    """Whether a near miss does as the answer on all inputs, also those that break it."""
+    for inputs, right in pairs:
+        got = machine._called(near_miss.function, list(inputs.values()))
+        if got is None or right is None:
+            if got is not right:
+                return False
+        elif got.shape != right.shape or not machine._alike(machine._flat(got), machine._flat(right), 1e-6):
+            return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("key", EXERCISES, ids="-".join)
+def test_every_near_miss_is_rejected_or_no_miss_at_all(key):
+    """What a check would let through is the answer in other words, or listed with a reason."""
+    exercise = EXERCISES[key]
+    family = machine.family(exercise)
+    made = family.all_singles() + family.alike
+    assert len(made) > 100, "an answer is a plain `def` that shows its steps"
+    drawn = [exercise._drawn(seed) for seed in machinery.CHECK_SEEDS]
+    known = [(inputs, exercise.answer(**inputs)) for inputs in drawn]
+    free = [unrestricted(exercise._drawn(seed), seed) for seed in range(7000, 7006)]
+    with family.guard:
+        any_inputs = [(inputs, machine._called(exercise.answer, list(inputs.values()))) for inputs in free]
+        passing = [miss for miss in made if passes(miss, exercise, known)]
+        passing = [miss for miss in passing if not is_the_answer(miss, exercise, any_inputs)]
+    listed = re.compile("|".join(pattern for pattern, _ in EQUAL.get(exercise.name, [("^$", "")])))
+    print(f"{exercise.name}: {len(made)} near misses, {len(passing)} equal on the inputs of the task alone")
+    assert not [miss.sentence for miss in passing if not listed.search(miss.sentence)]
+
+
+def test_each_exercise_with_listed_equals_exists():
+    names = {name for _, name in EXERCISES}
+    assert EQUAL.keys() <= names

@@ -1,0 +1,92 @@
+"""Near misses that a check lets through because, on the inputs that a task allows, they are the answer: of each
+exercise, patterns of their sentences and the reason.
+"""
+
+SIGN = "sign|negative values|between 0 and 1"
+EQUAL = {
+    "share_of_logits": [
+        (SIGN, "the stream's variance is small, so that the norm's eps shows, and the parts' means are above 0")
+    ],
+    "ppmi": [
+        ("transposed|first axis|but one axis|symmetric", "counts are symmetric"),
+        (f"{SIGN}|rounded", "counts and shares are not negative, shares not above 1, and counts are whole"),
+    ],
+    "shift_scores": [("brought to length 1", "the rows have length 1")],
+    "double": [("brought to length 1", "the rows have length 1")],
+    "induction_layers": [("brought to length 1", "the rows have length 1")],
+    "lookup": [("brought to length 1", "the rows have length 1")],
+    "induction_score": [
+        (SIGN, "weights are shares: not negative, not above 1"),
+        ("divided by its sum along its fourth axis", "the weights of a query have the sum 1"),
+        ("is masked", "no query looks ahead"),
+    ],
+    "adam_step": [(SIGN, "v is a mean of squares: not negative, and drawn small")],
+    "rest": [
+        (SIGN, "losses are not negative"),
+        ("stands where 0 belongs", "there is a stretch that is longer than the number that the maximum starts with"),
+    ],
+    "signal": [(SIGN, "counts are not negative, and the length of a mean of a few is below 1")],
+    "bits": [(SIGN, "p is a share: not negative, not above 1; nor is the entropy of a fact, in bits")],
+    "flow_step": [
+        ("brought to length 1", "tokens have length 1"),
+        ("done twice", "what is tangent stays so"),
+        ("diagonal", "what a token gives itself lies along it, and is projected out"),
+        ("between 0 and 1", "an inner product of unit vectors"),
+    ],
+    "hopfield_sweep": [
+        ("brought to length 1|inverted|only the sign|rounded", "states are +1 or -1, and all between is whole"),
+        ("1 is (added to|taken from) field", "fields are odd, so that 1 changes no sign"),
+    ],
+    "chance_right": [(SIGN, "variances are not negative, and drawn below 1")],
+    "logit_variance": [(f"{SIGN}|rounded", "counts are whole, and not negative")],
+    "saw_gradient": [(SIGN, "counts are not negative")],
+    "memory_gradient": [(f"{SIGN}|divided by its sum", "p is a distribution: not negative, of sum 1")],
+    "first_step": [("between 0 and 1", "means of few inputs are small")],
+    "cubic_memory": [("brought to length 1", "tokens have length 1")],
+    "off_hull": [("brought to length 1", "directions have length 1")],
+    "constraint_rows": [(SIGN, "p is a row of a softmax: positive")],
+    "sum_by_margin": [("softmax of the", "a second softmax leaves the rows in the same order of sharpness")],
+    "explained": [("negative|sign|symmetric|transposed", "G is a Gram matrix: symmetric, and no energy is negative")],
+    "gd_closed_form": [
+        ("transposed|symmetric", "S is symmetric"),
+        (SIGN, "each step is small enough that 1 - lr lambda lies between 0 and 1"),
+    ],
+    "newton_step": [("transposed|symmetric", "S is symmetric")],
+    "newton_share": [("negative values", "eigenvalues of a covariance are not negative")],
+    "similarity_of_errors": [(SIGN, "errors are drawn alike, so that their cosines are positive")],
+    "interval": [(SIGN, "the values' mean is above 0")],
+    "conjugate_gradient": [
+        ("transposed|symmetric|wrong order", "S is symmetric"),
+        ("as it has been changed so far is used", "the first direction is the first residual"),
+        (SIGN, "step sizes are positive, and here below 1"),
+    ],
+    "growth_r2": [
+        ("steps loses its sign", "steps are positive"),
+        (
+            "steps is squared|root of steps",
+            "a power of the steps doubles or halves their logarithm: the fit is as good",
+        ),
+    ],
+    "measured_filter": [
+        ("transposed", "S is symmetric"),
+        (SIGN, "eigenvalues and what is reached are not negative, nor above 1"),
+        ("sorted", "edges come sorted"),
+    ],
+    "delta_write": [("brought to length 1", "keys have length 1")],
+    "rls_update": [
+        ("transposed|symmetric|wrong order", "P is symmetric"),
+        (SIGN, "and positive definite"),
+    ],
+    "binary_search": [("sorted", "what is stored is sorted")],
+    "gumbel_lookup": [
+        (SIGN, "uniform numbers lie between 0 and 1"),
+        ("uniform is squared|root of uniform", "a power of u moves all Gumbel noise by the same number"),
+    ],
+    "best_so_far": [
+        (
+            f"{SIGN}|rounded|squared|root|divided by its sum",
+            "distances are not negative, and only their order counts; they are drawn whole, for ties",
+        )
+    ],
+    "conservative_update": [(f"{SIGN}|rounded", "counts are whole, and not negative")],
+}
