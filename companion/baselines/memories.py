@@ -4,14 +4,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.arguments import at_least
+
 
 def unseen_mass(p: Float[Tensor, "N"], n: int) -> Float[Tensor, ""]:
-    """The expected error of a table without limits after ``n`` samples: the mass of what it has not seen, sum_z p(z) (1 - p(z))^n.
+    """The expected error of a table without limits after ``n`` samples: the mass of what it has not seen, sum_z p(z) (1
+    - p(z))^n.
 
-    For p(z) ~ z^-alpha it falls as n^-((alpha - 1) / alpha) (Hutter 2021, arXiv:2102.04074). Raises ValueError for n < 0.
+    For p(z) ~ z^-alpha it falls as n^-((alpha - 1) / alpha) (Hutter 2021, arXiv:2102.04074). Raises ValueError for n <
+    0.
     """
-    if n < 0:
-        raise ValueError(f"n = {n!r}: must be at least 0")
+    at_least(n=(n, 0))
     return (p * (1 - p) ** n).sum()
 
 

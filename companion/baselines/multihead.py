@@ -1,15 +1,19 @@
-r"""Provably learning a multi-head attention layer F(X) = sum_i softmax(X Theta_i X^T) X W_i from examples, without gradient descent.
+r"""Provably learning a multi-head attention layer F(X) = sum_i softmax(X Theta_i X^T) X W_i from examples, without
+gradient descent.
 
-After Chen and Li (2024), arXiv:2402.04084, whose algorithm has six stages: (1) a crude estimate of sum W from one gradient step; (2) rows
-on which all heads happen to share their attention pattern, certified by a small regression residual, give linear constraints on every
-Theta_i; (3, 4) the estimates refine each other; (5) a net over what the constraints leave open, the affine hull of the Theta_i;
-(6) every m-tuple of the net, W by least squares, and validation on examples that were held out.
+After Chen and Li (2024), arXiv:2402.04084, whose algorithm has six stages: (1) a crude estimate of sum W from one
+gradient step; (2) rows on which all heads happen to share their attention pattern, certified by a small regression
+residual, give linear constraints on every Theta_i; (3, 4) the estimates refine each other; (5) a net over what the
+constraints leave open, the affine hull of the Theta_i; (6) every m-tuple of the net, W by least squares, and validation
+on examples that were held out.
 
-What is ours: the residual quantiles in place of the paper's thresholds, stages 2 to 4 merged into one alternation, log ratios of all
-patterns at once in place of a convex body, and a descent over the hull's coordinates (variable projection) at the end.
+What is ours: the residual quantiles in place of the paper's thresholds, stages 2 to 4 merged into one alternation, log
+ratios of all patterns at once in place of a convex body, and a descent over the hull's coordinates (variable
+projection) at the end.
 """
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,11 +23,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 QUANTILES = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.003, 0.002)
+MOST_LOSS = 0.01  # of the labels' square that an answer may leave unexplained, whatever the certificate promises
+MOST_TUPLES = 5_000_000  # of net points: 41 choose 2 and 49 choose 3 are few, four heads have 177 million
 SMALLEST_WEIGHT = 0.05  # of a pattern that is kept: logarithms of smaller ones are mostly noise
 
 
 class NotCertifiedError(ValueError):
-    """No row can be trusted, or what the trusted rows say is not borne out: the layer is outside of what the algorithm can learn."""
+    """No row can be trusted, or what the trusted rows say is not borne out: the layer is outside of what the algorithm
+    can learn.
+    """
 
 
 class Hull(NamedTuple):
@@ -57,11 +65,19 @@ class Report:
     loss: float
 
     def errors(self, thetas: Float[Tensor, "heads d d"], ws: Float[Tensor, "heads d d"]) -> dict[str, float]:
-        """Each stage's error where the teacher is known, relative; ``net`` and ``final`` are held-out losses over the zero predictor's."""
+        """Each stage's error where the teacher is known, relative; ``net`` and ``final`` are held-out losses over the
+        zero predictor's.
+        """
         total = ws.sum(0)
         of_sum = [((estimate - total).norm() / total.norm()).item() for estimate in self.sums]
         off = max(self.hull.distance(theta) for theta in thetas) / thetas.norm(dim=(1, 2)).mean().item()
-        return {"sum of W, stage 1": of_sum[0], "sum of W, refined": of_sum[-1], "hull": off, "net": self.net_loss, "final": self.loss}
+        return {
+            "sum of W, stage 1": of_sum[0],
+            "sum of W, refined": of_sum[-1],
+            "hull": off,
+            "net": self.net_loss,
+            "final": self.loss,
+        }
 
 
 def features(X: Float[Tensor, "n k d"], theta: Float[Tensor, "*points d d"]) -> Float[Tensor, "*points n k d"]:
@@ -70,10 +86,11 @@ def features(X: Float[Tensor, "n k d"], theta: Float[Tensor, "*points d d"]) -> 
 
 
 def first_step(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"]) -> Float[Tensor, "d d"]:
-    """Stage 1: the mean of X^T J Y / k, which is one gradient step in W from Theta = W = 0 (J is all ones; the Hessian there is I).
+    """Stage 1: the mean of X^T J Y / k, which is one gradient step in W from Theta = W = 0 (J is all ones; the Hessian
+    there is I).
 
-    On Boolean sequences its mean is sum_i (I + (1 - 1/k) (Theta_i - (2/k) diag Theta_i)) W_i + O(|Theta|^2) (our derivation; without the
-    diagonal for Gaussian ones): a bias that more samples do not remove.
+    On Boolean sequences its mean is sum_i (I + (1 - 1/k) (Theta_i - (2/k) diag Theta_i)) W_i + O(|Theta|^2) (our
+    derivation; without the diagonal for Gaussian ones): a bias that more samples do not remove.
     """
     return torch.einsum("nkd,nle->de", X, Y) / (X.shape[0] * X.shape[1])
 
@@ -81,10 +98,11 @@ def first_step(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"]) -> Float[Te
 def certificate(
     X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], sum_w: Float[Tensor, "d d"]
 ) -> tuple[Float[Tensor, "n k k"], Float[Tensor, "n k"]]:
-    """Stage 2: for every row r, the p of sum 1 that fits y_r = p^T X sum_w best, and what is left, over the typical length of a row.
+    """Stage 2: for every row r, the p of sum 1 that fits y_r = p^T X sum_w best, and what is left, over the typical
+    length of a row.
 
-    If all heads share the pattern p there, y_r is exactly p^T X sum W; a small residual is the certificate that they do. It takes k well
-    below d: k - 1 free weights fit d numbers, and at k = d nearly every y_r.
+    If all heads share the pattern p there, y_r is exactly p^T X sum W; a small residual is the certificate that they
+    do. It takes k well below d: k - 1 free weights fit d numbers, and at k = d nearly every y_r.
     """
     k = X.shape[1]
     Z = X @ sum_w
@@ -99,15 +117,20 @@ def certificate(
 def constraints(
     X: Float[Tensor, "n k d"], p: Float[Tensor, "n k k"], kept: Bool[Tensor, "n k"]
 ) -> tuple[Float[Tensor, "rows d2"], Float[Tensor, "rows"], Float[Tensor, "rows"]]:
-    """<x_r (x_a - x_k)^T, Theta_i> = log(p_a / p_k) for every head i: the rows, the right-hand sides, and a weight p_a p_k for each."""
+    """<x_r (x_a - x_k)^T, Theta_i> = log(p_a / p_k) for every head i: the rows, the right-hand sides, and a weight p_a
+    p_k for each.
+    """
     n, r = kept.nonzero(as_tuple=True)
     to_last, pattern = X[n, :-1] - X[n, -1:], p[n, r]
     rows = (X[n, r][:, None, :, None] * to_last[:, :, None, :]).flatten(0, 1).flatten(1)
     return rows, (pattern[:, :-1] / pattern[:, -1:]).log().flatten(), (pattern[:, :-1] * pattern[:, -1:]).flatten()
 
 
-def fit_hull(rows: Float[Tensor, "rows d2"], logs: Float[Tensor, "rows"], weights: Float[Tensor, "rows"], heads: int) -> Hull:
-    """The Theta that meet the constraints: what heads differ in, heads - 1 directions, is what the constraints see least of.
+def fit_hull(
+    rows: Float[Tensor, "rows d2"], logs: Float[Tensor, "rows"], weights: Float[Tensor, "rows"], heads: int
+) -> Hull:
+    """The Theta that meet the constraints: what heads differ in, heads - 1 directions, is what the constraints see
+    least of.
 
     Directions are the bottom heads - 1 eigenvectors of A^T A, the base point is weighted least squares on the others.
     """
@@ -119,11 +142,14 @@ def fit_hull(rows: Float[Tensor, "rows d2"], logs: Float[Tensor, "rows"], weight
     return Hull(base.view(d, d), basis[:, : heads - 1].mT.reshape(heads - 1, d, d))
 
 
-def refine(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], heads: int) -> tuple[list[Tensor], list[int], list[float], Hull]:
-    """Stages 2 to 4: keep the best-certified rows, fit the hull to them, refit sum W on them, and again with fewer and better rows.
+def refine(
+    X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], heads: int
+) -> tuple[list[Tensor], list[int], list[float], Hull]:
+    """Stages 2 to 4: keep the best-certified rows, fit the hull to them, refit sum W on them, and again with fewer and
+    better rows.
 
-    Returns the estimates of sum W, how many rows were kept, the largest residual among them, and the last hull. Raises NotCertifiedError
-    if no row has a pattern that can be trusted.
+    Returns the estimates of sum W, how many rows were kept, the largest residual among them, and the last hull. Raises
+    NotCertifiedError if no row has a pattern that can be trusted.
     """
     d = X.shape[2]
     sums, counts, residuals = [first_step(X, Y)], [], []
@@ -134,7 +160,8 @@ def refine(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], heads: int) -> 
         available = int(candidates.isfinite().sum())
         if available < 2 * d * d:
             raise NotCertifiedError(
-                f"only {available} rows of {residual.numel()} pass the certificate, {2 * d * d} are needed: is sum W of full rank?"
+                f"only {available} rows of {residual.numel()} pass the certificate, {2 * d * d} are needed: is sum "
+                "W of full rank?"
             )
         threshold = candidates.flatten().kthvalue(min(wanted, available)).values
         kept = candidates <= threshold
@@ -147,33 +174,49 @@ def refine(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], heads: int) -> 
 
 
 def grid(hull: Hull, heads: int) -> Float[Tensor, "points free"]:
-    """Stage 5: a net over the hull's coordinates, reaching three times as far as the heads lie apart if they are random."""
-    free = heads - 1
-    reach = 3 * heads**0.5 * hull.base.norm().item()
-    line = torch.linspace(-1, 1, 41 if free == 1 else 9).to(hull.base) * reach
-    points = torch.cartesian_prod(*[line] * free).view(-1, free) if free else torch.zeros(1, 0).to(hull.base)
-    return points[points.norm(dim=1) <= 1.01 * reach]
+    """Stage 5: a net over the hull's coordinates, reaching three times as far as the heads lie apart if they are
+    random.
+    """
+    return _unit_ball(heads - 1).to(hull.base) * 3 * heads**0.5 * hull.base.norm()
 
 
-def best_tuple(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], hull: Hull, points: Float[Tensor, "points free"], heads: int):
-    """Stage 6: every tuple of net points with its best W, all from one Gram matrix. The best points, their loss, how many there were.
+def _unit_ball(free: int) -> Float[Tensor, "points free"]:
+    """The points of a cubic grid, 41 or 9 on an axis, that lie in the unit ball."""
+    line = torch.linspace(-1, 1, 41 if free == 1 else 9, dtype=torch.float64)
+    points = torch.cartesian_prod(*[line] * free).view(-1, free) if free else torch.zeros(1, 0)
+    return points[points.norm(dim=1) <= 1.01]
 
-    With features phi_a, the loss of a tuple is |Y|^2 - <C, G^{-1} C> for its blocks of G_ab = sum phi_a^T phi_b and C_a = sum phi_a^T Y.
+
+def best_tuple(
+    X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], hull: Hull, points: Float[Tensor, "points free"], heads: int
+):
+    """Stage 6: every tuple of net points with its best W, all from one Gram matrix. The best points, their loss, how
+    many there were.
+
+    With features phi_a, the loss of a tuple is |Y|^2 - <C, G^{-1} C> for its blocks of G_ab = sum phi_a^T phi_b and C_a
+    = sum phi_a^T Y.
     """
     many, d = len(points), X.shape[2]
-    phi = features(X, hull.at(points)).flatten(1, 2).permute(1, 0, 2).reshape(-1, many * d)
-    G, C = (phi.mT @ phi).view(many, d, many, d), (phi.mT @ Y.flatten(0, 1)).view(many, d, d)
+    G, C = X.new_zeros(many * d, many * d), X.new_zeros(many * d, d)
+    for x, y in zip(X.split(1000), Y.split(1000), strict=True):  # all features at once would fill the memory
+        phi = features(x, hull.at(points)).flatten(1, 2).permute(1, 0, 2).reshape(-1, many * d)
+        G, C = G + phi.mT @ phi, C + phi.mT @ y.flatten(0, 1)
+    G, C = G.view(many, d, many, d), C.view(many, d, d)
     tuples = torch.tensor(list(itertools.combinations(range(many), heads)))
     ridge, losses = 1e-9 * torch.einsum("aiai->", G) / (many * d) * torch.eye(heads * d).to(X), []
-    for part in tuples.split(4096):
-        blocks = G[part[:, :, None], :, part[:, None, :]].permute(0, 1, 3, 2, 4).reshape(len(part), heads * d, heads * d)
+    for part in tuples.split(1024):
+        blocks = (
+            G[part[:, :, None], :, part[:, None, :]].permute(0, 1, 3, 2, 4).reshape(len(part), heads * d, heads * d)
+        )
         right = C[part].reshape(len(part), heads * d, d)
         losses.append((torch.linalg.solve(blocks + ridge, right) * right).sum((1, 2)))
     gain, best = torch.cat(losses).max(dim=0)
     return points[tuples[best]], 1 - (gain / Y.square().sum()).item(), len(tuples)
 
 
-def solve_ws(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: Float[Tensor, "heads d d"]) -> Float[Tensor, "heads d d"]:
+def solve_ws(
+    X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: Float[Tensor, "heads d d"]
+) -> Float[Tensor, "heads d d"]:
     """The best W for given Theta, by least squares."""
     heads, d = thetas.shape[:2]
     phi = features(X, thetas).flatten(1, 2).permute(1, 0, 2).reshape(-1, heads * d)
@@ -204,47 +247,87 @@ def descend(objective: Callable[[Tensor], Tensor], start: Tensor, steps: int = 4
 
 
 def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
-    """All six stages. A tenth of the examples, at least 500, is held out for the loss that is reported.
+    """All six stages on X and Y in units of their own size, so that neither's scale matters. A tenth of the examples,
+    at least 500, is held out for the loss that is reported.
 
-    Raises ValueError for heads < 1, k < 2, non-finite numbers, or too few examples (n k >= 20 d^2 are needed), and
-    NotCertifiedError for k >= d, when too few rows pass the certificate, and when the layer that the certified rows determine does not fit
-    the held-out examples as well as the certificate promised (a degenerate sum W, or other heads than were asked for).
+    The answer is given only if the layer explains the held-out examples about as well as the certified rows promised,
+    5 promised^2 + 1e-4, and in any case but for `MOST_LOSS` of them: a certificate that promises little must not
+    lower the bar that it is measured by. So labels with much noise are refused, like labels of another kind.
+
+    Raises ValueError for tensors of other types or shapes, heads < 1, k < 2, non-finite numbers, labels that are all 0,
+    too few examples (beside those held out n k >= 20 d^2 are needed), or a net of more than `MOST_TUPLES` tuples; and
+    NotCertifiedError for k >= d, when too few rows pass the certificate, and when the layer that the certified rows
+    determine does not meet the bar (a degenerate sum W, other heads than were asked for, no such layer at all).
     """
-    n, k, d = X.shape
-    if heads < 1 or k < 2:
-        raise ValueError(f"heads = {heads!r}, k = {k}: must be at least 1 and at least 2")
-    if not (X.isfinite().all() and Y.isfinite().all()):
-        raise ValueError("X, Y: every entry must be finite")
-    if k >= d:
-        raise NotCertifiedError(
-            f"k = {k}, d = {d}: the certificate needs fewer tokens than dimensions; with k >= d nearly every row passes"
-        )
-    if n * k < 20 * d * d:
-        raise ValueError(f"n = {n}: at least {-(-20 * d * d // k)} sequences of {k} tokens are needed for d = {d}")
-    held = max(n // 10, 500)
+    held = check_examples(X, Y, heads)
+    unit_x, unit_y = (values.square().mean().sqrt() for values in (X, Y))
+    X, Y = X / unit_x, Y / unit_y
     X, Y, X_held, Y_held = X[:-held], Y[:-held], X[-held:], Y[-held:]
     sums, kept, residuals, hull = refine(X, Y, heads)
     few = slice(0, 8000)  # enough for a few coordinates
     points, net_loss, tuples = best_tuple(X[few], Y[few], hull, grid(hull, heads), heads)
     if heads > 1:
-        points = descend(lambda at: relative_loss(X[few], Y[few], hull.at(at), solve_ws(X[few], Y[few], hull.at(at))), points)
+        points = descend(
+            lambda at: relative_loss(X[few], Y[few], hull.at(at), solve_ws(X[few], Y[few], hull.at(at))), points
+        )
     thetas = hull.at(points)
     ws = solve_ws(X[:50_000], Y[:50_000], thetas)
     loss = relative_loss(X_held, Y_held, thetas, ws).item()
     promised = min(residuals)
-    if not loss < 5 * promised**2 + 1e-4:  # noise alone makes it two to four times promised^2
+    bar = min(5 * promised**2 + 1e-4, MOST_LOSS)  # noise alone makes it two to four times promised^2
+    if not loss < bar:
         raise NotCertifiedError(
-            f"the certified rows fit to {promised:.2g}, but the layer that they determine has a held-out loss of {loss:.2g}: "
-            "is sum W of full rank, and is the number of heads right?"
+            f"the certified rows fit to {promised:.2g}, but the layer that they determine has a held-out loss of "
+            f"{loss:.2g}, at most {bar:.2g} would do: is it such a layer, is sum W of full rank, is the number "
+            "of heads right, are the labels free of noise, and are there enough of them?"
         )
-    return Report(thetas, ws, sums, kept, residuals, hull, tuples, net_loss, loss)
+    of_w, of_theta = unit_y / unit_x, unit_x**-2
+    hull = Hull(hull.base * of_theta, hull.directions)
+    return Report(
+        thetas * of_theta, ws * of_w, [each * of_w for each in sums], kept, residuals, hull, tuples, net_loss, loss
+    )
+
+
+def check_examples(X, Y, heads) -> int:
+    """Refuse what `learn` says it refuses before it computes; otherwise the number of examples to hold out."""
+    if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
+        raise ValueError(f"heads = {heads!r}: must be a whole number, at least 1")
+    for name, values in (("X", X), ("Y", Y)):
+        if not isinstance(values, Tensor) or values.dtype not in (torch.float32, torch.float64):
+            form = values.dtype if isinstance(values, Tensor) else type(values).__name__
+            raise ValueError(f"{name} of type {form}: must be a tensor of dtype torch.float64 or torch.float32")
+        if values.ndim != 3 or not values.isfinite().all():
+            raise ValueError(f"{name} of shape {tuple(values.shape)}: must be (n, k, d), every entry finite")
+    if X.shape != Y.shape or X.dtype != Y.dtype:
+        raise ValueError(
+            f"X of shape {tuple(X.shape)} and {X.dtype}, Y of shape {tuple(Y.shape)} and {Y.dtype}: must be the same"
+        )
+    n, k, d = X.shape
+    if k < 2:
+        raise ValueError(f"k = {k}: must be at least 2; a single token attends to itself")
+    if k >= d:
+        raise NotCertifiedError(
+            f"k = {k}, d = {d}: the certificate needs fewer tokens than dimensions; with k >= d nearly every row passes"
+        )
+    held, needed = max(n // 10, 500), -(-20 * d * d // k)
+    if n - held < needed:
+        raise ValueError(
+            f"n = {n}: at least {needed} sequences of {k} tokens are needed for d = {d}, beside {held} held out"
+        )
+    tuples = math.comb(len(_unit_ball(heads - 1)), heads) if heads <= 4 else math.comb(9 ** (heads - 1), heads)
+    if tuples > MOST_TUPLES:
+        raise ValueError(f"heads = {heads}: the net has {tuples:,} tuples; at most {MOST_TUPLES:,} are tried")
+    if not Y.any():
+        raise ValueError("Y: every label is 0; there is nothing to learn")
+    return held
 
 
 def one_head(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"]) -> tuple[Float[Tensor, "d d"], Float[Tensor, "d d"]]:
     """Theta and W of a single head, exactly, from noiseless examples (our derivation), for k < d.
 
-    Y = A X W, so V = W^{-1} has Y V u = 0 for every u with X u = 0: linear equations for V, up to a factor, which the attention weights'
-    sum of 1 fixes: A = Y V X^+. Their logarithms are linear in Theta; where they leave it open it has least norm.
+    Y = A X W, so V = W^{-1} has Y V u = 0 for every u with X u = 0: linear equations for V, up to a factor, which the
+    attention weights' sum of 1 fixes: A = Y V X^+. Their logarithms are linear in Theta; where they leave it open it
+    has least norm.
 
     Raises ValueError for k >= d, or if there are too few equations.
     """

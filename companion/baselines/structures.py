@@ -1,9 +1,10 @@
 """Classical data structures for the nearest point, batched and counted in lookups.
 
-Every search takes ``points`` (batch, n, dim), or one set (1, n, dim) for all queries, and ``query`` (batch, dim), and says which points it
-looked at, in turn: (batch, lookups) places in ``points``, -1 for a lookup that touches no point. Its answer after i lookups is the
-nearest of the first i. A search that has ended repeats its last point. What happens before the query comes is free, and is not counted:
-sorting, building a tree, hashing. Comparing, hashing the query and following pointers are free too.
+Every search takes ``points`` (batch, n, dim), or one set (1, n, dim) for all queries, and ``query`` (batch, dim), and
+says which points it looked at, in turn: (batch, lookups) places in ``points``, -1 for a lookup that touches no point.
+Its answer after i lookups is the nearest of the first i. A search that has ended repeats its last point. What happens
+before the query comes is free, and is not counted: sorting, building a tree, hashing. Comparing, hashing the query and
+following pointers are free too.
 
 Set-up: Salemohamed et al. (2024), arXiv:2411.03253, where a transformer learns such structures from examples.
 """
@@ -16,12 +17,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from companion.arguments import as_generator, at_least
+from companion.baselines.trees import SearchTree
 
 # --- Sorted numbers
 
 
 class Remaining(NamedTuple):
-    """The sorted places low .. high - 1 that may still matter, and numbers between which their points and the query lie."""
+    """The sorted places low .. high - 1 that may still matter; their points and the query lie between two numbers."""
 
     low: Int[Tensor, "batch"]
     high: Int[Tensor, "batch"]
@@ -29,12 +31,16 @@ class Remaining(NamedTuple):
     below: Float[Tensor, "batch"]
 
 
-def binary_search(points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "batch 1"], lookups: int) -> Int[Tensor, "batch lookups"]:
+def binary_search(
+    points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "batch 1"], lookups: int
+) -> Int[Tensor, "batch lookups"]:
     """Look at the middle of what remains, place floor((low + high) / 2), and keep the half on the query's side.
 
-    When nothing remains, both neighbours of the query have been seen: after floor(log2 n) + 1 lookups the answer is exact.
+    When nothing remains, both neighbours of the query have been seen: after floor(log2 n) + 1 lookups the answer is
+    exact.
 
-    Raises ValueError for points or queries with more than one number, another number of queries than sets, or ``lookups`` < 1.
+    Raises ValueError for points or queries with more than one number, another number of queries than sets, or
+    ``lookups`` < 1.
     """
     return _narrow(points, query, lookups, lambda _, left: (left.low + left.high) // 2)
 
@@ -42,10 +48,12 @@ def binary_search(points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "bat
 def interpolation_search(
     points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "batch 1"], lookups: int
 ) -> Int[Tensor, "batch lookups"]:
-    """Look where the query would be if what remains were evenly spread (Peterson 1957); O(log log n) lookups for uniform numbers.
+    """Look where the query would be if what remains were evenly spread (Peterson 1957); O(log log n) lookups for
+    uniform numbers.
 
-    m numbers spread between x_low and x_high have expected values x_low + (x_high - x_low) k / (m + 1), k = 1 .. m, so k is
-    (m + 1) (q - x_low) / (x_high - x_low), rounded, at least 1 and at most m. The bounds known at the start are -1 and 1.
+    m numbers spread between x_low and x_high have expected values x_low + (x_high - x_low) k / (m + 1), k = 1 .. m, so
+    k is (m + 1) (q - x_low) / (x_high - x_low), rounded, at least 1 and at most m. The bounds known at the start are -1
+    and 1.
 
     Raises ValueError as `binary_search`.
     """
@@ -60,11 +68,17 @@ def interpolation_search(
 def quantile_search(
     points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "batch 1"], lookups: int, cdf: Callable[[Tensor], Tensor]
 ) -> Int[Tensor, "batch lookups"]:
-    """Begin at the query's quantile, then gallop, then bisect: a search warm-started by the distribution (Bentley, Yao 1976).
+    """Begin at the query's quantile, then gallop, then bisect: a search warm-started by the distribution (Bentley, Yao
+    1976).
 
-    With p = ``cdf``(q) of the distribution that the points come from, n p of them are expected below q, give or take
-    s = sqrt(n p (1 - p)). The first lookup is the one of rank (n + 1) p. The next lie s, 2 s, 4 s, .. further on the query's side, but
-    never beyond the middle of what remains, until the query has points on both sides; the rest is `binary_search`.
+    With p = ``cdf``(q) of the distribution that the points come from, n p of them are expected below q, give or take s
+    = sqrt(n p (1 - p)). The first lookup is the one of rank (n + 1) p. The next lie s, 2 s, 4 s, .. further on the
+    query's side, but never beyond the middle of what remains, until the query has points on both sides; the rest is
+    `binary_search`.
+
+    ``points``, ``query``: what is stored, and what is asked for.
+    ``lookups``: how many places are looked at.
+    ``cdf``: what share of the points' distribution lies below a number.
 
     Raises ValueError as `binary_search`, and for a ``cdf`` outside [0, 1].
     """
@@ -89,11 +103,16 @@ def quantile_search(
 def buckets(
     points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "batch 1"], slots: int, lookups: int = 2
 ) -> Int[Tensor, "batch lookups"]:
-    """Extra space instead of lookups: [-1, 1] is cut into ``slots`` buckets, and a slot says which point is nearest to its bucket's middle.
+    """Extra space instead of lookups: [-1, 1] is cut into ``slots`` buckets, and a slot says which point is nearest to
+    its bucket's middle.
 
-    The first lookup reads the slot of the query's bucket (-1: no point), the second the point it names; further ones go to the
-    next point in sorted order, towards the query, until they have passed it. A query beyond [-1, 1] belongs to the last bucket
-    on its side.
+    The first lookup reads the slot of the query's bucket (-1: no point), the second the point it names; further ones go
+    to the next point in sorted order, towards the query, until they have passed it. A query beyond [-1, 1] belongs to
+    the last bucket on its side.
+
+    ``points``, ``query``: what is stored, and what is asked for.
+    ``slots``: how many buckets there are.
+    ``lookups``: how many are made, the one of a slot among them.
 
     Raises ValueError as `binary_search`, and for ``slots`` < 1.
     """
@@ -103,7 +122,9 @@ def buckets(
     middles = (2 * torch.arange(slots, device=values.device, dtype=values.dtype) + 1) / slots - 1
     after = torch.searchsorted(values, middles.repeat(rows, 1)).clamp(max=n - 1)
     before = (after - 1).clamp(min=0)
-    named = torch.where((values.gather(1, after) - middles).abs() < (values.gather(1, before) - middles).abs(), after, before)
+    named = torch.where(
+        (values.gather(1, after) - middles).abs() < (values.gather(1, before) - middles).abs(), after, before
+    )
     bucket = ((query[:, 0] + 1) / 2 * slots).long().clamp(0, slots - 1)
     rank = named.expand(len(query), slots).gather(1, bucket[:, None])
     values, order = values.expand(len(query), n), order.expand(len(query), n)
@@ -116,69 +137,17 @@ def buckets(
     return torch.cat(found, 1)
 
 
-# --- Search trees for queries of known popularity
-
-
-class SearchTree(NamedTuple):
-    """A binary search tree of the n keys in sorted order: the place of its root, and of every key's children, -1 for none."""
-
-    root: int
-    left: Int[Tensor, "n"]
-    right: Int[Tensor, "n"]
-
-
-def optimal_search_tree(weights: Float[Tensor, "n"]) -> SearchTree:
-    """The tree of least expected lookups, sum_i weights_i depth_i, for queries that ask for key i in proportion to ``weights``.
-
-    cost(i, j) = sum of the weights i .. j - 1 + min over the root r of cost(i, r) + cost(r + 1, j): Knuth (1971), without the bounds on r
-    that make n^3 steps n^2, since torch takes the minimum over all r, and over all ranges of one length, in one go.
-
-    Raises ValueError for no weights, or a negative one.
-    """
-    n = _check_weights(weights)
-    sums = torch.nn.functional.pad(weights.double().cumsum(0), (1, 0))
-    cost = sums.new_zeros(n + 1, n + 1)
-    best = torch.zeros(n + 1, n + 1, dtype=torch.long, device=weights.device)
-    for length in range(1, n + 1):
-        i = torch.arange(n + 1 - length, device=weights.device)
-        r = i[:, None] + torch.arange(length, device=weights.device)  # (ranges, length): the roots to choose from
-        least, at = (cost[i[:, None], r] + cost[r + 1, i[:, None] + length]).min(1)
-        cost[i, i + length] = least + sums[i + length] - sums[i]
-        best[i, i + length] = i + at
-    roots = best.tolist()
-    return _tree(n, lambda low, high: roots[low][high], weights.device)
-
-
-def treap(weights: Float[Tensor, "n"]) -> SearchTree:
-    """The tree with the heaviest key at the root, and so on below it on either side: a treap whose priorities are popularities.
-
-    The learned treap of Lin, Luo, Woodruff (2022), arXiv:2206.12110. It is flat where popular keys lie anywhere, and a path where
-    popularity falls from the first key to the last. Among equals the first key comes first.
-
-    Raises ValueError for no weights, or a negative one.
-    """
-    n, values = _check_weights(weights), weights.tolist()
-    return _tree(n, lambda low, high: max(range(low, high), key=values.__getitem__), weights.device)
-
-
-def depths(tree: SearchTree) -> Int[Tensor, "n"]:
-    """The lookups that reach each key: 1 for the root. Their mean under the weights is the expected number of lookups."""
-    depth = torch.zeros_like(tree.left)
-    level, below = torch.tensor([tree.root], device=depth.device), 1
-    while len(level):
-        depth[level] = below
-        level, below = torch.cat([tree.left[level], tree.right[level]]), below + 1
-        level = level[level >= 0]
-    return depth
-
-
 def tree_search(
     tree: SearchTree, points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "batch 1"], lookups: int
 ) -> Int[Tensor, "batch lookups"]:
     """Go down from the root, on the query's side of every key; the tree's keys are the points in sorted order.
 
-    Both neighbours of the query lie on the path, so the answer is exact at its end. Raises ValueError as `binary_search`, and for a
-    tree of another number of keys.
+    Both neighbours of the query lie on the path, so the answer is exact at its end. Raises ValueError as
+    `binary_search`, and for a tree of another number of keys.
+
+    ``tree``: of places in sorted order, such as `treap` makes it.
+    ``points``, ``query``: what is stored, and what is asked for.
+    ``lookups``: how many places are looked at.
     """
     values, order = _sorted(points, query, lookups)
     n, batch = values.shape[1], len(query)
@@ -198,12 +167,16 @@ def tree_search(
 # --- More dimensions
 
 
-def kd_tree(points: Float[Tensor, "#batch n dim"], query: Float[Tensor, "batch dim"], lookups: int) -> Int[Tensor, "batch lookups"]:
-    """A balanced k-d tree (Bentley 1975): every node is the median of its points along one axis, axes in turn; a visit is a lookup.
+def kd_tree(
+    points: Float[Tensor, "#batch n dim"], query: Float[Tensor, "batch dim"], lookups: int
+) -> Int[Tensor, "batch lookups"]:
+    """A balanced k-d tree (Bentley 1975): every node is the median of its points along one axis, axes in turn; a visit
+    is a lookup.
 
-    From a node the search goes down into the child on the query's side, and keeps the other for later. At the bottom it goes on with
-    the nearest part of space that it has kept (Arya, Mount 1993): the distance of a part is that of its box, added up from
-    the splitting planes passed on the way. It ends when no part is nearer than the best point found, and is exact then.
+    From a node the search goes down into the child on the query's side, and keeps the other for later. At the bottom it
+    goes on with the nearest part of space that it has kept (Arya, Mount 1993): the distance of a part is that of its
+    box, added up from the splitting planes passed on the way. It ends when no part is nearer than the best point found,
+    and is exact then.
 
     Raises ValueError for another number of queries than sets, or of dimensions, or ``lookups`` < 1.
     """
@@ -212,7 +185,9 @@ def kd_tree(points: Float[Tensor, "#batch n dim"], query: Float[Tensor, "batch d
     order = _median_order(points).expand(batch, n)
     rows = torch.arange(batch, device=query.device)
 
-    part = torch.tensor([0, n, 0], device=query.device).repeat(batch, 1)  # a subtree: low, high and depth; its root is in the middle
+    part = torch.tensor([0, n, 0], device=query.device).repeat(
+        batch, 1
+    )  # a subtree: low, high and depth; its root is in the middle
     gaps = torch.zeros_like(query)  # from the query to the box of the part, along every axis
     kept = part.new_zeros(batch, lookups, 3)  # one part for each lookup
     kept_gaps = gaps.new_zeros(batch, lookups, dim)
@@ -255,15 +230,22 @@ def lsh(
 ) -> Int[Tensor, "batch lookups"]:
     """Locality-sensitive hashing by random hyperplanes (Indyk, Motwani 1998; Charikar 2002), new ones for every query.
 
-    A table gives each point a code of ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I). Lookup i goes to the point whose code in table
-    i mod ``tables`` is nearest to the query's and that has not been looked at. Nearest: the sum of |r_k . q| over the bits that differ, the
-    order in which multi-probe LSH (Lv et al. 2007) opens buckets; points with the same code are taken as they come. The planes
-    go through the origin: centre points that do not lie around it.
+    A table gives each point a code of ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I). Lookup i goes to the point
+    whose code in table i mod ``tables`` is nearest to the query's and that has not been looked at. Nearest: the sum of
+    |r_k . q| over the bits that differ, the order in which multi-probe LSH (Lv et al. 2007) opens buckets; points with
+    the same code are taken as they come. The planes go through the origin: centre points that do not lie around it.
 
-    The choice of bits is one of space: the more, the better the answers, without end. A table with log2 n bits has as many buckets as
-    points, and its codes say no more than the order in which points are stored can: the fair one beside a structure without extra space.
-    On the sphere in 30 dimensions it finds the nearest of 32 points in 5 lookups for .34 of the queries (guessing: .16), of 100 points
-    in 6 for .20 (.06); a table for each lookup, in as many times the space, .37 and .22. The .30 published for 100 points takes 11 bits.
+    The choice of bits is one of space: the more, the better the answers, without end. A table with log2 n bits has as
+    many buckets as points, and its codes say no more than the order in which points are stored can: the fair one beside
+    a structure without extra space. On the sphere in 30 dimensions it finds the nearest of 32 points in 5 lookups for
+    .34 of the queries (guessing: .16), of 100 points in 6 for .20 (.06); a table for each lookup, in as many times the
+    space, .37 and .22. The .30 published for 100 points takes 11 bits.
+
+    ``points``, ``query``: what is stored, and what is asked for.
+    ``lookups``: how many points are looked at.
+    ``bits``: of a code.
+    ``tables``: how many there are, each with its own planes.
+    ``generator``: a seed, or a generator, for the planes.
 
     Raises ValueError for a number below 1, more ``lookups`` than points, and shapes as `kd_tree`.
     """
@@ -272,7 +254,9 @@ def lsh(
     if lookups > points.shape[1]:
         raise ValueError(f"lookups = {lookups!r}: must be at most n = {points.shape[1]}")
     generator, (batch, dim) = as_generator(generator), query.shape
-    planes = torch.randn(batch, dim, tables * bits, generator=generator, device=generator.device, dtype=query.dtype).to(query.device)
+    planes = torch.randn(batch, dim, tables * bits, generator=generator, device=generator.device, dtype=query.dtype).to(
+        query.device
+    )
     margins = (query[:, None] @ planes).unflatten(2, (tables, bits))  # (batch, 1, tables, bits)
     codes = (points @ planes).unflatten(2, (tables, bits)) > 0
     apart = ((codes != (margins > 0)) * margins.abs()).sum(3)  # (batch, n, tables)
@@ -283,13 +267,66 @@ def lsh(
     return torch.stack(found, 1)
 
 
+def simhash(
+    points: Float[Tensor, "#batch n dim"],
+    query: Float[Tensor, "batch dim"],
+    lookups: int,
+    *,
+    bits: int,
+    generator: torch.Generator | int,
+) -> Int[Tensor, "batch lookups"]:
+    """The published rival in many dimensions: a hash table of random hyperplanes whose buckets have a fixed size.
+
+    A point's code is ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I). Each of the 2^bits codes has a bucket of
+    max(1, n // 2^bits) places; points come in random order into the buckets of their codes, and where one is full, into
+    a vacant place anywhere. A query looks at the points of its own code's bucket, then at others at random: what a
+    structure can do that may only permute its points (appendix B.8.1; bits are to be chosen best for the rival).
+
+    ``points``, ``query``, ``lookups``: as everywhere here.
+    ``bits``: of a code.
+    ``generator``: a seed, or a generator, for the hyperplanes and the order of arrival.
+
+    Raises ValueError for bits < 1, more ``lookups`` than points, and shapes as `kd_tree`.
+    """
+    at_least(bits=(bits, 1))
+    _check(points, query, lookups)
+    (batch, dim), n = query.shape, points.shape[1]
+    if lookups > n:
+        raise ValueError(f"lookups = {lookups!r}: must be at most n = {n}")
+    generator = as_generator(generator)
+    planes = torch.randn(batch, dim, bits, generator=generator, device=generator.device, dtype=query.dtype).to(
+        query.device
+    )
+    digits = 2 ** torch.arange(bits, device=query.device)
+    codes = ((points @ planes > 0) * digits).sum(-1).expand(batch, n)
+    asked = ((query[:, None] @ planes > 0) * digits).sum(-1)
+
+    def chance(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=generator, device=generator.device).to(query.device)
+
+    arrival, rows = chance(batch, n).argsort(1), torch.arange(batch, device=query.device)
+    room = torch.full((batch, 2**bits), max(1, n // 2**bits), device=query.device)
+    bucket = torch.full((batch, n), -1, device=query.device)  # -1: for a point that finds no place at all
+    for point in arrival.unbind(1):
+        own = codes[rows, point]
+        vacant = ((room > 0) * (1 + chance(*room.shape))).argmax(1)
+        chosen = torch.where(room[rows, own] > 0, own, vacant)
+        bucket[rows, point] = torch.where(room[rows, chosen] > 0, chosen, -1)
+        room[rows, chosen] -= 1
+    turn = torch.where(bucket == asked, 0.0, 1.0) + chance(batch, n)
+    return turn.argsort(1)[:, :lookups]
+
+
 # --- What they share
 
 
 def _check(points: Tensor, query: Tensor, lookups: int) -> None:
     at_least(lookups=(lookups, 1), n=(points.shape[1], 1))
     if points.shape[0] not in (1, len(query)) or points.shape[2] != query.shape[1]:
-        raise ValueError(f"points of shape {tuple(points.shape)}: must be (1 or {len(query)}, n, {query.shape[1]}), as the queries are")
+        raise ValueError(
+            f"points of shape {tuple(points.shape)}: must be (1 or {len(query)}, n, {query.shape[1]}), as "
+            "the queries are"
+        )
 
 
 def _sorted(points: Tensor, query: Tensor, lookups: int) -> tuple[Tensor, Tensor]:
@@ -301,7 +338,7 @@ def _sorted(points: Tensor, query: Tensor, lookups: int) -> tuple[Tensor, Tensor
 
 
 def _narrow(points: Tensor, query: Tensor, lookups: int, place: Callable[[int, Remaining], Tensor]) -> Tensor:
-    """Search sorted points: ``place`` chooses the i-th lookup among what remains, and the comparison there leaves less."""
+    """Search sorted points: ``place`` chooses the i-th lookup among what remains; its comparison leaves less."""
     values, order = _sorted(points, query, lookups)
     batch, n = len(query), values.shape[1]
     values, q = values.expand(batch, n), query[:, 0]
@@ -314,36 +351,15 @@ def _narrow(points: Tensor, query: Tensor, lookups: int, place: Callable[[int, R
         ranks.append(rank)
         x = values.gather(1, rank[:, None])[:, 0]
         low, above = torch.where(x <= q, rank + 1, low), torch.where(x <= q, x, above)
-        high, below = torch.where(x >= q, rank, high), torch.where(x >= q, x, below)  # at the query itself, nothing remains
+        high, below = (
+            torch.where(x >= q, rank, high),
+            torch.where(x >= q, x, below),
+        )  # at the query itself, nothing remains
     return order.expand(batch, n).gather(1, torch.stack(ranks, 1))
 
 
-def _check_weights(weights: Tensor) -> int:
-    at_least(n=(len(weights), 1))
-    if not (weights >= 0).all():
-        raise ValueError(f"weights: {weights[~(weights >= 0)][0].item():.3g} is among them; none must be below 0")
-    return len(weights)
-
-
-def _tree(n: int, root_of: Callable[[int, int], int], device: torch.device) -> SearchTree:
-    """The tree whose subtree of the keys low .. high - 1 has its root at ``root_of``(low, high)."""
-    children = {-1: [-1] * n, 1: [-1] * n}
-    root, ranges = -1, [(0, n, None, 0)]
-    while ranges:
-        low, high, parent, side = ranges.pop()
-        if low == high:
-            continue
-        key = root_of(low, high)
-        if parent is None:
-            root = key
-        else:
-            children[side][parent] = key
-        ranges += [(low, key, key, -1), (key + 1, high, key, 1)]
-    return SearchTree(root, torch.tensor(children[-1], device=device), torch.tensor(children[1], device=device))
-
-
 def _median_order(points: Tensor) -> Tensor:
-    """The points in the order of a k-d tree: the middle one is the root, before it its left subtree, after it its right one."""
+    """The points in the order of a k-d tree: the root in the middle, the left subtree before it, the right after."""
     sets, n, dim = points.shape
     order = torch.arange(n, device=points.device).repeat(sets, 1)
     here = torch.arange(n, device=points.device)

@@ -1,4 +1,6 @@
-"""What an adder's layers say: the logit lens, each module's share of the logits, filters in its modules, probes of its embeddings."""
+"""What an adder's layers say: the logit lens, each module's share of the logits, filters in its modules, probes of its
+embeddings.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ from companion.arguments import as_generator, at_least
 
 
 class Accuracy(NamedTuple):
-    """Shares of answers that are right, within 2, within 10; and of the wrong ones, within 2 or off by a multiple of 10."""
+    """Shares of answers right, within 2, within 10; and of the wrong ones, within 2, off by a multiple of 10."""
 
     exact: float
     within_2: float
@@ -21,7 +23,7 @@ class Accuracy(NamedTuple):
     errors_multiple_of_10: float
 
 
-def accuracy(logits: Float[Tensor, "problems answers"], answers: Int[Tensor, "problems"]) -> Accuracy:
+def accuracies(logits: Float[Tensor, "problems answers"], answers: Int[Tensor, "problems"]) -> Accuracy:
     """How the largest logits compare with the answers. Without any error the last two are NaN."""
     off = (logits.argmax(-1) - answers).abs()
     wrong = off[off > 0].double()
@@ -34,30 +36,25 @@ def accuracy(logits: Float[Tensor, "problems answers"], answers: Int[Tensor, "pr
 
 @torch.no_grad()
 def read_out(adder: nn.Module) -> Float[Tensor, "answers width"]:
-    """The linear map from the stream to the logits, up to the last norm's scale and bias: centring, its weights, the embeddings."""
+    """The linear map from stream to logits, up to the last norm's scale and bias: centring, weights, embeddings."""
     read = adder.numbers * adder.decoder.norm.weight
     return read - read.mean(1, keepdim=True)
 
 
 @torch.no_grad()
 def contributions(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Float[Tensor, "modules problems answers"]:
-    """What the embedding, then each attention and each MLP in order, adds to the logits at the last token: they sum to the adder's logits.
+    """What the embedding, then each attention and each MLP in order, adds to the logits at the last token: they sum to
+    the adder's logits.
 
-    The final layer norm is linear once its scale is known; it is taken from the full stream, so that the parts are those of one sum.
+    The final layer norm is linear once its scale is known; it is taken from the full stream, so that the parts are
+    those of one sum.
     """
-    decoder, parts = adder.decoder, []
-    handles = [
-        module.register_forward_hook(lambda _, __, output: parts.append(output[:, -1]))
-        for block in decoder.blocks
-        for module in (block.attention, block.mlp)
-    ]
-    try:
-        stream = decoder.streams(adder.embed(operands))
-    finally:
-        for handle in handles:
-            handle.remove()
-    parts.insert(0, stream[0][:, -1])
-    norm, last = decoder.norm, stream[-1][:, -1]
+    blocks = range(adder.config.layers)
+    added = [f"blocks.{block}.{name}" for block in blocks for name in ("hook_attn_out", "hook_mlp_out")]
+    end = f"blocks.{blocks[-1]}.hook_resid_post"
+    _, cache = adder.run_with_cache(operands, names=["hook_embed", *added, end])
+    parts = [cache[name][:, -1] for name in ("hook_embed", *added)]  # each (problems, width)
+    norm, last = adder.decoder.norm, cache[end][:, -1]
     scale = (last.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()
     shares = torch.stack(parts) / scale @ read_out(adder).mT
     shares[0] += norm.bias @ adder.numbers.mT  # the norm's bias belongs to nobody; it goes with the embedding
@@ -66,42 +63,52 @@ def contributions(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Fl
 
 @torch.no_grad()
 def lens(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Float[Tensor, "modules problems answers"]:
-    """The logit lens: the answer's logits if the stream ended after the embedding, after each attention, after each MLP.
+    """The logit lens: the answer's logits if the stream ended after the embedding, after each attention, after each
+    MLP.
 
     The final norm is applied to each stream afresh (nostalgebraist 2020).
     """
-    decoder = adder.decoder
-    streams = decoder.streams(adder.embed(operands))
-    read = [streams[0]]
-    for block, stream in zip(decoder.blocks, streams, strict=False):
-        middle = stream + block.attention(block.norm1(stream))
-        read += [middle, middle + block.mlp(middle)]
-    return torch.stack([decoder.norm(stream[:, -1]) @ adder.numbers.mT for stream in read])
+    blocks = range(adder.config.layers)
+    after = [f"blocks.{block}.{name}" for block in blocks for name in ("hook_resid_mid", "hook_resid_post")]
+    names = ["hook_embed", *after]
+    _, cache = adder.run_with_cache(operands, names=names)
+    return torch.stack([adder.decoder.norm(cache[name][:, -1]) @ adder.numbers.mT for name in names])
 
 
 @contextmanager
 def filtered(adder: nn.Module, *, attention: Tensor | None = None, mlp: Tensor | None = None) -> Iterator[nn.Module]:
-    """Within this context every attention's and every MLP's output goes through a projection (width, width) before it joins the stream."""
-    handles = [
-        module.register_forward_hook(lambda _, __, output, projection=projection: output @ projection)
-        for block in adder.decoder.blocks
-        for module, projection in ((block.attention, attention), (block.mlp, mlp))
+    """Within this context every attention's and every MLP's output goes through a projection (width, width) before it
+    joins the stream.
+    """
+    hooks = {
+        f"blocks.{block}.{name}": lambda output, _, projection=projection: output @ projection
+        for block in range(adder.config.layers)
+        for name, projection in (("hook_attn_out", attention), ("hook_mlp_out", mlp))
         if projection is not None
-    ]
-    try:
+    }
+    with adder.hooks(hooks):
         yield adder
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def modular_probe(
-    embeddings: Float[Tensor, "numbers width"], modulus: int, *, folds: int = 5, ridge: float = 1e-3, generator: torch.Generator | int = 0
+    embeddings: Float[Tensor, "numbers width"],
+    modulus: int,
+    *,
+    folds: int = 5,
+    ridge: float = 1e-3,
+    generator: torch.Generator | int = 0,
 ) -> float:
-    """How often a linear map of a number's embedding names the number mod ``modulus``, on numbers that it was not fitted on.
+    """How often a linear map of a number's embedding names the number mod ``modulus``, on numbers that it was not
+    fitted on.
 
-    Ridge regression onto one-hot residues, centred, cross-validated over ``folds``. Chance is 1 / modulus. Raises ValueError for modulus
-    < 2 or folds < 2.
+    Ridge regression onto one-hot residues, centred, cross-validated over ``folds``. Chance is 1 / modulus. Raises
+    ValueError for modulus < 2 or folds < 2.
+
+    ``embeddings``: of the numbers 0, 1, .., in this order.
+    ``modulus``: of the residue that is asked for.
+    ``folds``: parts of the numbers, each held out once.
+    ``ridge``: the penalty on squared weights, for each number fitted on.
+    ``generator``: a seed, or a generator, for the folds.
     """
     at_least(modulus=(modulus, 2), folds=(folds, 2))
     generator = as_generator(generator)

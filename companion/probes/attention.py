@@ -1,25 +1,21 @@
-"""Where the heads of a trained decoder look."""
+"""Where the heads of a trained model look."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 
-def patterns(decoder: nn.Module, x: Float[Tensor, "batch length width"]) -> list[Float[Tensor, "batch heads length length"]]:
-    """The attention patterns of every layer of a `Decoder` that reads ``x``: row t of a head is how much t attends to each s.
+@torch.no_grad()
+def patterns(model: nn.Module, *inputs: Tensor) -> list[Float[Tensor, "batch heads length length"]]:
+    """The attention patterns of every layer of a model (a decoder, or what is built around one) that reads ``inputs``:
+    row t of a head is how much t attends to each s.
 
-    softmax(Q K^T / sqrt(h)), with Q and K from the layer's own projections of its normed stream; masked if the decoder is causal.
-    PyTorch's fused attention does not return them. Raises ValueError unless the decoder's attention is 'softmax'.
+    They are the very weights that the model used, from its cache: softmax(Q K^T / sqrt(h)), or Q K^T / length if its
+    attention is linear; masked if it is causal. Raises ValueError for a model that has none, such as one with the delta
+    rule.
     """
-    config = decoder.config
-    if config.attention != "softmax":
-        raise ValueError(f"attention = {config.attention!r}: only 'softmax' has patterns")
-    found = []
-    with torch.no_grad():
-        for block, stream in zip(decoder.blocks, decoder.streams(x)[:-1], strict=True):
-            q, k, _ = block.attention.qkv(block.norm1(stream)).unflatten(-1, (3, config.heads, -1)).unbind(2)
-            scores = torch.einsum("bthc,bshc->bhts", q, k) / q.shape[-1] ** 0.5
-            if config.causal:
-                scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
-            found.append(scores.softmax(dim=-1))
-    return found
+    names = [name for name in model.hook_names if name.endswith("attn.hook_pattern")]
+    if not names:
+        raise ValueError(f"{type(model).__name__}: has no attention patterns, only {', '.join(model.hook_names)}")
+    _, cache = model.run_with_cache(*inputs, names=names)
+    return [cache[name] for name in names]

@@ -1,4 +1,6 @@
-"""What the weight matrices of the trigger-bigram task have memorised, and what they are without their smaller singular values."""
+"""What the weight matrices of the trigger-bigram task have memorised, and what they are without their smaller singular
+values.
+"""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,8 +15,8 @@ def recalled(
 ) -> Bool[Tensor, "M"]:
     """Which associations a matrix recalls: entry i is 1{argmax_j v_j^T W u_i = target_i}, target i unless told.
 
-    Their mean is the probe R(W, W*) = 1/M sum_i 1{i = argmax_j v_j^T W u_i} of Bietti et al. (2023), arXiv:2306.00802, section 5, for the
-    memory W* = sum_i v_i u_i^T. ``v`` may hold more candidates than there are associations.
+    Their mean is the probe R(W, W*) = 1/M sum_i 1{i = argmax_j v_j^T W u_i} of Bietti et al. (2023), arXiv:2306.00802,
+    section 5, for the memory W* = sum_i v_i u_i^T. ``v`` may hold more candidates than there are associations.
     """
     best = (u @ W.mT @ v.mT).argmax(dim=1)
     return best == (torch.arange(len(u), device=u.device) if targets is None else targets)
@@ -23,8 +25,8 @@ def recalled(
 def memories(model: nn.Module, triggers: Int[Tensor, "K"]) -> dict[str, float]:
     """The probes R of a two-layer `BigramModel`'s three memories, every one with all candidates there are:
 
-    W_O2  each token's value is read as that token, of all N;
-    W_K2  each trigger as a query prefers the key that layer 1 writes after that trigger, to those after all N tokens (with K
+    W_O2  each token's value is read as that token, of all N; W_K2  each trigger as a query prefers the key that layer 1
+    writes after that trigger, to those after all N tokens (with K
           candidates, as published, five fixed triggers would be right by chance one time in five);
     W_K1  each position as a query prefers the one before it, of all T.
     """
@@ -39,7 +41,7 @@ def memories(model: nn.Module, triggers: Int[Tensor, "K"]) -> dict[str, float]:
     return {name: hit.float().mean().item() for name, hit in hits.items()}
 
 
-def low_rank(W: Float[Tensor, "m d"], share: float) -> Float[Tensor, "m d"]:
+def truncated(W: Float[Tensor, "m d"], share: float) -> Float[Tensor, "m d"]:
     """W with all but its int(share * min(m, d)) largest singular values set to 0.
 
     Source: Sharma, Ash, Misra (2023), arXiv:2312.13558. Raises ValueError unless 0 <= share <= 1.

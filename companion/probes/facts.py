@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.arguments import at_least
+
 
 class Knowledge(NamedTuple):
     """Shares of facts: the answer is right; it is one of the relation's."""
@@ -14,20 +16,23 @@ class Knowledge(NamedTuple):
     relation: Float[Tensor, "*members"]
 
 
-def knowledge(logits: Float[Tensor, "*members batch answers"], answer: Int[Tensor, "*members batch"], each: int) -> Knowledge:
+def knowledge(
+    logits: Float[Tensor, "*members batch answers"], answer: Int[Tensor, "*members batch"], each: int
+) -> Knowledge:
     """How many answers are right, and how many are right about the relation, whose ``each`` answers stand together.
 
     Raises ValueError for each < 1.
     """
-    if each < 1:
-        raise ValueError(f"each = {each!r}: must be at least 1")
+    at_least(each=(each, 1))
     guess = logits.argmax(-1)
     return Knowledge((guess == answer).float().mean(-1), (guess // each == answer // each).float().mean(-1))
 
 
 @torch.no_grad()
 def recalled(bank: nn.Module, sentences: tuple[Tensor, Tensor, Tensor, Tensor]) -> Float[Tensor, "members"]:
-    """Which share of the ``sentences`` (as samplers give them) each member of a `Bank` answers right, of those about its own world."""
+    """Which share of the ``sentences`` (as samplers give them) each member of a `Bank` answers right, of those about
+    its own world.
+    """
     tokens, subject, relation, answer = sentences
     members = bank.config.members
     pieces = zip(tokens.split(512), answer.split(512), strict=True)  # many members at once would fill the memory

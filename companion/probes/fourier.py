@@ -1,18 +1,21 @@
-"""The Fourier basis over the numbers 0 .. n - 1: spectra of what a model keeps for each number, and filters in logit space.
+"""The Fourier basis over the numbers 0 .. n - 1: spectra of what a model keeps for each number, and filters in logit
+space.
 
-Zhou et al. (2024), arXiv:2406.03445, sections 3.2 and 3.3, with waves whose longest period is n - 1 rounded up to a multiple of 20, so that
-periods of 2, 2.5, 5 and 10 are among them for every n (for n = 521 that is the paper's choice, 520).
+Zhou et al. (2024), arXiv:2406.03445, sections 3.2 and 3.3, with waves whose longest period is n - 1 rounded up to a
+multiple of 20, so that periods of 2, 2.5, 5 and 10 are among them for every n (for n = 521 that is the paper's choice,
+520).
 """
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from companion.arguments import at_least, check_range
+
 
 def longest_period(n: int) -> int:
     """n - 1, rounded up to a multiple of 20. Raises ValueError for n < 2."""
-    if n < 2:
-        raise ValueError(f"n = {n!r}: must be at least 2")
+    at_least(n=(n, 2))
     return -(-(n - 1) // 20) * 20
 
 
@@ -23,16 +26,15 @@ def periods(n: int) -> Float[Tensor, "waves"]:
 
 
 def basis(n: int, waves: Tensor | range | list[int] | None = None) -> Float[Tensor, "rows n"]:
-    """A cosine and a sine row for each wave number k (all, from 0, unless told), cos(2 pi k x / P) and sin(2 pi k x / P), of norm 1.
+    """A cosine and a sine row for each wave number k (all, from 0, unless told), cos(2 pi k x / P) and sin(2 pi k x /
+    P), of norm 1.
 
-    Rows that vanish are left out: the sines of k = 0 and of period 2. Rows are nearly orthogonal, not exactly: P is not n. Raises
-    ValueError for a wave number that is not 0 .. P/2.
+    Rows that vanish are left out: the sines of k = 0 and of period 2. Rows are nearly orthogonal, not exactly: P is not
+    n. Raises ValueError for a wave number that is not 0 .. P/2.
     """
     P = longest_period(n)
     waves = torch.arange(P // 2 + 1) if waves is None else torch.as_tensor(list(waves), dtype=torch.long)
-    wrong = waves[(waves < 0) | (waves > P // 2)]
-    if len(wrong):
-        raise ValueError(f"waves: {int(wrong[0])} is not there; must be 0 to {P // 2}")
+    check_range(waves=(waves, P // 2 + 1))
     angles = waves[:, None] * torch.arange(n, dtype=torch.float64) * (2 * torch.pi / P)
     sines = angles.sin()[(waves > 0) & (waves < P // 2)]
     rows = torch.cat([angles.cos(), sines])
@@ -40,7 +42,8 @@ def basis(n: int, waves: Tensor | range | list[int] | None = None) -> Float[Tens
 
 
 def spectrum(values: Float[Tensor, "n channels"]) -> Float[Tensor, "waves"]:
-    """How much of each wave k = 1 .. P/2 there is: the norm over channels and over cosine and sine of <wave, values>, k = 0 left out.
+    """How much of each wave k = 1 .. P/2 there is: the norm over channels and over cosine and sine of <wave, values>, k
+    = 0 left out.
 
     Values are not centred first: a constant has a little of every wave, as waves do not fit exactly into n.
     """
@@ -66,10 +69,14 @@ def high_waves(n: int, cut: int) -> range:
     return range(cut, longest_period(n) // 2 + 1)
 
 
-def band_filter(unembedding: Float[Tensor, "n width"], waves: Tensor | range | list[int]) -> Float[Tensor, "width width"]:
-    """The projection of a stream onto what has none of the ``waves`` in its logits: y = N N^T x, N the null space of basis @ unembedding.
+def band_filter(
+    unembedding: Float[Tensor, "n width"], waves: Tensor | range | list[int]
+) -> Float[Tensor, "width width"]:
+    """The projection of a stream onto what has none of the ``waves`` in its logits: y = N N^T x, N the null space of
+    basis @ unembedding.
 
-    It is the nearest y to x. Raises ValueError if the width leaves no such direction: it must exceed the rank of what is removed.
+    It is the nearest y to x. Raises ValueError if the width leaves no such direction: it must exceed the rank of what
+    is removed.
     """
     if not len(waves):
         raise ValueError("waves: must be at least one")
@@ -79,8 +86,9 @@ def band_filter(unembedding: Float[Tensor, "n width"], waves: Tensor | range | l
     width = unembedding.shape[1]
     if rank >= width:
         raise ValueError(
-            f"width = {width}: no direction is free of these {len(waves)} waves, which take {rank}; it takes a width above the number of "
-            f"rows that are removed, of {len(unembedding)} numbers"
+            f"width = {width}: no direction is free of these {len(waves)} waves, which take {rank}; "
+            "it takes a width "
+            f"above the number of rows that are removed, of {len(unembedding)} numbers"
         )
     null = directions[rank:]
     return (null.mT @ null).to(unembedding.dtype)

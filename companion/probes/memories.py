@@ -1,10 +1,13 @@
-"""How much a memory holds: accuracy, the number of facts at which it gives out, and the power of the width that this grows with."""
+"""How much a memory holds: accuracy, the number of facts at which it gives out, and the power of the width that this
+grows with.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import stdtrit
 from torch import Tensor
 
 
@@ -13,12 +16,15 @@ def accuracy(logits: Float[Tensor, "*runs n m"], answers: Int[Tensor, "n"]) -> f
     return (logits.argmax(-1) == answers).float().mean().item()
 
 
-def capacity(measure: Callable[[int], float], *, level: float = 0.9, start: int = 2, most: int = 1 << 20, ratio: float = 1.05) -> int:
-    """The largest N, to within a factor ``ratio``, up to which ``measure(N)`` (an accuracy that falls with N) is at least ``level``.
+def capacity(
+    measure: Callable[[int], float], *, level: float = 0.9, start: int = 2, most: int = 1 << 20, ratio: float = 1.05
+) -> int:
+    """The largest N, to within a factor ``ratio``, up to which ``measure(N)`` (an accuracy that falls with N) is at
+    least ``level``.
 
-    N doubles from ``start`` until the accuracy is too low, and the last doubling is bisected. Nothing above ``most`` is tried.
-    Raises ValueError for a level outside (0, 1), a start below 1 or above ``most``, a ratio that is not above 1, and where ``measure``
-    is too low at the start already.
+    N doubles from ``start`` until the accuracy is too low, and the last doubling is bisected. Nothing above ``most`` is
+    tried. Raises ValueError for a level outside (0, 1), a start below 1 or above ``most``, a ratio that is not above 1,
+    and where ``measure`` is too low at the start already.
     """
     if not 0 < level < 1:
         raise ValueError(f"level = {level!r}: must be above 0 and below 1")
@@ -49,25 +55,71 @@ class PowerLaw(NamedTuple):
         return f"{self.slope:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def power_law(x: Sequence[float], ys: Sequence[Sequence[float]], *, resamples: int = 1000, seed: int = 0) -> PowerLaw:
-    """The slope of log y against log x by least squares, and its bootstrap interval: ``ys[i]`` are the repeated measurements at x[i].
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % t-interval of the mean of independent values: mean -+ t_{.975, n-1} s / sqrt(n).
 
-    The interval says what other random draws would give; it knows nothing of a curve that is not straight. Raises ValueError for fewer
-    than two x, and for values that are not positive.
+    Raises ValueError for fewer than two.
     """
+    if len(values) < 2:
+        raise ValueError(f"values has {len(values)} entries: an interval needs at least 2")
+    half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / len(values) ** 0.5
+    return float(np.mean(values) - half), float(np.mean(values) + half)
+
+
+def power_law(x: Sequence[float], ys: Sequence[Sequence[float]]) -> PowerLaw:
+    """The slope of log y against log x by least squares, and its interval: ``ys[i]`` are the measurements at x[i].
+
+    Repeat r is one independent experiment, with the slope that its own ys[0][r], ys[1][r], .. have; the interval is the
+    t-interval of these slopes. It says what other random draws would give, and knows nothing of a curve that is not
+    straight: see `local_slopes`. Raises ValueError for fewer than two x or two repeats, for repeats that are not as
+    many everywhere, and for values that are not positive.
+    """
+    logs = _logs(x, ys)
+    if logs.shape[1] < 2:
+        raise ValueError("ys: a slope with an interval needs at least 2 repeats")
+    X = np.log(np.asarray(x, dtype=float))
+    slopes = (X - X.mean()) @ logs / np.square(X - X.mean()).sum()
+    return PowerLaw(float(slopes.mean()), *interval(slopes.tolist()))
+
+
+def local_slopes(x: Sequence[float], ys: Sequence[Sequence[float]]) -> list[float]:
+    """The slope between each two neighbouring x: a straight line has the same everywhere. Raises as `power_law`."""
+    return list(np.diff(_logs(x, ys).mean(1)) / np.diff(np.log(np.asarray(x, dtype=float))))
+
+
+def _logs(x: Sequence[float], ys: Sequence[Sequence[float]]) -> np.ndarray:
     if len(x) < 2 or len(x) != len(ys):
         raise ValueError(f"x has {len(x)} and ys {len(ys)} entries: must be as many, and at least 2")
-    logs = [np.log(np.asarray(repeats, dtype=float)) for repeats in ys if min(repeats) > 0]
-    if min(x) <= 0 or len(logs) < len(ys):
+    if len({len(repeats) for repeats in ys}) > 1:
+        raise ValueError(f"ys has {', '.join(str(len(repeats)) for repeats in ys)} repeats: must be as many everywhere")
+    values = np.asarray(ys, dtype=float)
+    if min(x) <= 0 or values.min() <= 0:
         raise ValueError("x and ys: a power law needs values above 0")
-    X = np.log(np.asarray(x, dtype=float))
-    weights = (X - X.mean()) / np.square(X - X.mean()).sum()  # slope = weights . mean log y
-    random = np.random.default_rng(seed)
-    slopes = sum(w * random.choice(log, (resamples, len(log))).mean(1) for w, log in zip(weights, logs, strict=True))
-    low, high = np.quantile(slopes, [0.025, 0.975])
-    return PowerLaw(float(weights @ [log.mean() for log in logs]), float(low), float(high))
+    return np.log(values)
 
 
-def weighted_error(logits: Float[Tensor, "*runs n m"], answers: Int[Tensor, "n"], p: Float[Tensor, "n"]) -> Float[Tensor, "*runs"]:
+def entropy(share: float) -> float:
+    """The bits in one event of this probability: -p log2 p - (1 - p) log2 (1 - p)."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"share = {share!r}: must be at least 0 and at most 1")
+    return float(-sum(p * np.log2(p) for p in (share, 1 - share) if p > 0))
+
+
+def recalled_bits(facts: int, answers: int, right: float) -> float:
+    """The bits that a memory gives back: for each of ``facts`` tokens one of ``answers`` answers, a share ``right`` of
+    them right.
+
+    Each fact gives log2 M - H(e) - e log2(M - 1) with e = 1 - right, what one learns from an answer that errs with
+    probability e, and then evenly. Raises ValueError for no facts, and for fewer than two answers.
+    """
+    if facts < 1 or answers < 2:
+        raise ValueError(f"facts = {facts!r}, answers = {answers!r}: must be at least 1 and 2")
+    wrong = 1 - right
+    return facts * float(np.log2(answers) - entropy(wrong) - wrong * np.log2(max(answers - 1, 1)))
+
+
+def weighted_error(
+    logits: Float[Tensor, "*runs n m"], answers: Int[Tensor, "n"], p: Float[Tensor, "n"]
+) -> Float[Tensor, "*runs"]:
     """The error under token frequencies ``p``: the mass of the tokens whose answer has not the largest logit."""
     return ((logits.argmax(-1) != answers) * p.to(logits)).sum(-1)

@@ -5,11 +5,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def fit_readouts(streams: Float[Tensor, "depth *points width"], targets: Float[Tensor, "*points"]) -> Float[Tensor, "depth width_and_one"]:
-    """The least-squares readout of every layer, weights first, intercept last; one for all points (prompts and positions).
+def fit_readouts(
+    streams: Float[Tensor, "depth *points width"], targets: Float[Tensor, "*points"]
+) -> Float[Tensor, "depth width_and_one"]:
+    """The least-squares readout of every layer, weights first, intercept last; one for all points (prompts and
+    positions).
 
-    Where the original trains readouts by gradient descent, the minimum is computed: least squares in float64, so that directions
-    that a layer does not use get weight 0.
+    Where the original trains readouts by gradient descent, the minimum is computed: least squares in float64, so that
+    directions that a layer does not use get weight 0.
     """
     answers = targets.reshape(-1).double()
     readouts = []

@@ -3,7 +3,7 @@
 Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086, section 4 (there "SimE" and "SimW").
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -32,33 +32,50 @@ def induced_weights(
     *,
     queries: int | None = None,
     seed: int = 0,
-) -> Float[Tensor, "rows batch n d"]:
+    after: Sequence[int] | None = None,
+    chunk: int = 32,
+) -> Float[Tensor, "rows batch prefixes d"]:
     """The weights that a predictor acts as if it had after each prefix.
 
-    ``predictor(xs, ys)`` gives predictions (rows, batch, n). After each prefix it is asked about ``queries`` fresh inputs (4 d unless
-    told), of the size of those in the prompts, and least squares fits its answers.
+    After a prefix the predictor is asked about fresh inputs, of the size of those in the prompts, and least squares
+    fits its answers.
+
+    ``predictor``: ``predictor(xs, ys)`` gives predictions (rows, batch, n).
+    ``xs``, ``ys``: the prompts.
+    ``queries``: how many inputs it is asked about, at least d; 4 d unless told.
+    ``seed``: of those inputs.
+    ``after``: how many examples the prefixes have, each at most n - 1; all of 0 .. n - 1 unless told.
+    ``chunk``: prompts asked about at a time, which bounds the memory.
     """
-    batch, n, d = xs.shape
+    _, n, d = xs.shape
     queries = 4 * d if queries is None else queries
     if queries < d:
         raise ValueError(f"queries = {queries}: at least d = {d} are needed to determine the weights")
+    after = range(n) if after is None else after
+    if not all(0 <= t < n for t in after):
+        raise ValueError(f"after = {list(after)}: each must be at least 0 and at most n - 1 = {n - 1}")
     generator = torch.Generator(device=xs.device).manual_seed(seed)
     asked = torch.randn(queries, d, generator=generator, device=xs.device, dtype=xs.dtype) * xs.square().mean().sqrt()
     inverse = torch.linalg.pinv(asked)  # (d, queries)
     weights = []
-    for t in range(n):
-        prompts = xs[:, None, : t + 1].repeat(1, queries, 1, 1)
-        prompts[:, :, t] = asked
-        labels = ys[:, None, : t + 1].repeat(1, queries, 1)
-        answers = predictor(prompts.flatten(0, 1), labels.flatten(0, 1))[..., t].unflatten(-1, (batch, queries))
-        weights.append(answers @ inverse.mT)
+    for t in after:
+        answers = []
+        for few_xs, few_ys in zip(xs.split(chunk), ys.split(chunk), strict=True):
+            prompts = few_xs[:, None, : t + 1].repeat(1, queries, 1, 1)
+            prompts[:, :, t] = asked
+            labels = few_ys[:, None, : t + 1].repeat(1, queries, 1)
+            predicted = predictor(prompts.flatten(0, 1), labels.flatten(0, 1))[..., t]
+            answers.append(predicted.unflatten(-1, (len(few_xs), queries)))
+        weights.append(torch.cat(answers, dim=1) @ inverse.mT)
     return torch.stack(weights, dim=2)
 
 
 def similarity_of_weights(
     first: Float[Tensor, "rows batch n d"], second: Float[Tensor, "columns batch n d"]
 ) -> Float[Tensor, "rows columns"]:
-    """The mean over prompts and prefixes (but the empty one) of the cosine between two predictors' weights, for every pair."""
+    """The mean over prompts and prefixes (but the empty one) of the cosine between two predictors' weights, for every
+    pair.
+    """
     a, b = (F.normalize(weights[:, :, 1:].double(), dim=-1) for weights in (first, second))
     return (torch.einsum("rbnd,cbnd->rc", a, b) / a[0, ..., 0].numel()).to(first.dtype)
 
@@ -71,10 +88,11 @@ def readout_predictor(model, readouts: Float[Tensor, "depth width_and_one"]) -> 
 def errors_by_gap(
     predictor: Callable[[Tensor, Tensor], Tensor], xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
 ) -> Float[Tensor, "n batch"]:
-    """What is left of old examples: after all n of them, the g-th from the end is asked for again; row g - 1 is its squared error.
+    """What is left of old examples: after all n of them, the g-th from the end is asked for again; row g - 1 is its
+    squared error.
 
-    ``predictor(xs, ys)`` gives predictions (batch, n + 1) for the n examples and the question after them. Errors are divided by d.
-    Source: Fu et al. (2024), section 5, with prompts of n = 20 examples.
+    ``predictor(xs, ys)`` gives predictions (batch, n + 1) for the n examples and the question after them. Errors are
+    divided by d. Source: Fu et al. (2024), section 5, with prompts of n = 20 examples.
     """
     n, d = xs.shape[1:]
     unknown = torch.zeros_like(ys[:, :1])
@@ -87,11 +105,20 @@ def errors_by_gap(
 
 
 def order_sensitivity(
-    predictor: Callable[[Tensor, Tensor], Tensor], xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], *, seed: int = 0
+    predictor: Callable[[Tensor, Tensor], Tensor],
+    xs: Float[Tensor, "batch n d"],
+    ys: Float[Tensor, "batch n"],
+    *,
+    seed: int = 0,
 ) -> float:
     """How much the last prediction depends on the order of the examples before it, which carries no information.
 
-    The mean squared difference between the predictions for two orders, over the mean squared label: 0 for least squares.
+    The mean squared difference between the predictions for two orders, over the mean squared label: 0 for least
+    squares.
+
+    ``predictor``: ``predictor(xs, ys)`` gives predictions (batch, n).
+    ``xs``, ``ys``: the prompts.
+    ``seed``: of the other order.
     """
     generator = torch.Generator(device=xs.device).manual_seed(seed)
     order = torch.rand(xs.shape[0], xs.shape[1] - 1, generator=generator, device=xs.device).argsort(dim=1)
@@ -104,17 +131,20 @@ def order_sensitivity(
 class Match(NamedTuple):
     """The best step for each row, its similarity, and the steps within ``tie`` of it (first and last)."""
 
-    step: list[int]
+    step: list[float]
     similarity: list[float]
-    ties: list[tuple[int, int]]
+    ties: list[tuple[float, float]]
 
 
-def best_match(similarity: Float[Tensor, "rows columns"], steps: list[int], tie: float = 0.0005) -> Match:
-    """The step of an algorithm that each row resembles most, with the range of steps that ties with it (at three digits)."""
+def best_match(similarity: Float[Tensor, "rows columns"], steps: list[float], tie: float = 0.0005) -> Match:
+    """The step of an algorithm that each row resembles most, and the range of steps that tie with it (three digits)."""
     if similarity.shape[1] != len(steps):
         raise ValueError(f"steps: {len(steps)} of them for {similarity.shape[1]} columns")
     best, index = similarity.max(dim=1)
-    tied = [[steps[i] for i in torch.nonzero(row >= top - tie).flatten().tolist()] for row, top in zip(similarity, best, strict=True)]
+    tied = [
+        [steps[i] for i in torch.nonzero(row >= top - tie).flatten().tolist()]
+        for row, top in zip(similarity, best, strict=True)
+    ]
     return Match([steps[i] for i in index.tolist()], best.tolist(), [(min(group), max(group)) for group in tied])
 
 
@@ -127,10 +157,12 @@ class Rate(NamedTuple):
     exponential_r2: float
 
 
-def growth_rate(layers: list[int], steps: list[int]) -> Rate:
-    """Does the matched step grow linearly or exponentially with the layer? Steps must be at least 1, over three layers or more."""
-    if len(layers) != len(steps) or len(steps) < 3 or min(steps) < 1:
-        raise ValueError(f"layers = {layers}, steps = {steps}: as many of each, three or more, and every step at least 1")
+def growth_rate(layers: list[int], steps: list[float]) -> Rate:
+    """Does the matched step grow linearly or exponentially with the layer? Steps must be positive, over three layers or
+    more.
+    """
+    if len(layers) != len(steps) or len(steps) < 3 or min(steps) <= 0:
+        raise ValueError(f"layers = {layers}, steps = {steps}: as many of each, three or more, and every step positive")
     x, y = torch.tensor(layers, dtype=torch.float64), torch.tensor(steps, dtype=torch.float64)
     fits = []
     for target in (y, y.log2()):

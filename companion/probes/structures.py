@@ -4,11 +4,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def best_so_far(found: Int[Tensor, "batch lookups"], distances: Float[Tensor, "batch n"]) -> Bool[Tensor, "batch lookups"]:
-    """Entry i: whether a nearest point is among the first i + 1 that were looked at; -1 stands for a lookup that touched no point.
+def best_so_far(
+    found: Int[Tensor, "batch lookups"], distances: Float[Tensor, "batch n"]
+) -> Bool[Tensor, "batch lookups"]:
+    """Entry i: whether a nearest point is among the first i + 1 that were looked at; -1 stands for a lookup that
+    touched no point.
 
-    The mean over the batch is the zero-one accuracy of Salemohamed et al. (2024), arXiv:2411.03253. Where several points are nearest,
-    any of them will do. Raises ValueError for a place that is not -1 to n - 1.
+    The mean over the batch is the zero-one accuracy of Salemohamed et al. (2024), arXiv:2411.03253. Where several
+    points are nearest, any of them will do. Raises ValueError for a place that is not -1 to n - 1.
     """
     n = distances.shape[1]
     outside = found[(found < -1) | (found >= n)]

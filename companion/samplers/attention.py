@@ -1,4 +1,6 @@
-"""Data for the first lesson: words and their numbers, sentences that repeat themselves, and a rule about a few of many bits."""
+"""Data for the first lesson: words and their numbers, sentences that repeat themselves, and a rule about a few of many
+bits.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -26,17 +28,47 @@ class Vocabulary:
         return len(self.words)
 
     def encode(self, words: Sequence[str]) -> Int[Tensor, "length"]:
-        """The words' numbers. Raises ValueError for a sequence of fewer than two, and for a word that is not in the vocabulary."""
+        """The words' numbers. Raises ValueError for a sequence of fewer than two, and for a word that is not in the
+        vocabulary.
+        """
         if len(words) < 2:
             raise ValueError(f"words = {list(words)!r}: must be at least 2, so that one comes before another")
         unknown = [word for word in words if word not in self.numbers]
         if unknown:
-            raise ValueError(f"words: unknown token {unknown[0]!r}; the vocabulary has {', '.join(map(repr, self.words))}")
+            raise ValueError(
+                f"words: unknown token {unknown[0]!r}; the vocabulary has {', '.join(map(repr, self.words))}"
+            )
         return torch.tensor([self.numbers[word] for word in words])
 
     def decode(self, numbers: Int[Tensor, "length"]) -> list[str]:
         """The words with these numbers."""
         return [self.words[number] for number in numbers.tolist()]
+
+
+class Facts(NamedTuple):
+    """A text of facts that ends in a name, and what one, two, three, .. look-ups from there give."""
+
+    words: list[str]
+    answers: list[str]
+
+
+def shuffled_facts(names: Sequence[str], *, hops: int, generator: torch.Generator | int = 0) -> Facts:
+    """A text that says "Ann likes Bob ." for every name, in random order, and ends in a name.
+
+    Whom each likes is a random cycle through all names, so that one, two, .. ``hops`` look-ups give different people,
+    at distances that differ from text to text.
+
+    Raises ValueError for names that are not all different, hops < 1, or fewer names than hops + 1.
+    """
+    at_least(hops=(hops, 1))
+    if len(set(names)) < len(names) or len(names) <= hops:
+        raise ValueError(f"names = {list(names)!r}: must be different, and at least hops + 1 = {hops + 1}")
+    generator = as_generator(generator)
+    cycle = [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
+    likes = {name: cycle[(place + 1) % len(cycle)] for place, name in enumerate(cycle)}
+    told = [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
+    words = ["<s>", *(word for name in told for word in (name, "likes", likes[name], ".")), cycle[0]]
+    return Facts(words, cycle[1 : hops + 1])
 
 
 class Repetitions(NamedTuple):
@@ -47,12 +79,20 @@ class Repetitions(NamedTuple):
 
 
 def repetitions(
-    batch: int, length: int, vocabulary: int, *, shortest: int = 4, longest: int = 10, generator: torch.Generator | int = 0
+    batch: int,
+    length: int,
+    vocabulary: int,
+    *,
+    shortest: int = 4,
+    longest: int = 10,
+    generator: torch.Generator | int = 0,
 ) -> Repetitions:
-    """A phrase of different tokens, said over and over: t follows from t - period, and the period is another in each sequence.
+    """A phrase of different tokens, said over and over: t follows from t - period, and the period is another in each
+    sequence.
 
-    The period is uniform over shortest .. longest, the phrase uniform over the sequences of that many different tokens. No single
-    distance back is right for all sequences, so that a head that looks at a fixed distance does not solve the task.
+    The period is uniform over shortest .. longest, the phrase uniform over the sequences of that many different tokens.
+    No single distance back is right for all sequences, so that a head that looks at a fixed distance does not solve the
+    task.
 
     Raises ValueError for batch < 1, length < 2, vocabulary < longest, or unless 2 <= shortest <= longest.
     """
@@ -76,10 +116,12 @@ class Conjunctions(NamedTuple):
 def conjunctions(
     batch: int, length: int, support: int = 3, *, which: torch.Generator | int = 0, generator: torch.Generator | int = 0
 ) -> Conjunctions:
-    """The AND of ``support`` of ``length`` bits; ``which`` (a seed) decides which ones, ``generator`` draws the samples.
+    """The AND of ``support`` of ``length`` bits; ``which`` (a seed) decides which ones, ``generator`` draws the
+    samples.
 
-    Every bit is +1 with probability 2^(-1/support), independently, so that the label is 1 half of the time. A rule of this kind is what
-    Edelman, Goel, Kakade, Zhang (2022), arXiv:2110.10090, section 5, let a single head of attention learn; the bias of the bits is ours.
+    Every bit is +1 with probability 2^(-1/support), independently, so that the label is 1 half of the time. A rule of
+    this kind is what Edelman, Goel, Kakade, Zhang (2022), arXiv:2110.10090, section 5, let a single head of attention
+    learn; the bias of the bits is ours.
 
     Raises ValueError for batch < 1, length < 2, or unless 1 <= support <= length.
     """

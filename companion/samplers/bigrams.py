@@ -1,12 +1,12 @@
 r"""Text whose bigrams are partly global and partly the sequence's own: the trigger-bigram task.
 
-Every sequence follows a table of character bigrams, except after its trigger tokens q_1 .. q_K: each of these is followed, all through the
-sequence, by an output token o_k that was drawn afresh for this sequence:
+Every sequence follows a table of character bigrams, except after its trigger tokens q_1 .. q_K: each of these is
+followed, all through the sequence, by an output token o_k that was drawn afresh for this sequence:
 
     p(j | i) = 1{j = o_k} if i = q_k, else pi_b(j | i).
 
-So pi_b can be learned in the weights, but o_k only be read from the context. Source: Bietti, Cabannes, Bouchacourt, Jegou, Bottou (2023),
-arXiv:2306.00802, section 3; the noise: Chen, Bruna, Bietti (2024), arXiv:2406.03068.
+So pi_b can be learned in the weights, but o_k only be read from the context. Source: Bietti, Cabannes, Bouchacourt,
+Jegou, Bottou (2023), arXiv:2306.00802, section 3; the noise: Chen, Bruna, Bietti (2024), arXiv:2406.03068.
 """
 
 import csv
@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from companion.arguments import as_generator, at_least
+from companion.arguments import as_generator, at_least, check_range
 
 SHAKESPEARE = Path(__file__).with_name("shakespeare_character_bigrams.csv")
 
@@ -39,13 +39,18 @@ class Bigrams:
 
     def __post_init__(self):
         if self.counts.shape[0] != len(self.characters) or len(self.characters) < 2:
-            raise ValueError(f"counts of shape {tuple(self.counts.shape)}: must be N x N with N = {len(self.characters)} >= 2 characters")
+            raise ValueError(
+                f"counts of shape {tuple(self.counts.shape)}: must be N x N with N = {len(self.characters)} >= "
+                "2 characters"
+            )
         if (self.counts < 0).any() or not (self.counts.sum(1) > 0).all():
             raise ValueError("counts: must be at least 0, with a successor for every token")
 
     @classmethod
     def shakespeare(cls) -> "Bigrams":
-        """The 65 characters of the tiny Shakespeare text (1,115,394 characters, public domain): the table alone, not the text."""
+        """The 65 characters of the tiny Shakespeare text (1,115,394 characters, public domain): the table alone, not
+        the text.
+        """
         with SHAKESPEARE.open(newline="") as file:
             head, *rows = csv.reader(file)
         characters = "".join(chr(int(name.removeprefix("U+"), 16)) for name in head[1:])
@@ -54,8 +59,7 @@ class Bigrams:
     @classmethod
     def uniform(cls, N: int) -> "Bigrams":
         """N tokens, each followed by each equally often. Raises ValueError for N < 2."""
-        if N < 2:
-            raise ValueError(f"N = {N!r}: must be at least 2")
+        at_least(N=(N, 2))
         return cls("".join(chr(0x4E00 + i) for i in range(N)), torch.ones(N, N, dtype=torch.float64))
 
     @property
@@ -84,7 +88,9 @@ class Bigrams:
             raise ValueError(f"K = {K!r}: must be at least 1 and at most N = {self.N}")
 
     def encode(self, text: str) -> Int[Tensor, "length"]:
-        """The characters' numbers. Raises ValueError for a text of fewer than two, and for a character that the table has not."""
+        """The characters' numbers. Raises ValueError for a text of fewer than two, and for a character that the table
+        has not.
+        """
         if len(text) < 2:
             raise ValueError(f"text = {text!r}: must have at least 2 characters, so that one comes before another")
         unknown = [character for character in text if character not in self.characters]
@@ -95,15 +101,16 @@ class Bigrams:
     def decode(self, tokens: Int[Tensor, "length"] | Iterable[int]) -> str:
         """The text of these numbers. Raises ValueError for a number that is no token's."""
         numbers = [int(token) for token in tokens]
-        check_tokens(torch.tensor(numbers, dtype=torch.long), self.N)
+        check_range(tokens=(torch.tensor(numbers, dtype=torch.long), self.N))
         return "".join(self.characters[number] for number in numbers)
 
 
 class Sequences(NamedTuple):
     """A batch of the trigger-bigram task.
 
-    ``tokens`` has one more column than positions: position t reads tokens[:, t] and is to say tokens[:, t + 1]. ``known`` says where that
-    is determined by the context: a trigger that has occurred before. ``triggers`` and ``outputs`` are the sequence's own pairs.
+    ``tokens`` has one more column than positions: position t reads tokens[:, t] and is to say tokens[:, t + 1].
+    ``known`` says where that is determined by the context: a trigger that has occurred before. ``triggers`` and
+    ``outputs`` are the sequence's own pairs.
     """
 
     tokens: Int[Tensor, "batch length_and_one"]
@@ -124,11 +131,12 @@ def sequences(
 ) -> Sequences:
     """Draw sequences of the trigger-bigram task.
 
-    Triggers are the K most frequent tokens (``fixed``), or K draws from pi_u without replacement, anew for each sequence. Outputs are
-    uniform over the N tokens. With ``noise``, a trigger is followed, with that probability, by the token N, which the table has not, and
-    which pi_u follows (this last rule is ours).
+    Triggers are the K most frequent tokens (``fixed``), or K draws from pi_u without replacement, anew for each
+    sequence. Outputs are uniform over the N tokens. With ``noise``, a trigger is followed, with that probability, by
+    the token N, which the table has not, and which pi_u follows (this last rule is ours).
 
-    All random numbers are drawn at once; what is left is a loop over the positions, with one binary search for the whole batch in each.
+    All random numbers are drawn at once; what is left is a loop over the positions, with one binary search for the
+    whole batch in each.
 
     ``generator`` is a seed, or a ``torch.Generator``, whose device is then the device of the sequences.
 
@@ -149,9 +157,12 @@ def sequences(
     else:  # the K largest of log pi_u + Gumbel noise are K draws without replacement
         triggers = (table.unigram.log().to(device) - (-uniform(batch, N).log()).log()).topk(K, dim=1).indices
     outputs = (uniform(batch, K) * N).long()
-    after = torch.full((batch, N + 1), -1, device=device).scatter_(1, triggers, outputs)  # what follows a token here; -1: the table says
+    after = torch.full((batch, N + 1), -1, device=device).scatter_(
+        1, triggers, outputs
+    )  # what follows a token here; -1: the table says
 
-    # Row i of the cumulative table, shifted by i: one sorted list, in which the place of i + u is i (N + 1) + a draw from row i
+    # Row i of the cumulative table, shifted by i: one sorted list, in which the place of i + u is i (N + 1) + a draw
+    # from row i
     rows = torch.cat([table.bigram, table.unigram[None]]).to(device)  # the noise token is followed by pi_u
     cumulative = rows.cumsum(1)
     cumulative = cumulative / cumulative[:, -1:]
@@ -178,13 +189,6 @@ def seen_before(tokens: Int[Tensor, "batch length"], triggers: Int[Tensor, "batc
     return (here & (here.cumsum(1) > 1)).any(-1)
 
 
-def check_tokens(tokens: Int[Tensor, "*any"], N: int) -> None:
-    """Raises ValueError, naming the first, for a token that is not 0 .. N - 1."""
-    unknown = tokens[(tokens < 0) | (tokens >= N)]
-    if len(unknown):
-        raise ValueError(f"tokens: unknown token {int(unknown[0])}; must be 0 to {N - 1}")
-
-
 class Chains(NamedTuple):
     """Sequences of Markov chains, one column more than positions, and the transition matrix of each."""
 
@@ -193,13 +197,19 @@ class Chains(NamedTuple):
 
 
 def markov_chains(batch: int, length: int, k: int, *, generator: torch.Generator | int = 0) -> Chains:
-    """Sequences over k tokens, each from a Markov chain of its own: rows uniform on the simplex (Dirichlet(1)), started at stationarity.
+    """Sequences over k tokens, each from a Markov chain of its own: rows uniform on the simplex (Dirichlet(1)), started
+    at stationarity.
 
-    Source: Edelman, Edelman, Goel, Malach, Tsilivis (2024), arXiv:2402.11004. Raises ValueError for batch < 1, length < 2, k < 2.
+    Source: Edelman, Edelman, Goel, Malach, Tsilivis (2024), arXiv:2402.11004. Raises ValueError for batch < 1, length <
+    2, k < 2.
     """
     at_least(batch=(batch, 1), length=(length, 2), k=(k, 2))
     generator = as_generator(generator)
-    exponentials = -torch.rand(batch, k, k, generator=generator, device=generator.device, dtype=torch.float64).clamp_min(1e-12).log()
+    exponentials = (
+        -torch.rand(batch, k, k, generator=generator, device=generator.device, dtype=torch.float64)
+        .clamp_min(1e-12)
+        .log()
+    )
     transitions = exponentials / exponentials.sum(-1, keepdim=True)
     stationary = torch.linalg.matrix_power(transitions, 1024)[:, :1]
     cumulative = torch.cat([transitions, stationary], dim=1).cumsum(-1)
@@ -222,7 +232,8 @@ class Recurrences(NamedTuple):
 def recurrences(batch: int, length: int, N: int, *, generator: torch.Generator | int = 0) -> Recurrences:
     """z_T = q, and (q, y) once before, at a uniform place; all other tokens, and y, uniform over those other than q.
 
-    The setting of the theorem of Bietti et al. (2023), section 5; there N >> T makes a third q unlikely, here there is none.
+    The setting of the theorem of Bietti et al. (2023), section 5; there N >> T makes a third q unlikely, here there is
+    none.
 
     Raises ValueError for batch < 1, length < 3, N < 2.
     """

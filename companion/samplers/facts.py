@@ -1,5 +1,6 @@
-"""A world of facts to be recalled: subjects, relations, and an answer for each pair, hidden among noise words (Nichani, Lee, Bietti
-2024, arXiv:2412.06538, section 4)."""
+"""A world of facts to be recalled: subjects, relations, and an answer for each pair, hidden among noise words (Nichani,
+Lee, Bietti 2024, arXiv:2412.06538, section 4).
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from companion.arguments import as_generator, at_least
+from companion.arguments import as_generator, at_least, check_range
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,13 @@ class World:
         return self.words - 1
 
 
-def world(subjects: int, relations: int, answers: int, *, noise: int = 16, generator: torch.Generator | int = 0) -> World:
+def world(
+    subjects: int, relations: int, answers: int, *, noise: int = 16, generator: torch.Generator | int = 0
+) -> World:
     """Random facts: in each relation the subjects share its ``answers`` answers evenly, in an order of its own.
 
-    So whoever knows the relation alone can do no better than guess one of D (one of ceil(S / D) / S is right, exactly 1 / D if D divides
-    S). The paper draws answers independently, which leaves some of them more frequent.
+    So whoever knows the relation alone can do no better than guess one of D (one of ceil(S / D) / S is right, exactly 1
+    / D if D divides S). The paper draws answers independently, which leaves some of them more frequent.
 
     Raises ValueError for a number below 1, or more answers to a relation than subjects.
     """
@@ -59,7 +62,11 @@ def world(subjects: int, relations: int, answers: int, *, noise: int = 16, gener
         raise ValueError(f"answers = {answers!r}: must be at most subjects = {subjects}")
     generator = as_generator(generator)
     orders = torch.rand(relations, subjects, generator=generator, device=generator.device).argsort(1)
-    return World((orders % answers + answers * torch.arange(relations, device=generator.device)[:, None]).mT.contiguous(), answers, noise)
+    return World(
+        (orders % answers + answers * torch.arange(relations, device=generator.device)[:, None]).mT.contiguous(),
+        answers,
+        noise,
+    )
 
 
 class Sentences(NamedTuple):
@@ -82,8 +89,8 @@ def sentences(
 ) -> Sentences:
     """One subject and one relation at two random places among noise words; the last word is the end of the sentence.
 
-    Subject and relation are uniform among the first ``subjects`` and ``relations`` (all, unless told). Raises ValueError for batch < 1,
-    length < 3, or numbers beyond the world's.
+    Subject and relation are uniform among the first ``subjects`` and ``relations`` (all, unless told). Raises
+    ValueError for batch < 1, length < 3, or numbers beyond the world's.
     """
     subjects, relations = subjects or facts.subjects, relations or facts.relations
     at_least(batch=(batch, 1))
@@ -91,12 +98,15 @@ def sentences(
         if not 1 <= value <= most:
             raise ValueError(f"{name} = {value!r}: must be 1 to {most}, the world's")
     generator = as_generator(generator)
-    subject, relation = (torch.randint(most, (batch,), generator=generator, device=generator.device) for most in (subjects, relations))
+    subject, relation = (
+        torch.randint(most, (batch,), generator=generator, device=generator.device) for most in (subjects, relations)
+    )
     return _told(facts, subject, relation, length, generator)
 
 
 def every_fact(facts: World, length: int, *, rounds: int = 1, generator: torch.Generator | int = 0) -> Sentences:
-    """``rounds`` sentences for each of the S R facts, with places and noise words at random: what 'stored exactly' is checked on.
+    """``rounds`` sentences for each of the S R facts, with places and noise words at random: what 'stored exactly' is
+    checked on.
 
     Raises ValueError for rounds < 1 or length < 3.
     """
@@ -109,10 +119,10 @@ def every_fact(facts: World, length: int, *, rounds: int = 1, generator: torch.G
 
 def counts(tokens: Int[Tensor, "batch length"], words: int) -> Float[Tensor, "batch words"]:
     """How often each word occurs in each sentence. Raises ValueError for an unknown word."""
-    unknown = tokens[(tokens < 0) | (tokens >= words)]
-    if len(unknown):
-        raise ValueError(f"tokens: unknown word {int(unknown[0])}; must be 0 to {words - 1}")
-    return torch.zeros(len(tokens), words, device=tokens.device).scatter_add_(1, tokens, torch.ones_like(tokens, dtype=torch.float32))
+    check_range(tokens=(tokens, words))
+    return torch.zeros(len(tokens), words, device=tokens.device).scatter_add_(
+        1, tokens, torch.ones_like(tokens, dtype=torch.float32)
+    )
 
 
 def _told(facts: World, subject: Tensor, relation: Tensor, length: int, generator: torch.Generator) -> Sentences:

@@ -1,7 +1,7 @@
 """Problems of nearest-neighbour search: a set of points, a query, and how far each point is from it.
 
-Uniform, 'hard' and spherical points follow Salemohamed et al. (2024), arXiv:2411.03253, section 3; the pictures of numbers stand in for
-their three-digit MNIST. Streams of items are for lesson 08's sketches.
+Uniform, 'hard' and spherical points follow Salemohamed et al. (2024), arXiv:2411.03253, section 3; the pictures of
+numbers stand in for their three-digit MNIST. Streams of items are for lesson 08's sketches.
 """
 
 from functools import cache
@@ -11,14 +11,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from companion.arguments import as_generator, at_least
+from companion.arguments import as_generator, at_least, check_range
 
 NUMBERS = 200  # pictures show 0 to 199
 HELD_OUT = 1400  # scikit-learn's digits from here on are kept for testing
 
 
 class Search(NamedTuple):
-    """``distances`` are those of the metric that counts, which the points need not show: between pictures of numbers, the numbers'."""
+    """``distances`` are those of the metric that counts, which the points need not show: between pictures of numbers,
+    the numbers'.
+    """
 
     points: Float[Tensor, "batch n dim"]
     query: Float[Tensor, "batch dim"]
@@ -30,28 +32,54 @@ def _between(points: Tensor, query: Tensor) -> Search:
 
 
 def uniform(batch: int, n: int, dim: int = 1, *, generator: torch.Generator | int) -> Search:
-    """Points and query uniform on [-1, 1]^dim. Raises ValueError for a number below 1."""
+    """Points and query uniform on [-1, 1]^dim. Raises ValueError for a number below 1.
+
+    ``batch``, ``n``, ``dim``: how many problems, points in each, and coordinates.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
+    """
     at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 1))
     generator = as_generator(generator)
     drawn = 2 * torch.rand(batch, n + 1, dim, generator=generator, device=generator.device) - 1
     return _between(drawn[:, :-1], drawn[:, -1])
 
 
-def sphere(batch: int, n: int, dim: int, *, generator: torch.Generator | int) -> Search:
-    """Points and query uniform on the unit sphere in ``dim`` dimensions. Raises ValueError for a number below 1, or dim < 2."""
+def sphere(batch: int, n: int, dim: int, *, rho: float = 0.8, generator: torch.Generator | int) -> Search:
+    """Points uniform on the unit sphere in ``dim`` dimensions, and a query whose inner product with one of them is
+    ``rho``: q = rho x + sqrt(1 - rho^2) u, for u uniform among the unit vectors orthogonal to x (section 2.4: .8).
+
+    ``batch``, ``n``, ``dim``: how many problems, points in each, and coordinates.
+    ``rho``: the inner product of the query and its point.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
+
+    Raises ValueError for a number below 1, dim < 2, or a rho that is not in [0, 1].
+    """
     at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 2))
+    if not 0 <= rho <= 1:
+        raise ValueError(f"rho = {rho!r}: must be 0 to 1")
     generator = as_generator(generator)
-    drawn = torch.nn.functional.normalize(torch.randn(batch, n + 1, dim, generator=generator, device=generator.device), dim=-1)
-    return _between(drawn[:, :-1], drawn[:, -1])
+    where = {"generator": generator, "device": generator.device}
+    drawn = torch.nn.functional.normalize(torch.randn(batch, n + 1, dim, **where), dim=-1)
+    points, aside = drawn[:, :-1], drawn[:, -1]
+    # not a fixed one: its place would give the answer away
+    near = points[torch.arange(batch, device=generator.device), torch.randint(n, (batch,), **where)]
+    aside = torch.nn.functional.normalize(aside - (aside * near).sum(-1, keepdim=True) * near, dim=-1)
+    return _between(points, rho * near + (1 - rho**2) ** 0.5 * aside)
 
 
 def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | int) -> Search:
     """2^levels - 1 points at the nodes of a balanced tree; the query is one of them, plus N(0, 1) in every coordinate.
 
-    The root is uniform on +-7^levels in every coordinate. The children of a node at level k = 0, 1, .. lie d ~ U(0, 7^(levels - k - 1)) to
-    the left and to the right of it along axis k mod dim, and anywhere within +-7^(levels - k - 1) of it along the others. Quantiles say
-    little about where a query lies: the spread is 7 times smaller at every level. In one dimension as published, but for the root,
-    which is random here; in two our own, since the talks do not spell it out. Points come in random order.
+    The root is uniform on +-7^levels in every coordinate. The children of a node at level k = 0, 1, .. lie d ~ U(0,
+    7^(levels - k - 1)) to the left and to the right of it along axis k mod dim, and anywhere within +-7^(levels - k -
+    1) of it along the others. Quantiles say little about where a query lies: the spread is 7 times smaller at every
+    level. In one dimension as published (appendix B.6, a = 7), but for the root, which lies on both sides of 0 here; in
+    two it is our own, points that a k-d tree is made for (the published plane is `hard_coordinates`). Points come in
+    random order.
+
+    ``batch``: how many problems.
+    ``levels``: of the tree.
+    ``dim``: how many coordinates.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
 
     Raises ValueError for a number below 1.
     """
@@ -68,7 +96,25 @@ def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | 
     points = torch.cat(tree, 1)
     rows = torch.arange(batch, device=generator.device)[:, None]
     points = points[rows, torch.rand(batch, points.shape[1], **where).argsort(1)]
-    near = points[rows[:, 0], torch.randint(points.shape[1], (batch,), **where)]  # not a fixed one: its place would give the answer away
+    near = points[
+        rows[:, 0], torch.randint(points.shape[1], (batch,), **where)
+    ]  # not a fixed one: its place would give the answer away
+    return _between(points, near + torch.randn(batch, dim, **where))
+
+
+def hard_coordinates(batch: int, levels: int, dim: int = 2, *, generator: torch.Generator | int) -> Search:
+    """2^levels - 1 points whose coordinates come from `hard` sets of their own, independent of each other (section 2.3,
+    hard distribution); the query is one of them, plus N(0, 1) in every coordinate.
+
+    ``batch``, ``levels``, ``dim``, ``generator``: as in `hard`.
+
+    Raises ValueError for a number below 1.
+    """
+    at_least(dim=(dim, 1))
+    generator = as_generator(generator)
+    where = {"generator": generator, "device": generator.device}
+    points = torch.cat([hard(batch, levels, generator=generator).points for _ in range(dim)], -1)
+    near = points[torch.arange(batch, device=generator.device), torch.randint(points.shape[1], (batch,), **where)]
     return _between(points, near + torch.randn(batch, dim, **where))
 
 
@@ -81,8 +127,10 @@ def _digits() -> tuple[Tensor, Tensor]:
     return torch.tensor(bundle.images / 16, dtype=torch.float32).flatten(1), torch.tensor(bundle.target)
 
 
-def numbers(batch: int, n: int, *, generator: torch.Generator | int) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "batch"]]:
-    """n different numbers from 0 to 199, and any such number to ask for. Raises ValueError for a number below 1, or n > 200."""
+def numbers(
+    batch: int, n: int, *, generator: torch.Generator | int
+) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "batch"]]:
+    """n different numbers from 0 to 199, and any to ask for. Raises ValueError for a number below 1, or n > 200."""
     at_least(batch=(batch, 1), n=(n, 1))
     if n > NUMBERS:
         raise ValueError(f"n = {n!r}: must be at most {NUMBERS}")
@@ -92,24 +140,33 @@ def numbers(batch: int, n: int, *, generator: torch.Generator | int) -> tuple[In
 
 
 def pictures(
-    shown: Int[Tensor, "batch n"], asked: Int[Tensor, "batch"], *, held_out: bool = False, generator: torch.Generator | int
+    shown: Int[Tensor, "batch n"],
+    asked: Int[Tensor, "batch"],
+    *,
+    held_out: bool = False,
+    generator: torch.Generator | int,
 ) -> Search:
-    """Pictures of numbers from 0 to 199, each three handwritten digits side by side; the distance is that between the numbers, which is
-    not among what the pictures say.
+    """Pictures of numbers from 0 to 199, each three handwritten digits side by side; the distance is that between the
+    numbers, which is not among what the pictures say.
 
-    A picture is 192 numbers: three digits of 64 pixels. The first 1,400 digits are for training, the last 397 (``held_out``) for
-    testing. Raises ValueError for a number that is not 0 to 199.
+    A picture is 192 numbers: three digits of 64 pixels. The first 1,400 digits are for training, the last 397
+    (``held_out``) for testing. Raises ValueError for a number that is not 0 to 199.
+
+    ``shown``: the numbers whose pictures are stored.
+    ``asked``: the number whose picture is the query.
+    ``held_out``: whether digits are those for testing.
+    ``generator``: a seed, or a generator, for which digits are shown.
     """
-    every = torch.cat([shown, asked[:, None]], 1)
-    wrong = every[(every < 0) | (every >= NUMBERS)]
-    if len(wrong):
-        raise ValueError(f"shown and asked: {int(wrong[0])} is among them; must be 0 to {NUMBERS - 1}")
+    check_range(shown=(shown, NUMBERS), asked=(asked, NUMBERS))
+    numbers = torch.cat([shown, asked[:, None]], 1)
     generator = as_generator(generator)
     images, labels = (tensor[HELD_OUT:] if held_out else tensor[:HELD_OUT] for tensor in _digits())
     by_digit = [images[labels == digit].to(generator.device) for digit in range(10)]
     most = max(map(len, by_digit))
-    drawers = torch.stack([each[torch.arange(most, device=each.device) % len(each)] for each in by_digit])  # the rare ones go round again
-    digits = torch.stack([every // 100, every // 10 % 10, every % 10], -1)
+    drawers = torch.stack(
+        [each[torch.arange(most, device=each.device) % len(each)] for each in by_digit]
+    )  # the rare ones go round again
+    digits = torch.stack([numbers // 100, numbers // 10 % 10, numbers % 10], -1)
     drawn = drawers[digits, torch.randint(most, digits.shape, generator=generator, device=generator.device)].flatten(2)
     return Search(drawn[:, :-1], drawn[:, -1], (shown - asked[:, None]).abs().float())
 
@@ -117,12 +174,16 @@ def pictures(
 def zipf_streams(
     batch: int, length: int, items: int, *, exponent: float = 1.0, generator: torch.Generator | int
 ) -> Int[Tensor, "batch length"]:
-    """Streams of items 0 .. items - 1; in each stream the r-th most popular item has probability ~ r^-exponent, and which item that is
-    is random. Raises ValueError for a number below 1, or a negative exponent.
+    """Streams of items 0 .. items - 1; in each stream the r-th most popular item has probability ~ r^-exponent, and
+    which item that is is random. Raises ValueError for a number below 1, or a negative exponent.
+
+    ``batch``, ``length``: how many streams, and items in each.
+    ``items``: how many different ones.
+    ``exponent``: how unequal they are; 0 for equal.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
     """
     at_least(batch=(batch, 1), length=(length, 1), items=(items, 1))
-    if exponent < 0:
-        raise ValueError(f"exponent = {exponent!r}: must be at least 0")
+    at_least(exponent=(exponent, 0))
     generator = as_generator(generator)
     where = {"generator": generator, "device": generator.device}
     popularity = torch.arange(1, items + 1, device=generator.device, dtype=torch.float32) ** -exponent
@@ -130,6 +191,8 @@ def zipf_streams(
     return torch.rand(batch, items, **where).argsort(1).gather(1, ranks)
 
 
-def counts(stream: Int[Tensor, "batch length"], items: int) -> Float[Tensor, "batch items"]:
+def item_counts(stream: Int[Tensor, "batch length"], items: int) -> Float[Tensor, "batch items"]:
     """How often every item occurs in each stream."""
-    return torch.zeros(len(stream), items, device=stream.device).scatter_add(1, stream, torch.ones_like(stream, dtype=torch.float32))
+    return torch.zeros(len(stream), items, device=stream.device).scatter_add(
+        1, stream, torch.ones_like(stream, dtype=torch.float32)
+    )

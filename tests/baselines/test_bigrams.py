@@ -37,7 +37,8 @@ def test_the_latest_follower():
 
 
 @pytest.mark.parametrize(
-    ("tokens", "order", "message"), [([[0, 3]], 2, "unknown token 3; must be 0 to k - 1 = 2"), ([[0, 1]], 3, "order = 3")]
+    ("tokens", "order", "message"),
+    [([[0, 3]], 2, "tokens: 3 is out of range; must be 0 to 2"), ([[0, 1]], 3, "order = 3")],
 )
 def test_bad_arguments_are_named(tokens, order, message):
     with pytest.raises(ValueError, match=message):

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from companion.baselines import multihead as algorithm
 from companion.baselines.multihead import NotCertifiedError, learn, one_head
-from companion.samplers.multihead import Teacher, cancelling_teacher, parity_teacher, sequences, teacher, with_noise
+from companion.samplers.multihead import HOSTILE, hostile, sequences, teacher, with_noise
 
 
 def test_the_first_step_is_minus_the_gradient_at_zero():
@@ -59,7 +59,9 @@ def test_the_hull_of_exact_constraints_holds_every_head():
 def test_the_best_tuple_is_the_best_of_all_fits():
     layer, X = teacher(5, 2, generator=6), sequences(300, 2, 5, generator=7)
     Y = layer(X)
-    hull = algorithm.Hull(layer.thetas[0], (layer.thetas[1] - layer.thetas[0])[None] / (layer.thetas[1] - layer.thetas[0]).norm())
+    hull = algorithm.Hull(
+        layer.thetas[0], (layer.thetas[1] - layer.thetas[0])[None] / (layer.thetas[1] - layer.thetas[0]).norm()
+    )
     points = torch.linspace(-1, 2, 7, dtype=torch.float64)[:, None]
     best, loss, many = algorithm.best_tuple(X, Y, hull, points, 2)
     losses = {}
@@ -93,19 +95,52 @@ def test_three_heads_are_learned_from_more():
     assert algorithm.relative_loss(fresh, layer(fresh), report.thetas, report.ws) < 1e-2
 
 
-@pytest.mark.parametrize(
-    "layer",
-    [
-        cancelling_teacher(12, sharpness=2.0, rank=0, generator=1),
-        cancelling_teacher(12, sharpness=2.0, rank=1, generator=2),
-        parity_teacher(12, 2),
-    ],
-)
-@pytest.mark.parametrize("seed", range(3))
-def test_a_degenerate_teacher_is_refused(layer: Teacher, seed):
-    X = sequences(20_000, 2, 12, generator=seed)
-    with pytest.raises(NotCertifiedError, match="full rank"):
+def refused_or_right(X, Y, fresh):
+    """True if `learn` refuses; fails unless an answer explains the last ``fresh`` examples, which it has not seen."""
+    try:
+        report = learn(X[:-fresh], Y[:-fresh], heads=2)
+    except NotCertifiedError:
+        return True
+    assert algorithm.relative_loss(X[-fresh:], Y[-fresh:], report.thetas, report.ws) < 0.02
+    return False
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_labels_of_another_kind_are_refused(kind):
+    refused = [refused_or_right(*hostile(kind, 6000, 2, 12, generator=7000 + seed), 1000) for seed in range(2)]
+    assert (
+        all(refused) or kind == "sum of W of rank 1"
+    )  # a layer of two heads, if a hard one: now and then it is learned
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_sequences_are_refused_rather_than_fitted_badly(seed):
+    layer, X = teacher(12, 2, sharpness=2.0, generator=7100 + seed), sequences(2940, 2, 12, generator=7110 + seed)
+    refused_or_right(X, layer(X), 1000)
+
+
+def test_a_bad_fit_does_not_loosen_the_bar(monkeypatch):
+    """A certificate that promises nothing: the bar must not follow it."""
+    layer, X = teacher(12, 2, generator=7200), sequences(5000, 2, 12, generator=7201)
+    honest = algorithm.refine
+
+    def promises_nothing(X, Y, heads):
+        sums, kept, residuals, hull = honest(X, Y, heads)
+        return sums, kept, [0.5 for _ in residuals], algorithm.Hull(torch.zeros_like(hull.base), hull.directions)
+
+    monkeypatch.setattr(algorithm, "refine", promises_nothing)
+    with pytest.raises(NotCertifiedError):
         learn(X, layer(X), heads=2)
+
+
+@pytest.mark.parametrize(("of_x", "of_y"), [(1, 1e-12), (1, 1e6), (1e-3, 1), (7, 1e-6)])
+def test_scales_of_tokens_and_labels_do_not_matter(of_x, of_y):
+    layer, X = teacher(12, 2, generator=7300), sequences(5000, 2, 12, generator=7301)
+    plain, scaled = learn(X, layer(X), heads=2), learn(of_x * X, of_y * layer(X), heads=2)
+    assert scaled.loss == pytest.approx(plain.loss, rel=0.01)
+    torch.testing.assert_close(scaled.thetas * of_x**2, plain.thetas, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(scaled.ws * of_x / of_y, plain.ws, rtol=1e-4, atol=1e-6)
+    assert scaled.hull.distance(plain.thetas[0] / of_x**2) < 1e-4 * plain.thetas[0].norm() / of_x**2
 
 
 @pytest.mark.parametrize("k", [12, 14])
@@ -131,7 +166,13 @@ def test_one_head_is_recovered_exactly(d, k, seed):
         (lambda X: learn(X, X, heads=0), "heads = 0"),
         (lambda X: learn(X[:, :1], X[:, :1], heads=1), "k = 1"),
         (lambda X: learn(X[:100], X[:100], heads=2), "n = 100: at least 1440 sequences of 2 tokens"),
-        (lambda X: learn(X, X / 0, heads=2), "every entry must be finite"),
+        (lambda X: learn(X[:450, :, :3], X[:450, :, :3], heads=2), "n = 450: at least 90 .* beside 500 held out"),
+        (lambda X: learn(X, X / 0, heads=2), "Y of shape .* every entry finite"),
+        (lambda X: learn(X, 0 * X, heads=2), "Y: every label is 0"),
+        (lambda X: learn(X, X, heads=4), "heads = 4: the net has 177,556,160 tuples"),
+        (lambda X: learn(X, X, heads=7), "heads = 7: the net has"),
+        (lambda X: learn(X, X, heads=True), "heads = True"),
+        (lambda X: learn(X, X.float(), heads=2), "torch.float32: must be the same"),
         (lambda X: one_head(X[:3], X[:3]), "n = 3: at least 8 sequences"),
         (lambda X: one_head(X.repeat(1, 6, 1), X.repeat(1, 6, 1)), "k = 12, d = 12"),
     ],
@@ -139,3 +180,20 @@ def test_one_head_is_recovered_exactly(d, k, seed):
 def test_bad_arguments_are_named_with_their_value(call, message):
     with pytest.raises(ValueError, match=message):
         call(sequences(3000, 2, 12, generator=1))
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "heads", "message"),
+    [
+        (np.zeros((9, 2, 5)), torch.zeros(9, 2, 5), 2, "X of type ndarray"),
+        (torch.zeros(9, 2, 5), torch.zeros(9, 2, 5, dtype=torch.int64), 2, "Y of type torch.int64"),
+        (torch.zeros(9, 2, 5).half(), torch.zeros(9, 2, 5).half(), 2, "X of type torch.float16"),
+        (torch.zeros(9, 5), torch.zeros(9, 5), 2, r"X of shape \(9, 5\)"),
+        (torch.ones(9, 2, 5), torch.ones(8, 2, 5), 2, r"Y of shape \(8, 2, 5\)"),
+        (torch.ones(9, 2, 5), torch.ones(9, 2, 5), 2.0, "heads = 2.0"),
+        (torch.ones(9, 2, 5), torch.ones(9, 2, 5), "2", "heads = '2'"),
+    ],
+)
+def test_examples_of_another_type_are_named(X, Y, heads, message):
+    with pytest.raises(ValueError, match=message):
+        algorithm.check_examples(X, Y, heads)

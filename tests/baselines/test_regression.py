@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse.linalg
 import torch
 from sklearn.linear_model import LinearRegression
 
 from companion.baselines.regression import (
+    conjugate_gradient,
     gradient_descent,
     gradient_descent_iterated,
+    gradient_descent_plus_plus,
     least_squares,
     newton,
     newton_iterated,
@@ -62,7 +65,9 @@ def test_least_squares_is_of_minimum_norm_on_every_prefix(d, n, kappa, noise):
     xs, ys, _ = sample(n, d, kappa, noise)
     expected = each_prefix(xs, ys, lambda X, y: np.linalg.lstsq(X, y, rcond=None)[0])
     torch.testing.assert_close(least_squares(xs, ys), expected, rtol=1e-7, atol=1e-7)
-    torch.testing.assert_close(expected, each_prefix(xs, ys, lambda X, y: scipy.linalg.pinv(X) @ y), rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close(
+        expected, each_prefix(xs, ys, lambda X, y: scipy.linalg.pinv(X) @ y), rtol=1e-7, atol=1e-7
+    )
 
 
 def test_least_squares_agrees_with_scikit_learn_once_examples_suffice():
@@ -102,6 +107,59 @@ def test_gradient_descent_is_its_recurrence(d, kappa, lr):
 def test_gradient_descent_diverges_beyond_its_step_size():
     xs, ys, _ = sample(n=40)
     assert gradient_descent(xs, ys, [200], lr=0.2).abs().max() > 1e6
+
+
+def conjugate_gradient_by_scipy(steps):
+    def solve(X, y):
+        if len(X) < X.shape[1]:  # SciPy divides 0 by 0 once it has arrived
+            return np.zeros(X.shape[1])
+        return scipy.sparse.linalg.cg(X.T @ X, X.T @ y, rtol=0, atol=0, maxiter=steps)[0]
+
+    return solve
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+@pytest.mark.parametrize("kappa", [1, 100])
+def test_conjugate_gradient_is_scipys(kappa, steps):
+    xs, ys, _ = sample(kappa=kappa)
+    expected = each_prefix(xs, ys, conjugate_gradient_by_scipy(steps))[:, 5:]
+    torch.testing.assert_close(conjugate_gradient(xs, ys, [steps])[0][:, 5:], expected, rtol=1e-6, atol=1e-7)
+
+
+def test_conjugate_gradient_ends_with_the_distinct_eigenvalues_and_stays():
+    xs, ys, ws = sample(n=11, d=5)
+    u, _, v = torch.linalg.svd(xs[:, :-1], full_matrices=False)
+    xs = torch.cat([u * torch.tensor([3.0, 3.0, 3.0, 1.0, 1.0]).double() @ v, xs[:, -1:]], dim=1)
+    ys = torch.einsum("bnd,bd->bn", xs, ws)
+    one, two, many = conjugate_gradient(xs, ys, [1, 2, 30])[:, :, -1]
+    assert (one - ws).abs().max() > 0.01
+    torch.testing.assert_close(two, ws)
+    torch.testing.assert_close(many, ws)
+
+
+@pytest.mark.parametrize("kappa", [1, 100])
+def test_gd_plus_plus_is_its_recurrence_on_the_inputs(kappa):
+    """x <- (I - gamma S) x, then a gradient step on the moved inputs, one prefix at a time."""
+    xs, ys, _ = sample(kappa=kappa)
+    query, examples, labels = xs[:, -1], xs[:, :-1], ys[:, :-1]
+    left, asked, answers = labels.clone(), query, [torch.zeros_like(labels[:, 0])]
+    for _ in range(4):
+        S = examples.mT @ examples
+        largest = torch.linalg.eigvalsh(S)[:, -1, None]
+        weights = torch.einsum("bnd,bn->bd", examples, left) / largest
+        left = left - (examples @ weights[..., None])[..., 0]
+        answers.append(answers[-1] + (asked * weights).sum(-1))
+        move = torch.eye(5) - S / (3 * largest[..., None])
+        examples, asked = examples @ move, (move @ asked[..., None])[..., 0]
+    found = predict(gradient_descent_plus_plus(xs, ys, range(5)), xs)[:, :, -1]
+    torch.testing.assert_close(found, torch.stack(answers), rtol=1e-9, atol=1e-9)
+
+
+def test_fractions_of_a_step_lie_between_whole_ones():
+    xs, ys, ws = sample(n=30)
+    for solver, steps in ((newton, [4, 4.5, 5]), (gradient_descent, [4, 4.5, 5])):
+        errors = [(w[:, -1] - ws).square().sum().item() for w in solver(xs, ys, steps)]
+        assert errors[0] > errors[1] > errors[2]
 
 
 def test_online_gradient_descent_fits_the_newest_example():
@@ -144,4 +202,6 @@ def test_steps_must_be_there_and_not_negative(solver, steps):
 
 def test_float32_in_float32_out():
     xs, ys, _ = prompts(3, 6, 2)
-    assert {newton(xs, ys, [3]).dtype, least_squares(xs, ys).dtype, gradient_descent(xs, ys, [3]).dtype} == {torch.float32}
+    assert {newton(xs, ys, [3]).dtype, least_squares(xs, ys).dtype, gradient_descent(xs, ys, [3]).dtype} == {
+        torch.float32
+    }

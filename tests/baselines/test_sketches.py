@@ -39,7 +39,12 @@ def test_count_min_is_a_dict_for_each_row(rows, conservative):
             for counter, place in zip(counters, places, strict=True):
                 if not conservative or counter[place[item]] == least:
                     counter[place[item]] += 1
-        expected.append([min(counter[place[item]] for counter, place in zip(counters, places, strict=True)) for item in range(ITEMS)])
+        expected.append(
+            [
+                min(counter[place[item]] for counter, place in zip(counters, places, strict=True))
+                for item in range(ITEMS)
+            ]
+        )
     assert count_min(stream, ITEMS, 32, rows=rows, conservative=conservative, generator=3).tolist() == expected
 
 
@@ -52,14 +57,21 @@ def test_count_sketch_is_a_signed_dict_for_each_row(rows):
         for item in items:
             for counter, place, sign in zip(counters, places, signs, strict=True):
                 counter[place[item]] += sign[item]
-        expected.append([median(s[item] * c[p[item]] for c, p, s in zip(counters, places, signs, strict=True)) for item in range(ITEMS)])
+        expected.append(
+            [
+                median(s[item] * c[p[item]] for c, p, s in zip(counters, places, signs, strict=True))
+                for item in range(ITEMS)
+            ]
+        )
     assert count_sketch(stream, ITEMS, memory, rows=rows, generator=4).tolist() == expected
 
 
 @pytest.mark.parametrize("rows", [1, 2, 4])
 def test_count_min_never_says_too_little_and_the_conservative_one_never_more(rows):
     stream = streams(500)
-    plain, conservative = (count_min(stream, ITEMS, 16, rows=rows, conservative=which, generator=5) for which in (False, True))
+    plain, conservative = (
+        count_min(stream, ITEMS, 16, rows=rows, conservative=which, generator=5) for which in (False, True)
+    )
     assert (truth(stream) <= conservative).all() and (conservative <= plain).all()
     assert (conservative < plain).any() == (rows > 1)  # with one row there is nothing to hold back
 
@@ -99,11 +111,11 @@ def test_streams_and_hash_functions_do_not_mix():
         ({"memory": 0}, "memory = 0: must be at least 1"),
         ({"rows": 0}, "rows = 0: must be at least 1"),
         ({"rows": 5}, "memory = 12: must be a multiple of rows = 5"),
-        ({"items": 3}, "stream: unknown item 3; must be 0 to items - 1 = 2"),
+        ({"items": 3}, "stream: 3 is out of range; must be 0 to 2"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(sketch, changes, message):
     with pytest.raises(ValueError, match=message):
         sketch(torch.tensor([[0, 3, 1]]), **{"items": 4, "memory": 12, "rows": 2, "generator": 0} | changes)
-    with pytest.raises(ValueError, match="unknown item -1"):
+    with pytest.raises(ValueError, match="stream: -1 is out of range"):
         sketch(torch.tensor([[-1]]), 4, 12, rows=2, generator=0)

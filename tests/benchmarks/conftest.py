@@ -17,7 +17,10 @@ def ratio(benchmark, capsys):
         if benchmark.enabled:
             benchmark.extra_info |= {"plain_seconds": seconds, "ratio": seconds / benchmark.stats.stats.median}
             with capsys.disabled():
-                print(f"\n{name}: {seconds / benchmark.stats.stats.median:.1f} times as fast as the plain version ({seconds:.3f} s)")
+                print(
+                    f"\n{name}: {seconds / benchmark.stats.stats.median:.1f} times as fast as the plain version "
+                    f"({seconds:.3f} s)"
+                )
         return answer, reference
 
     return compare

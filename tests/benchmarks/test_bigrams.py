@@ -1,7 +1,8 @@
-"""Speed of the sampler as a ratio to a plain version, in the same run: ``pytest tests/benchmarks --benchmark-enable`` prints it.
+"""Speed of the sampler as a ratio to a plain version, in the same run: ``pytest tests/benchmarks --benchmark-enable``
+prints it.
 
-The plain version draws each token by itself, with one categorical draw, as one writes it first. Both must draw from the same distribution,
-which every run of the tests asserts on fewer sequences; no test asserts a time.
+The plain version draws each token by itself, with one categorical draw, as one writes it first. Both must draw from the
+same distribution, which every run of the tests asserts on fewer sequences; no test asserts a time.
 """
 
 import time
@@ -31,7 +32,9 @@ def one_by_one(batch, length, seed):
 
 def test_sequences_against_one_draw_a_token(benchmark, capsys):
     batch, length = (512, 256) if benchmark.enabled else (100, 60)
-    ours = benchmark.pedantic(lambda: sequences(batch, length, TABLE, K=K, generator=1).tokens, rounds=10, warmup_rounds=1)
+    ours = benchmark.pedantic(
+        lambda: sequences(batch, length, TABLE, K=K, generator=1).tokens, rounds=10, warmup_rounds=1
+    )
     started = time.perf_counter()
     plain = one_by_one(batch, length, 1)
     seconds = time.perf_counter() - started
@@ -41,4 +44,7 @@ def test_sequences_against_one_draw_a_token(benchmark, capsys):
     if benchmark.enabled:
         benchmark.extra_info["ratio"] = faster = seconds / benchmark.stats.stats.median
         with capsys.disabled():
-            print(f"\ntrigger-bigram sampler: {faster:.0f} times as fast per token as one draw at a time ({seconds:.2f} s)")
+            print(
+                f"\ntrigger-bigram sampler: {faster:.0f} times as fast per token as one draw at a time "
+                f"({seconds:.2f} s)"
+            )

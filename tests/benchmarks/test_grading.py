@@ -1,4 +1,5 @@
-"""Grading a class: seconds a submission, and memory. ``pytest tests/benchmarks/test_grading.py --benchmark-enable -s`` grades 200.
+"""Grading a class: seconds a submission, and memory. ``pytest tests/benchmarks/test_grading.py --benchmark-enable -s``
+grades 200.
 
 Every run of the tests grades two, and asserts their points; no test asserts a time.
 """
@@ -8,14 +9,15 @@ import time
 
 import pytest
 
-from companion.cli import grade, sandbox
+from companion.cli import grade
 from companion.cli.lessons import chosen
 from companion.cli.run import PeakMemory
+from companion.grading import walls
 
 NAME = "02-in-context-regression"
 
 
-@pytest.mark.skipif(bool(sandbox.missing()), reason=f"no sandbox here: {sandbox.missing()}")
+@pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
 def test_a_class_of_lesson_02(benchmark, capsys, tmp_path):
     """All six exercises solved in every submission; two cores, two at a time."""
     [lesson] = chosen([NAME])
@@ -36,4 +38,7 @@ def test_a_class_of_lesson_02(benchmark, capsys, tmp_path):
     benchmark.extra_info |= {"seconds_a_submission": seconds, "peak_rss_mib": peak.bytes / 2**20}
     if benchmark.enabled:
         with capsys.disabled():
-            print(f"\n{many} submissions: {seconds:.2f} s each, the sandboxes together at most {peak.bytes / 2**20:.0f} MiB")
+            print(
+                f"\n{many} submissions: {seconds:.2f} s each, the sandboxes together at most "
+                f"{peak.bytes / 2**20:.0f} MiB"
+            )

@@ -8,7 +8,7 @@ import time
 import torch
 
 from companion.models.constructions.memories import dense_update
-from companion.samplers.memories import flipped, patterns
+from companion.samplers.memories import flipped, sign_patterns
 
 
 def one_after_the_other(X, states, power):
@@ -24,7 +24,7 @@ def one_after_the_other(X, states, power):
 
 
 def test_a_dense_update(benchmark):
-    X = patterns(1000, 64, generator=1)
+    X = sign_patterns(1000, 64, generator=1)
     states = flipped(X[:20], 0.1, generator=2)
     fast = benchmark(dense_update, X, states, 3)
     started = time.perf_counter()

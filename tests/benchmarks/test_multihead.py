@@ -24,7 +24,8 @@ def best_tuple_by_lstsq(X, Y, hull, points, heads):
 
 
 @pytest.mark.parametrize(
-    ("d", "k", "heads", "n"), [(12, 2, 2, 20_000), (12, 2, 2, 100_000), (12, 3, 2, 20_000), (16, 2, 2, 20_000), (12, 2, 3, 200_000)]
+    ("d", "k", "heads", "n"),
+    [(12, 2, 2, 20_000), (12, 2, 2, 100_000), (12, 3, 2, 20_000), (16, 2, 2, 20_000), (12, 2, 3, 200_000)],
 )
 def test_learning(benchmark, d, k, heads, n):
     if not benchmark.enabled and n > 20_000:
@@ -38,7 +39,9 @@ def test_learning(benchmark, d, k, heads, n):
 def test_one_gram_matrix_for_all_tuples(benchmark):
     layer, X = teacher(12, 2, generator=1), sequences(4000, 2, 12, generator=2)
     Y = layer(X)
-    hull = algorithm.Hull(layer.thetas.mean(0), (layer.thetas[1] - layer.thetas[0])[None] / (layer.thetas[1] - layer.thetas[0]).norm())
+    hull = algorithm.Hull(
+        layer.thetas.mean(0), (layer.thetas[1] - layer.thetas[0])[None] / (layer.thetas[1] - layer.thetas[0]).norm()
+    )
     points = torch.linspace(-3, 3, 41 if benchmark.enabled else 7, dtype=torch.float64)[:, None]
     started = time.perf_counter()
     plain, chosen = best_tuple_by_lstsq(X, Y, hull, points, 2)

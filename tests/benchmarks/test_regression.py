@@ -1,4 +1,5 @@
-"""Speed as a ratio to a plain version, in the same run: ``pytest tests/benchmarks --benchmark-enable`` prints the ratios.
+"""Speed as a ratio to a plain version, in the same run: ``pytest tests/benchmarks --benchmark-enable`` prints the
+ratios.
 
 Both must give the same answers, which every run of the tests asserts on fewer prompts; no test asserts a time.
 """
@@ -24,7 +25,9 @@ def batch(benchmark):
 
 def each_prefix(xs, ys, solve):
     """The plain version: one prompt and one prefix after the other; ``solve`` gives a row of weights for each step."""
-    return torch.stack([torch.stack([solve(x[:t], y[:t]) for t in range(N)], dim=1) for x, y in zip(xs, ys, strict=True)], dim=1)
+    return torch.stack(
+        [torch.stack([solve(x[:t], y[:t]) for t in range(N)], dim=1) for x, y in zip(xs, ys, strict=True)], dim=1
+    )
 
 
 def newton_loop(X, y, k):
@@ -67,29 +70,39 @@ def test_newton_steps_1_to_23(ratio, batch, plain):
         "a call for each k": lambda X, y: torch.stack([newton_loop(X, y, k) for k in steps]),
         "every step kept": lambda X, y: newton_loop_kept(X, y, steps),
     }
-    ours, expected = ratio(f"Newton 1..23, {plain}", lambda: baselines.newton(*batch, steps), lambda: each_prefix(*batch, loops[plain]))
+    ours, expected = ratio(
+        f"Newton 1..23, {plain}", lambda: baselines.newton(*batch, steps), lambda: each_prefix(*batch, loops[plain])
+    )
     torch.testing.assert_close(ours, expected, rtol=0, atol=1e-8)
 
 
 def test_gradient_descent_50_steps(ratio, batch):
-    ours, plain = ratio("GD 50 steps", lambda: baselines.gradient_descent_iterated(*batch, [50]), lambda: each_prefix(*batch, descent_loop))
+    ours, plain = ratio(
+        "GD 50 steps",
+        lambda: baselines.gradient_descent_iterated(*batch, [50]),
+        lambda: each_prefix(*batch, descent_loop),
+    )
     torch.testing.assert_close(ours, plain, rtol=0, atol=1e-10)
 
 
 def test_gradient_descent_50_steps_closed_form(ratio, batch):
     ours, plain = ratio(
-        "GD 50 steps, closed form", lambda: baselines.gradient_descent(*batch, [50]), lambda: each_prefix(*batch, descent_loop)
+        "GD 50 steps, closed form",
+        lambda: baselines.gradient_descent(*batch, [50]),
+        lambda: each_prefix(*batch, descent_loop),
     )
     torch.testing.assert_close(ours, plain, rtol=0, atol=1e-10)
 
 
 def test_online_gradient_descent(ratio, batch):
-    ours, plain = ratio("OGD", lambda: baselines.online_gradient_descent(*batch)[None], lambda: each_prefix(*batch, online_loop))
+    ours, plain = ratio(
+        "OGD", lambda: baselines.online_gradient_descent(*batch)[None], lambda: each_prefix(*batch, online_loop)
+    )
     torch.testing.assert_close(ours, plain)
 
 
 def test_least_squares(ratio, batch):
-    """The plain version here is already batched over prompts: a loop over prefixes with LAPACK's minimum-norm solver."""
+    """The plain version is already batched over prompts: a loop over prefixes with LAPACK's minimum-norm solver."""
     xs, ys = batch
 
     def plain():
@@ -110,7 +123,14 @@ class Published(nn.Module):
         from transformers import GPT2Config, GPT2Model
 
         config = GPT2Config(
-            n_positions=2 * N, n_embd=width, n_layer=layers, n_head=heads, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, use_cache=False
+            n_positions=2 * N,
+            n_embd=width,
+            n_layer=layers,
+            n_head=heads,
+            resid_pdrop=0,
+            embd_pdrop=0,
+            attn_pdrop=0,
+            use_cache=False,
         )
         self.read_in, self.backbone, self.read_out = nn.Linear(D, width), GPT2Model(config), nn.Linear(width, 1)
 
@@ -124,7 +144,9 @@ class Published(nn.Module):
 @pytest.mark.parametrize("tokens", ["triplet", "interleaved"])
 def test_training_step_against_gpt2(benchmark, capsys, tokens):
     """One step of Adam, batch 64, six layers of width 128; the two take turns, so that a busy machine slows both."""
-    pytest.importorskip("transformers", reason="the plain version of this benchmark is transformers' GPT-2 (extra: pretrained)")
+    pytest.importorskip(
+        "transformers", reason="the plain version of this benchmark is transformers' GPT-2 (extra: pretrained)"
+    )
     size = {"width": 128, "layers": 6, "heads": 4} if benchmark.enabled else {"width": 16, "layers": 1, "heads": 2}
     xs, ys, _ = prompts(64 if benchmark.enabled else 2, N, D)
 
@@ -140,7 +162,10 @@ def test_training_step_against_gpt2(benchmark, capsys, tokens):
 
         return step
 
-    ours, plain = step_of(InContextRegressor(RegressorConfig(d=D, n=N, tokens=tokens, **size))), step_of(Published(**size))
+    ours, plain = (
+        step_of(InContextRegressor(RegressorConfig(d=D, n=N, tokens=tokens, **size))),
+        step_of(Published(**size)),
+    )
     seconds = {ours: [], plain: []}
     for _ in range(6 if benchmark.enabled else 1):
         for step, taken in seconds.items():

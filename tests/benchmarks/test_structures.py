@@ -1,7 +1,8 @@
 """Searches of 10,000 queries at once, beside a loop over queries: 100 points, of one set or of a set for each query.
 
-``pytest tests/benchmarks/test_structures.py --benchmark-enable -n0`` prints the ratios; no test asserts a time. Both must look at the
-same points, which every run of the tests asserts on fewer queries. At the end, what a training step costs as the points get more.
+``pytest tests/benchmarks/test_structures.py --benchmark-enable -n0`` prints the ratios; no test asserts a time. Both
+must look at the same points, which every run of the tests asserts on fewer queries. At the end, what a training step
+costs as the points get more.
 """
 
 import statistics
@@ -73,11 +74,15 @@ def search_loop(points, query, place):
 
 @pytest.mark.parametrize("kind", ["tensors", "lists"])
 @pytest.mark.parametrize("sets", ["one set", "a set each"])
-@pytest.mark.parametrize(("search", "place"), [(binary_search, halves), (interpolation_search, spread)], ids=["binary", "interpolation"])
+@pytest.mark.parametrize(
+    ("search", "place"), [(binary_search, halves), (interpolation_search, spread)], ids=["binary", "interpolation"]
+)
 def test_search_of_sorted_numbers(same, queries, search, place, sets, kind):
     points, query, _ = uniform(queries, N, generator=1)
     points, query = (points if sets == "a set each" else points[:1]).double(), query.double()
-    numbers, qs = (points[..., 0], query[:, 0]) if kind == "tensors" else (points[..., 0].tolist(), query[:, 0].tolist())
+    numbers, qs = (
+        (points[..., 0], query[:, 0]) if kind == "tensors" else (points[..., 0].tolist(), query[:, 0].tolist())
+    )
     name = f"{search.__name__}, {sets}, a loop over {kind}"
     same(name, lambda: search(points, query, LOOKUPS), lambda: search_loop(numbers, qs, place))
 
@@ -130,7 +135,9 @@ def test_conservative_count_min(same, queries):
             estimates.append([min(one[first[item]], two[second[item]]) for item in range(items)])
         return torch.tensor(estimates)
 
-    same("conservative count-min", lambda: count_min(stream, items, 32, rows=rows, conservative=True, generator=4), plain)
+    same(
+        "conservative count-min", lambda: count_min(stream, items, 32, rows=rows, conservative=True, generator=4), plain
+    )
 
 
 def training_step(n, batch):
@@ -166,5 +173,7 @@ def test_a_training_step_by_the_number_of_points(benchmark, capsys, n):
     if benchmark.enabled:
         benchmark.extra_info["ratio"] = ratio = benchmark.stats.stats.median / statistics.median(seconds)
         with capsys.disabled():
-            print(f"\na step with {n} points: {ratio:.1f} times as long as with 16 ({benchmark.stats.stats.median:.3f} s)")
+            print(
+                f"\na step with {n} points: {ratio:.1f} times as long as with 16 ({benchmark.stats.stats.median:.3f} s)"
+            )
     assert again != first  # the batch is the same: the step has changed the model

@@ -1,4 +1,6 @@
-"""Shares of the logits, the lens and filters against layers run by hand; accuracy by a loop; probes against least squares."""
+"""Shares of the logits, the lens and filters against layers run by hand; accuracy by a loop; probes against least
+squares.
+"""
 
 import math
 
@@ -7,7 +9,7 @@ import pytest
 import torch
 
 from companion.models.addition import Adder, AdderConfig
-from companion.probes.addition import accuracy, contributions, filtered, lens, modular_probe, read_out
+from companion.probes.addition import accuracies, contributions, filtered, lens, modular_probe, read_out
 from companion.probes.fourier import band_filter, basis
 
 OPERANDS = torch.tensor([[0, 11], [7, 7], [2, 9], [11, 11], [3, 5]])
@@ -44,7 +46,7 @@ def normed(adder, stream):
 
 
 def hooks(adder):
-    return sum(len(module._forward_hooks) for module in adder.modules())
+    return sum(len(functions) for functions in adder.at.hooks.values())
 
 
 def test_contributions_sum_to_the_logits(adder):
@@ -57,7 +59,9 @@ def test_contributions_sum_to_the_logits(adder):
 def test_each_contribution_is_that_of_what_its_module_adds(adder):
     added, norm = additions(adder), adder.decoder.norm
     table, weight, bias = (each.detach().double().numpy() for each in (adder.numbers, norm.weight, norm.bias))
-    for found, module, first in zip(contributions(adder, OPERANDS), added.double().numpy(), [1, 0, 0, 0, 0, 0, 0], strict=True):
+    for found, module, first in zip(
+        contributions(adder, OPERANDS), added.double().numpy(), [1, 0, 0, 0, 0, 0, 0], strict=True
+    ):
         for p in range(5):
             scale = np.sqrt(added[:, p].double().sum(0).numpy().var() + norm.eps)
             expected = table @ ((module[p] - module[p].mean()) / scale * weight + first * bias)
@@ -69,7 +73,9 @@ def test_logits_are_read_by_one_map_up_to_a_scale_and_a_bias(adder):
     table, bias = adder.numbers.detach().double(), norm.bias.detach().double()
     scale = torch.tensor(np.sqrt(stream.numpy().var(1) + norm.eps))
     expected = torch.tensor(normed(adder, stream)) @ table.mT
-    torch.testing.assert_close(stream @ read_out(adder).double().mT / scale[:, None] + table @ bias, expected, atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        stream @ read_out(adder).double().mT / scale[:, None] + table @ bias, expected, atol=1e-4, rtol=0
+    )
     np.testing.assert_allclose(read_out(adder).sum(1), 0, atol=1e-5)
 
 
@@ -132,7 +138,7 @@ def test_accuracy_is_counted():
     logits = torch.randn(400, 120)
     guesses = answers + 30 + off
     logits[torch.arange(400), guesses] = 9.0
-    found = accuracy(logits, answers + 30)
+    found = accuracies(logits, answers + 30)
     counted = {"right": 0, "2": 0, "10": 0, "wrong": 0, "wrong 2": 0, "wrong 10s": 0}
     for each in off.tolist():
         counted["right"] += each == 0
@@ -148,7 +154,7 @@ def test_accuracy_is_counted():
 
 
 def test_without_an_error_nothing_is_said_of_errors():
-    found = accuracy(10 * torch.eye(5), torch.arange(5))
+    found = accuracies(10 * torch.eye(5), torch.arange(5))
     assert found[:3] == (1, 1, 1)
     assert all(math.isnan(share) for share in found[3:])
 
@@ -156,7 +162,10 @@ def test_without_an_error_nothing_is_said_of_errors():
 @pytest.mark.parametrize("modulus", [2, 3, 7])
 def test_planted_residues_are_read(modulus):
     residues = torch.nn.functional.one_hot(torch.arange(150) % modulus, modulus).double()
-    mixed = torch.cat([residues, 0.3 * torch.randn(150, 8)], 1) @ torch.linalg.qr(torch.randn(modulus + 8, modulus + 8).double())[0]
+    mixed = (
+        torch.cat([residues, 0.3 * torch.randn(150, 8)], 1)
+        @ torch.linalg.qr(torch.randn(modulus + 8, modulus + 8).double())[0]
+    )
     assert modular_probe(mixed, modulus) == 1.0
     assert modular_probe(mixed.float(), modulus, generator=3) == 1.0
 

@@ -1,8 +1,11 @@
 """A decoder's patterns, put in place of its fused attention, must give its own streams again."""
 
+import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 
+from companion.models.attention import TokenModel, TokenModelConfig
 from companion.models.decoder import Decoder, DecoderConfig
 from companion.probes.attention import patterns
 
@@ -27,7 +30,37 @@ def test_a_causal_pattern_does_not_look_ahead():
     assert not any(pattern.triu(1).any() for pattern in found)
 
 
-@pytest.mark.parametrize("kind", ["linear", "delta"])
-def test_other_kinds_of_attention_have_no_patterns(kind):
-    with pytest.raises(ValueError, match=f"attention = '{kind}'"):
-        patterns(Decoder(DecoderConfig(8, 1, 2, context=6, attention=kind)), torch.randn(1, 6, 8))
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_each_head_is_the_softmax_of_its_queries_and_keys(causal, heads):
+    decoder = Decoder(DecoderConfig(8, 1, heads, context=6, causal=causal, norm=False, positions=False)).double()
+    x = torch.randn(2, 6, 8, dtype=torch.float64)
+    found, (Q, K, _) = patterns(decoder, x)[0], decoder.blocks[0].attention.qkv.weight.detach().numpy().reshape(3, 8, 8)
+    h = 8 // heads
+    for sentence, head, t in np.ndindex(2, heads, 6):
+        part = slice(head * h, (head + 1) * h)
+        seen = x[sentence, : t + 1 if causal else 6].numpy()
+        expected = softmax(seen @ K[part].T @ (Q[part] @ x[sentence, t].numpy()) / np.sqrt(h))
+        np.testing.assert_allclose(found[sentence, head, t, : len(seen)], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_linear_attention_weights_by_products_over_the_length(causal):
+    config = DecoderConfig(8, 1, 1, context=6, attention="linear", causal=causal, norm=False, positions=False)
+    decoder, x = Decoder(config).double(), torch.randn(1, 6, 8, dtype=torch.float64)
+    Q, K, _ = decoder.blocks[0].attention.qkv.weight.detach().split(8)
+    for t, s in np.ndindex(6, 6):
+        expected = 0 if causal and s > t else (Q @ x[0, t] @ (K @ x[0, s])).item() / 6
+        assert patterns(decoder, x)[0][0, 0, t, s].item() == pytest.approx(expected)
+
+
+def test_a_model_around_a_decoder_shows_the_patterns_of_its_decoder():
+    model, tokens = TokenModel(TokenModelConfig(9, 6, 8, layers=2, heads=2)), torch.randint(9, (3, 6))
+    for whole, inner in zip(patterns(model, tokens), patterns(model.decoder, model.embed(tokens)), strict=True):
+        assert torch.equal(whole, inner)
+        assert not whole.requires_grad
+
+
+def test_the_delta_rule_has_no_patterns():
+    with pytest.raises(ValueError, match="Decoder: has no attention patterns, only hook_embed"):
+        patterns(Decoder(DecoderConfig(8, 1, 2, context=6, attention="delta")), torch.randn(1, 6, 8))

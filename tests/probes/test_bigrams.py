@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from companion.models.bigrams import BigramModel, BigramModelConfig
-from companion.probes.bigrams import low_rank, memories, recalled
+from companion.probes.bigrams import memories, recalled, truncated
 
 
 @pytest.mark.parametrize("candidates", [9, 14])
@@ -45,10 +45,10 @@ def test_truncation_is_the_best_matrix_of_its_rank(shape, share):
     W = torch.randn(shape, dtype=torch.float64)
     U, S, V = np.linalg.svd(W.numpy(), full_matrices=False)
     S[int(share * min(shape)) :] = 0
-    np.testing.assert_allclose(low_rank(W, share).numpy(), (U * S) @ V, atol=1e-12)
+    np.testing.assert_allclose(truncated(W, share).numpy(), (U * S) @ V, atol=1e-12)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_a_share_is_between_0_and_1(share):
     with pytest.raises(ValueError, match=f"share = {share}"):
-        low_rank(torch.randn(3, 4), share)
+        truncated(torch.randn(3, 4), share)

@@ -22,7 +22,9 @@ def test_the_longest_period_is_a_multiple_of_20(n, P):
 @pytest.mark.parametrize("n", [2, 21, 61, 199])
 def test_rows_are_cosines_then_sines_of_length_1(n):
     half = longest_period(n) // 2
-    expected = [wave(n, k) for k in range(half + 1)] + [wave(n, k, np.pi / 2) for k in range(1, half)]  # sines of 0 and of period 2 vanish
+    expected = [wave(n, k) for k in range(half + 1)] + [
+        wave(n, k, np.pi / 2) for k in range(1, half)
+    ]  # sines of 0 and of period 2 vanish
     rows = basis(n)
     assert rows.shape == (longest_period(n), n)
     np.testing.assert_allclose(rows, [row / np.linalg.norm(row) for row in expected], atol=1e-9)
@@ -57,7 +59,9 @@ def test_a_spectrum_is_a_norm_over_channels_and_both_rows():
     values = torch.randn(61, 3)
     found = spectrum(values)
     for k in range(1, 31):
-        rows = [row / np.linalg.norm(row) for row in (wave(61, k), wave(61, k, np.pi / 2)) if np.linalg.norm(row) > 1e-6]
+        rows = [
+            row / np.linalg.norm(row) for row in (wave(61, k), wave(61, k, np.pi / 2)) if np.linalg.norm(row) > 1e-6
+        ]
         expected = np.sqrt(sum((row @ values.double().numpy()[:, c]) ** 2 for row in rows for c in range(3)))
         assert found[k - 1].item() == pytest.approx(expected)
 
@@ -98,6 +102,20 @@ def test_rows_that_depend_on_each_other_count_once():
     assert (unembedding @ keep).abs().max() < 1e-9
 
 
+@pytest.mark.parametrize(("size", "removed"), [(1e-6, 4), (1e-12, 4), (5e-14, 4), (1e-15, 3), (1e-17, 3)])
+def test_a_direction_counts_down_to_the_rounding_of_the_largest(size, removed):
+    """Four directions, one of them ``size`` as large as the others: it is removed unless it is rounding error, which
+    is where NumPy's rank draws the line, too.
+    """
+    directions = torch.linalg.qr(torch.randn(12, 12, dtype=torch.float64))[0][:4]
+    columns = torch.linalg.qr(basis(61, range(20)).mT)[0][:, :4]  # in the numbers' space, where the waves read
+    unembedding = 1e-6 * columns * torch.tensor([5.0, 4.0, 3.0, 5.0 * size], dtype=torch.float64) @ directions
+    keep = band_filter(unembedding, range(20))
+    assert keep.trace().item() == pytest.approx(12 - removed)
+    assert np.linalg.matrix_rank((basis(61, range(20)) @ unembedding).numpy()) == removed
+    assert (keep @ directions[3]).norm().item() == pytest.approx(float(removed == 3), abs=0.05)
+
+
 @pytest.mark.parametrize("width", [7, 4])
 def test_a_width_without_room_is_refused(width):
     with pytest.raises(ValueError, match=f"width = {width}: no direction is free of these 4 waves, which take {width}"):
@@ -110,11 +128,11 @@ def test_a_width_without_room_is_refused(width):
     [
         (lambda: longest_period(1), "n = 1: must be at least 2"),
         (lambda: periods(0), "n = 0"),
-        (lambda: basis(61, [3, 31]), "waves: 31 is not there; must be 0 to 30"),
-        (lambda: basis(61, [-1]), "waves: -1 is not there"),
+        (lambda: basis(61, [3, 31]), "waves: 31 is out of range; must be 0 to 30"),
+        (lambda: basis(61, [-1]), "waves: -1 is out of range"),
         (lambda: low_waves(61, 0), "cut = 0: must be 1 to 30"),
         (lambda: high_waves(61, 31), "cut = 31: must be 1 to 30"),
-        (lambda: band_filter(torch.randn(61, 40), range(40)), "waves: 31 is not there"),
+        (lambda: band_filter(torch.randn(61, 40), range(40)), "waves: 31 is out of range"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(call, message):

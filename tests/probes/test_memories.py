@@ -3,9 +3,18 @@
 import numpy as np
 import pytest
 import torch
-from scipy.stats import linregress
+from scipy.stats import linregress, ttest_1samp
 
-from companion.probes.memories import accuracy, capacity, power_law, weighted_error
+from companion.probes.memories import (
+    accuracy,
+    capacity,
+    entropy,
+    interval,
+    local_slopes,
+    power_law,
+    recalled_bits,
+    weighted_error,
+)
 
 
 @pytest.mark.parametrize("edge", [3, 17, 400, 12_345])
@@ -30,13 +39,33 @@ def test_nothing_is_tried_above_the_most():
 def test_the_slope_is_that_of_least_squares_and_its_interval_covers():
     random, x = np.random.default_rng(0), [10, 20, 40, 80, 160]
     covered = 0
-    for trial in range(60):
+    for _ in range(200):
         ys = [[3 * w**1.7 * np.exp(0.2 * random.standard_normal()) for _ in range(8)] for w in x]
-        law = power_law(x, ys, seed=trial, resamples=300)
+        law = power_law(x, ys)
         covered += law.low <= 1.7 <= law.high
     assert law.slope == pytest.approx(linregress(np.log(x), [np.log(y).mean() for y in ys]).slope)
-    assert covered >= 48
-    assert str(power_law([1, 10], [[2.0], [20.0]])) == "1.00 [1.00, 1.00]"
+    assert 180 <= covered <= 199  # 95 % of 200, give or take three standard deviations
+    assert str(power_law([1, 10], [[2.0, 2.0], [20.0, 20.0]])) == "1.00 [1.00, 1.00]"
+
+
+def test_the_interval_is_students():
+    values = [0.3, 0.9, 0.4, 0.7, 0.2]
+    expected = ttest_1samp(values, 0).confidence_interval(0.95)
+    assert interval(values) == pytest.approx((expected.low, expected.high))
+
+
+def test_local_slopes_show_a_bend():
+    assert local_slopes([1, 2, 4], [[1.0], [4.0], [8.0]]) == pytest.approx([2, 1])
+
+
+def test_bits_are_those_of_a_noisy_channel():
+    assert recalled_bits(10, 8, 1.0) == pytest.approx(30)
+    assert recalled_bits(10, 8, 1 / 8) == pytest.approx(0)  # guessing gives nothing
+    assert recalled_bits(5, 2, 0.9) == pytest.approx(5 * (1 - entropy(0.1)))
+    joint = np.full((4, 4), 0.3 / 3 / 4) + np.eye(4) * (0.7 - 0.1) / 4
+    mutual = (joint * np.log2(joint / (1 / 16))).sum()
+    assert recalled_bits(1, 4, 0.7) == pytest.approx(mutual)
+    assert entropy(0.0) == entropy(1.0) == 0
 
 
 def test_accuracy_and_error_count_the_best_answer():

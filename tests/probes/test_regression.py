@@ -68,6 +68,19 @@ def test_induced_weights_of_a_linear_predictor_are_its_weights():
     assert similarity_of_weights(induced, expected).diagonal().tolist() == pytest.approx([1, 1])
 
 
+def test_induced_weights_are_the_same_in_pieces_and_after_some_prefixes():
+    xs, ys, _ = prompts(5, 7, 3, dtype=torch.float64)
+
+    def predictor(xs, ys):
+        return baselines.predict(baselines.gradient_descent(xs, ys, [4], lr=0.05), xs)
+
+    expected = induced_weights(predictor, xs, ys)
+    found = induced_weights(predictor, xs, ys, after=[6, 2], chunk=2)
+    torch.testing.assert_close(found, expected[:, :, [6, 2]], rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match=r"after = \[7\]: each must be at least 0 and at most n - 1 = 6"):
+        induced_weights(predictor, xs, ys, after=[7])
+
+
 def test_induced_weights_need_enough_queries():
     xs, ys, _ = prompts(2, 4, 3)
     with pytest.raises(ValueError, match="queries = 2: at least d = 3"):
@@ -89,7 +102,8 @@ def test_ties_are_reported():
 
 
 @pytest.mark.parametrize(
-    "steps, linear, exponential", [([3, 6, 9, 12], 1, None), ([2, 8, 32, 128], None, 1), ([4, 16, 64, 256, 1024], None, 1)]
+    "steps, linear, exponential",
+    [([3, 6, 9, 12], 1, None), ([2, 8, 32, 128], None, 1), ([4, 16, 64, 256, 1024], None, 1)],
 )
 def test_growth_rate_tells_a_line_from_an_exponential(steps, linear, exponential):
     rate = growth_rate(list(range(1, len(steps) + 1)), steps)
@@ -128,14 +142,42 @@ def test_errors_by_gap_ask_for_each_example_again():
 def test_least_squares_forgets_nothing_and_online_gradient_descent_all_but_the_last():
     xs, ys, _ = prompts(256, 10, 5, generator=6)
     exact = errors_by_gap(lambda xs, ys: baselines.predict(baselines.least_squares(xs, ys), xs), xs, ys)
-    online = errors_by_gap(lambda xs, ys: baselines.predict(baselines.online_gradient_descent(xs, ys), xs), xs, ys).mean(1)
+    online = errors_by_gap(
+        lambda xs, ys: baselines.predict(baselines.online_gradient_descent(xs, ys), xs), xs, ys
+    ).mean(1)
     assert exact.max() < 1e-8
     assert online[0] < 1e-10
     assert online[9] > online[3] > online[1] > 1e-3
 
 
+@pytest.mark.parametrize(("n", "scale", "seed"), [(4, 1.0, 0), (7, 3.0, 5)])
+def test_order_sensitivity_is_a_squared_difference_over_the_squared_labels(n, scale, seed):
+    """Two orders of each prompt, as the probe's generator draws them, one prompt after the other in NumPy."""
+    xs, ys, _ = prompts(6, n, 3, generator=8)
+    xs, ys = scale * xs, 0.5 + 2 * scale * ys
+
+    def running_sum(xs, ys):
+        """Its last answer leans on the labels seen late, and not on the last one."""
+        late = torch.cat([ys[:, :-1], torch.zeros_like(ys[:, :1])], dim=1) * torch.arange(ys.shape[1])
+        return (late * xs.sum(-1)).cumsum(1)
+
+    generator = torch.Generator().manual_seed(seed)
+    orders = torch.rand(6, n - 1, generator=generator).argsort(dim=1).numpy()
+    changes, labels = [], []
+    for x, y, order in zip(xs.numpy(), ys.numpy(), orders, strict=True):
+        answers = [sum(t * y[i] * x[i].sum() for t, i in enumerate(each)) for each in (range(n - 1), order)]
+        changes.append((answers[0] - answers[1]) ** 2)
+        labels += [label**2 for label in y]
+    expected = np.mean(changes) / np.mean(labels)
+    assert expected > 0.1
+    assert order_sensitivity(running_sum, xs, ys, seed=seed) == pytest.approx(expected, rel=1e-4)
+
+
 def test_only_what_reads_in_order_is_sensitive_to_it():
     xs, ys, _ = prompts(256, 8, 5, generator=7)
     assert order_sensitivity(lambda xs, ys: baselines.predict(baselines.least_squares(xs, ys), xs), xs, ys) < 1e-8
-    assert order_sensitivity(lambda xs, ys: baselines.predict(baselines.online_gradient_descent(xs, ys), xs), xs, ys) > 0.01
+    assert (
+        order_sensitivity(lambda xs, ys: baselines.predict(baselines.online_gradient_descent(xs, ys), xs), xs, ys)
+        > 0.01
+    )
     assert order_sensitivity(lambda xs, ys: ys, xs, ys) == 0  # the question stays last

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from companion.samplers.attention import Vocabulary, conjunctions, repetitions
+from companion.samplers.attention import Vocabulary, conjunctions, repetitions, shuffled_facts
 
 
 def test_words_and_numbers_go_both_ways():
@@ -17,14 +17,17 @@ def test_words_and_numbers_go_both_ways():
 
 
 @pytest.mark.parametrize(
-    ("words", "message"), [(["the", "fish"], "unknown token 'fish'.*'the', 'cat'"), (["the"], "words = .*at least 2"), ([], "words = ")]
+    ("words", "message"),
+    [(["the", "fish"], "unknown token 'fish'.*'the', 'cat'"), (["the"], "words = .*at least 2"), ([], "words = ")],
 )
 def test_what_is_no_sentence_of_the_vocabulary_is_refused(words, message):
     with pytest.raises(ValueError, match=message):
         Vocabulary(["the", "cat"]).encode(words)
 
 
-@pytest.mark.parametrize(("length", "vocabulary", "shortest", "longest"), [(40, 32, 6, 14), (12, 5, 2, 5), (30, 9, 9, 9)])
+@pytest.mark.parametrize(
+    ("length", "vocabulary", "shortest", "longest"), [(40, 32, 6, 14), (12, 5, 2, 5), (30, 9, 9, 9)]
+)
 def test_a_phrase_of_different_tokens_is_said_over_and_over(length, vocabulary, shortest, longest):
     tokens, periods = repetitions(300, length, vocabulary, shortest=shortest, longest=longest, generator=3)
     assert tokens.shape == (300, length)
@@ -37,6 +40,31 @@ def test_a_phrase_of_different_tokens_is_said_over_and_over(length, vocabulary, 
 def test_every_token_is_as_likely():
     tokens, _ = repetitions(20_000, 2, 10, generator=4)
     assert torch.bincount(tokens.flatten()).float().div(40_000).sub(0.1).abs().max() < 0.01
+
+
+@pytest.mark.parametrize(("count", "hops", "seed"), [(5, 4, 0), (12, 4, 1), (3, 1, 2)])
+def test_the_facts_say_what_the_answers_need(count, hops, seed):
+    names = [f"name{i}" for i in range(count)]
+    words, answers = shuffled_facts(names, hops=hops, generator=seed)
+    assert (words[0], len(words)) == ("<s>", 4 * count + 2)
+    facts = [words[i : i + 4] for i in range(1, len(words) - 1, 4)]
+    assert {(verb, stop) for _, verb, _, stop in facts} == {("likes", ".")}
+    likes = {subject: found for subject, _, found, _ in facts}
+    assert set(likes) == set(likes.values()) == set(names)
+    name = words[-1]
+    for answer in answers:
+        name = likes[name]
+        assert name == answer
+    assert len({words[-1], *answers}) == hops + 1
+
+
+def test_facts_come_in_another_order_in_each_text():
+    names = ["Ann", "Bob", "Cy", "Dan", "Eve", "Fay"]
+    distances = set()
+    for seed in range(30):
+        words, answers = shuffled_facts(names, hops=1, generator=seed)
+        distances.add(len(words) - max(i for i, word in enumerate(words) if word == answers[0]))
+    assert len(distances) > 5
 
 
 @pytest.mark.parametrize("support", [1, 3, 5])
@@ -67,6 +95,9 @@ def test_the_rule_is_one_seed_and_the_samples_another():
         (lambda: repetitions(3, 10, 9), "vocabulary = 9: must be at least 10"),
         (lambda: repetitions(3, 10, 12, shortest=1), "shortest = 1"),
         (lambda: repetitions(3, 10, 12, shortest=6, longest=5), "longest = 5: must be at least shortest = 6"),
+        (lambda: shuffled_facts(["a", "b", "a"], hops=1), "names = .*must be different"),
+        (lambda: shuffled_facts(["a", "b"], hops=2), r"at least hops \+ 1 = 3"),
+        (lambda: shuffled_facts(["a", "b"], hops=0), "hops = 0"),
         (lambda: conjunctions(0, 8), "batch = 0"),
         (lambda: conjunctions(4, 1), "length = 1"),
         (lambda: conjunctions(4, 8, 0), "support = 0"),

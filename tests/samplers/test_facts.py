@@ -78,8 +78,8 @@ def test_the_same_seed_gives_the_same_sentences():
         (lambda: sentences(2, WORLD, 5, relations=4), "relations = 4: must be 1 to 3"),
         (lambda: every_fact(WORLD, 5, rounds=0), "rounds = 0"),
         (lambda: every_fact(WORLD, 2), "length = 2"),
-        (lambda: counts(torch.tensor([[0, 6]]), 6), "unknown word 6; must be 0 to 5"),
-        (lambda: counts(torch.tensor([[0, -1]]), 6), "unknown word -1"),
+        (lambda: counts(torch.tensor([[0, 6]]), 6), "tokens: 6 is out of range; must be 0 to 5"),
+        (lambda: counts(torch.tensor([[0, -1]]), 6), "tokens: -1 is out of range"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(call, message):

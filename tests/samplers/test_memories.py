@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from companion.samplers.memories import embeddings, flipped, patterns, tokens, zipf
+from companion.samplers.memories import embeddings, flipped, sign_patterns, tokens, zipf
 
 
 @pytest.mark.parametrize(("n", "d"), [(40, 25), (30, 400), (7, 3000)])
@@ -20,7 +20,9 @@ def test_unit_embeddings_have_length_one_and_runs_differ():
     assert U.shape == (2, 3, 5, 8)
     torch.testing.assert_close(U.norm(dim=-1), torch.ones(2, 3, 5, dtype=torch.float64))
     assert not torch.equal(U[0, 0], U[1, 0])
-    assert torch.equal(U, embeddings(5, 8, runs=(2, 3), unit=True, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
+    assert torch.equal(
+        U, embeddings(5, 8, runs=(2, 3), unit=True, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    )
 
 
 @pytest.mark.parametrize("alpha", [1.2, 2.0, 3.5])
@@ -39,7 +41,7 @@ def test_tokens_come_with_their_frequencies():
 
 
 def test_patterns_are_even_signs_and_noise_flips_its_share():
-    X = patterns(200, 300, generator=5)
+    X = sign_patterns(200, 300, generator=5)
     assert set(X.unique().tolist()) == {-1.0, 1.0}
     assert abs(X.mean().item()) < 0.02
     assert (flipped(X, 0.2, generator=6) != X).float().mean().item() == pytest.approx(0.2, abs=0.01)
@@ -58,9 +60,9 @@ def test_patterns_are_even_signs_and_noise_flips_its_share():
         (lambda: tokens(zipf(5, 2.0), 3, runs=0), "runs = 0"),
         (lambda: tokens(torch.tensor([0.5, 0.6]), 3), "sum to 1, not to 1.1"),
         (lambda: tokens(torch.tensor([1.5, -0.5]), 3), "p: probabilities"),
-        (lambda: patterns(3, 0), "d = 0"),
-        (lambda: flipped(patterns(3, 3), 1.0), "share = 1.0"),
-        (lambda: flipped(patterns(3, 3), -0.1), "share = -0.1"),
+        (lambda: sign_patterns(3, 0), "d = 0"),
+        (lambda: flipped(sign_patterns(3, 3), 1.0), "share = 1.0"),
+        (lambda: flipped(sign_patterns(3, 3), -0.1), "share = -0.1"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(call, message):

@@ -7,13 +7,24 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from companion.samplers.multihead import cancelling_teacher, parity_teacher, sequences, teacher, with_noise
+from companion.samplers.multihead import (
+    HOSTILE,
+    cancelling_teacher,
+    hostile,
+    parity_teacher,
+    sequences,
+    teacher,
+    with_noise,
+)
 
 
 def test_a_teacher_is_its_formula():
     layer, X = teacher(5, 3, sharpness=2.0, generator=1), sequences(4, 3, 5, kind="gaussian", generator=2)
     for x, answer in zip(X.numpy(), layer(X), strict=True):
-        reference = sum(softmax(x @ theta @ x.T, axis=1) @ x @ w for theta, w in zip(layer.thetas.numpy(), layer.ws.numpy(), strict=True))
+        reference = sum(
+            softmax(x @ theta @ x.T, axis=1) @ x @ w
+            for theta, w in zip(layer.thetas.numpy(), layer.ws.numpy(), strict=True)
+        )
         np.testing.assert_allclose(answer, reference, atol=1e-12)
 
 
@@ -47,6 +58,16 @@ def test_a_parity_teacher_answers_by_a_parity_of_the_token(support):
     assert (answer - promised).abs().max() < 0.02
 
 
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_labels_come_from_the_seed_and_are_no_two_heads(kind):
+    (X, Y), (_, again) = (hostile(kind, 400, 2, 6, generator=8) for _ in range(2))
+    assert torch.equal(Y, again)
+    assert Y.shape == X.shape
+    assert 0.1 < Y.std() < 5
+    good = teacher(6, 2, generator=torch.Generator().manual_seed(8))(X)
+    assert (Y - good).abs().mean() > 0.01
+
+
 def test_noise_has_its_size():
     Y = torch.zeros(2000, 2, 5, dtype=torch.float64)
     assert with_noise(Y, 0.3, generator=7).std().item() == pytest.approx(0.3, rel=0.02)
@@ -66,6 +87,7 @@ def test_noise_has_its_size():
         (lambda: cancelling_teacher(5, rank=-1), "rank = -1"),
         (lambda: parity_teacher(3, 3), "d = 3: must be at least 4"),
         (lambda: parity_teacher(3, 0), "support = 0"),
+        (lambda: hostile("friendly", 9, 2, 5, generator=0), "kind = 'friendly': must be one of random labels, "),
         (lambda: with_noise(torch.zeros(1, 2, 3), math.inf), "noise = inf"),
         (lambda: with_noise(torch.zeros(1, 2, 3), math.nan), "noise = nan"),
         (lambda: with_noise(torch.zeros(1, 2, 3), -0.1), "noise = -0.1"),

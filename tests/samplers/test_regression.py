@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from companion.samplers.regression import prompts
+from companion.samplers.regression import prompts, prompts_with_spectrum
 
 FIVE_SIGMA = 5.0
 
@@ -106,7 +106,13 @@ def test_dtype_is_as_asked(dtype):
 
 
 @pytest.mark.parametrize(
-    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA GPU"))]
+    "device",
+    [
+        "cpu",
+        pytest.param(
+            "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA GPU")
+        ),
+    ],
 )
 def test_prompts_lie_on_the_device_of_their_generator(device):
     drawn = prompts(2, 3, 4, kappa=2, noise=0.1, generator=torch.Generator(device))
@@ -132,3 +138,27 @@ def test_prompts_lie_on_the_device_of_their_generator(device):
 def test_a_wrong_argument_is_named_with_its_value(wrong, message):
     with pytest.raises(ValueError, match=message):
         prompts(**{"batch": 2, "n": 3, "d": 4} | wrong)
+
+
+def test_a_spectrum_is_the_one_that_was_asked_for():
+    eigenvalues = torch.tensor([2.0, 2.0, 7.0])
+    drawn = prompts_with_spectrum(4, 9, eigenvalues, generator=3)
+    assert (drawn.xs.shape, drawn.ys.shape, drawn.ws.shape) == ((4, 9, 3), (4, 9), (4, 3))
+    found = torch.linalg.eigvalsh(drawn.xs[:, :-1].mT @ drawn.xs[:, :-1])
+    torch.testing.assert_close(found, eigenvalues.expand(4, 3), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(drawn.ys, torch.einsum("bnd,bd->bn", drawn.xs, drawn.ws), rtol=1e-5, atol=1e-5)
+
+
+def test_bases_and_weights_of_a_spectrum_are_drawn_anew():
+    drawn = prompts_with_spectrum(3000, 5, torch.tensor([1.0, 9.0]), generator=0)
+    basis = torch.linalg.eigh(drawn.xs[:, :-1].mT @ drawn.xs[:, :-1]).eigenvectors[:, :, 1]
+    # the square of a coordinate of a uniform direction in the plane has mean 1/2 and variance 1/8
+    assert within_standard_errors(basis.square().mean(0), 0.5, (1 / 8 / 3000) ** 0.5)
+    assert within_standard_errors(drawn.ws.mean(0), 0, 3000**-0.5)
+    assert torch.equal(drawn.xs, prompts_with_spectrum(3000, 5, torch.tensor([1.0, 9.0]), generator=0).xs)
+
+
+@pytest.mark.parametrize("n, eigenvalues", [(3, [1.0, 2.0, 3.0]), (5, [1.0, -1.0]), (5, [])])
+def test_a_spectrum_that_no_prompt_can_have_is_refused(n, eigenvalues):
+    with pytest.raises(ValueError, match=r"needs n > d >= 1 and none negative"):
+        prompts_with_spectrum(2, n, torch.tensor(eigenvalues))

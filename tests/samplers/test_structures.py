@@ -1,4 +1,6 @@
-"""Points are where their docstrings say, and no place gives the answer away; streams have Zipf's law, and counts are counts."""
+"""Points are where their docstrings say, and no place gives the answer away; streams have Zipf's law, and counts are
+counts.
+"""
 
 from collections import Counter
 from itertools import pairwise
@@ -8,7 +10,16 @@ import torch
 from scipy.stats import chisquare, kstest
 from sklearn.datasets import load_digits
 
-from companion.samplers.structures import counts, hard, numbers, pictures, sphere, uniform, zipf_streams
+from companion.samplers.structures import (
+    hard,
+    hard_coordinates,
+    item_counts,
+    numbers,
+    pictures,
+    sphere,
+    uniform,
+    zipf_streams,
+)
 
 # --- Sets of points and queries
 
@@ -16,6 +27,7 @@ DRAWS = {
     "uniform": lambda generator: uniform(40, 9, 3, generator=generator),
     "sphere": lambda generator: sphere(40, 9, 5, generator=generator),
     "hard": lambda generator: hard(40, 3, 2, generator=generator),
+    "hard_coordinates": lambda generator: hard_coordinates(40, 3, generator=generator),
     "numbers": lambda generator: numbers(40, 9, generator=generator),
     "pictures": lambda generator: pictures(*numbers(40, 9, generator=0), generator=generator),
 }
@@ -44,10 +56,22 @@ def test_uniform_points_fill_the_cube():
 
 def test_spherical_points_are_of_length_one_and_in_no_direction():
     points, query, _ = sphere(20_000, 2, 30, generator=5)
-    both = torch.cat([points, query[:, None]], 1).flatten(0, 1)
-    torch.testing.assert_close(both.norm(dim=1), torch.ones(60_000))
-    assert both.mean(0).norm() < 3 * 60_000**-0.5
-    torch.testing.assert_close(both.T @ both / 60_000, torch.eye(30) / 30, rtol=0, atol=1e-3)
+    torch.testing.assert_close(points.norm(dim=-1), torch.ones(20_000, 2))
+    torch.testing.assert_close(query.norm(dim=-1), torch.ones(20_000))
+    for directions in (points.flatten(0, 1), query):
+        assert directions.mean(0).norm() < 3 * len(directions) ** -0.5
+        spread = directions.T @ directions / len(directions)
+        torch.testing.assert_close(spread, torch.eye(30) / 30, rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.8, 1.0])
+def test_a_query_on_the_sphere_has_its_inner_product_with_one_point_and_any_point_may_be_it(rho):
+    points, query, distances = sphere(4000, 5, 12, rho=rho, generator=6)
+    products = (points * query[:, None]).sum(-1)
+    off = (products - rho).abs()
+    assert off.amin(1).max() < 1e-5
+    assert chisquare(off.argmin(1).bincount(minlength=5).numpy()).pvalue > 1e-3
+    torch.testing.assert_close(distances.square(), 2 - 2 * products, rtol=1e-3, atol=1e-3)
 
 
 # --- Hard sets: the nodes of a tree
@@ -71,7 +95,9 @@ def test_the_answer_s_place_gives_nothing_away(levels, dim):
 
 @pytest.mark.parametrize("levels", [3, 4, 5])
 def test_every_level_is_a_seventh_as_wide(levels):
-    """Sorted, the root is in the middle, its left child at a quarter, and so on, but for the few that lie closer than a level below."""
+    """Sorted, the root is in the middle, its left child at a quarter, and so on, but for the few that lie closer than a
+    level below.
+    """
     x = hard(20_000, levels, generator=8).points[..., 0].sort(1).values
     down = [2 ** (levels - 1 - k) - 1 for k in range(levels)]
     gaps = [(x[:, node] - x[:, child]).median().item() for node, child in pairwise(down)]
@@ -79,8 +105,21 @@ def test_every_level_is_a_seventh_as_wide(levels):
     assert x[:, down[0]].abs().median().item() == pytest.approx(7**levels / 2, rel=0.05)
 
 
+def test_coordinates_of_the_hard_plane_are_hard_sets_of_their_own():
+    points, query, distances = hard_coordinates(4000, 4, generator=11)
+    assert points.shape == (4000, 15, 2)
+    assert distances.amin(1).square().mean() <= 2.2
+    for axis in range(2):
+        x = points[..., axis].sort(1).values
+        assert (x[:, 7] - x[:, 3]).median().item() == pytest.approx(7**3 / 2, rel=0.1)
+    ranks = points.argsort(1).argsort(1).double()
+    assert abs(torch.corrcoef(ranks.flatten(0, 1).T)[0, 1]) < 0.02
+
+
 def test_axes_take_turns():
-    """A node is in the middle of its two leaves, and within 7 of both, along its own axis always, along the other one half of the time."""
+    """A node is in the middle of its two leaves, and within 7 of both, along its own axis always, along the other one
+    half of the time.
+    """
 
     def shares(triples):
         near = []
@@ -93,7 +132,9 @@ def test_axes_take_turns():
     assert root_first == 1
     assert root_second < 0.8
     points = hard(4000, 3, 2, generator=10).points
-    across = points.gather(1, points[..., 0].argsort(1)[..., None].expand_as(points))  # the root's own axis tells its sides apart
+    across = points.gather(
+        1, points[..., 0].argsort(1)[..., None].expand_as(points)
+    )  # the root's own axis tells its sides apart
     for side in (across[:, :3], across[:, -3:]):
         child_first, child_second = shares(side)
         assert child_second > 0.92
@@ -126,7 +167,9 @@ def test_pictures_show_their_numbers_in_digits_of_their_own_half(held_out):
     assert set(digits) <= set(ours)
     assert not set(digits) & set(others)
     says = dict(zip(rows, bundle.target.tolist(), strict=True))
-    expected = [int(digit) for number in torch.cat([shown, asked[:, None]], 1).flatten().tolist() for digit in f"{number:03d}"]
+    expected = [
+        int(digit) for number in torch.cat([shown, asked[:, None]], 1).flatten().tolist() for digit in f"{number:03d}"
+    ]
     assert [says[digit] for digit in digits] == expected
 
 
@@ -146,6 +189,8 @@ def test_the_same_number_is_in_many_hands():
         (lambda: sphere(-1, 3, 4, generator=0), "batch = -1: must be at least 1"),
         (lambda: sphere(2, 0, 4, generator=0), "n = 0: must be at least 1"),
         (lambda: sphere(2, 3, 1, generator=0), "dim = 1: must be at least 2"),
+        (lambda: sphere(2, 3, 4, rho=1.5, generator=0), "rho = 1.5: must be 0 to 1"),
+        (lambda: hard_coordinates(2, 3, 0, generator=0), "dim = 0: must be at least 1"),
         (lambda: hard(0, 3, generator=0), "batch = 0: must be at least 1"),
         (lambda: hard(2, 0, generator=0), "levels = 0: must be at least 1"),
         (lambda: hard(2, 3, 0, generator=0), "dim = 0: must be at least 1"),
@@ -154,9 +199,12 @@ def test_the_same_number_is_in_many_hands():
         (lambda: numbers(2, 201, generator=0), "n = 201: must be at most 200"),
         (
             lambda: pictures(torch.tensor([[3, 200]]), torch.tensor([5]), generator=0),
-            "shown and asked: 200 is among them; must be 0 to 199",
+            "shown: 200 is out of range; must be 0 to 199",
         ),
-        (lambda: pictures(torch.tensor([[3, 4]]), torch.tensor([-5]), generator=0), "shown and asked: -5 is among them"),
+        (
+            lambda: pictures(torch.tensor([[3, 4]]), torch.tensor([-5]), generator=0),
+            "asked: -5 is out of range",
+        ),
     ],
 )
 def test_bad_problems_are_named_with_their_value(call, message):
@@ -170,18 +218,19 @@ def test_bad_problems_are_named_with_their_value(call, message):
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 1.7])
 def test_ranks_follow_zipf_s_law(exponent):
     items, length, streams = 12, 4000, 20
-    observed = counts(zipf_streams(streams, length, items, exponent=exponent, generator=1), items)
+    observed = item_counts(zipf_streams(streams, length, items, exponent=exponent, generator=1), items)
     law = torch.arange(1, items + 1, dtype=torch.float64) ** -exponent
     expected = (streams * length * law / law.sum()).numpy()
     if exponent == 0:  # no ranks to sort by: all items alike, in any order
         assert chisquare(observed.sum(0).double().numpy(), expected).pvalue > 1e-3
-    else:  # so long a stream that the popular come in their order; the tail, where neighbours change places, is one class
+    else:
+        # So long a stream that the popular come in their order; the tail, where neighbours change places, is one class.
         by_rank = observed.sort(descending=True).values.sum(0).double().numpy()
         assert chisquare([*by_rank[:4], by_rank[4:].sum()], [*expected[:4], expected[4:].sum()]).pvalue > 1e-3
 
 
 def test_every_item_is_as_often_the_most_popular():
-    first = counts(zipf_streams(4000, 60, 8, exponent=2.0, generator=2), 8).argmax(1).bincount(minlength=8)
+    first = item_counts(zipf_streams(4000, 60, 8, exponent=2.0, generator=2), 8).argmax(1).bincount(minlength=8)
     assert chisquare(first.numpy()).pvalue > 1e-3
 
 
@@ -194,12 +243,14 @@ def test_arrivals_do_not_depend_on_those_before():
 
 def test_counts_are_counter_s():
     stream = zipf_streams(5, 30, 10, generator=4)
-    for row, counted in zip(stream.tolist(), counts(stream, 10).tolist(), strict=True):
+    for row, counted in zip(stream.tolist(), item_counts(stream, 10).tolist(), strict=True):
         assert counted == [Counter(row)[item] for item in range(10)]
 
 
 def test_a_seed_is_a_stream():
-    assert torch.equal(zipf_streams(3, 9, 7, generator=5), zipf_streams(3, 9, 7, generator=torch.Generator().manual_seed(5)))
+    assert torch.equal(
+        zipf_streams(3, 9, 7, generator=5), zipf_streams(3, 9, 7, generator=torch.Generator().manual_seed(5))
+    )
     assert not torch.equal(zipf_streams(3, 9, 7, generator=5), zipf_streams(3, 9, 7, generator=6))
 
 
