@@ -1,20 +1,31 @@
-"""The door: ``python -m companion lab | test | run | release | train | numbers | grade``.
+"""The door: ``python -m companion lab | progress | test | run | release | train | numbers | grade``.
 
 Standard library only, so that it opens on a bare Python.
 
-A command first makes sure that what it needs is installed (`companion.cli.setup`), then runs its own machinery in `companion.cli`.
+A command first makes sure that what it needs is installed (`companion.cli.setup`), then runs its own machinery in
+`companion.cli`.
 """
 
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts an older Python should read this, not a traceback)
-    sys.exit("This course needs Python 3.11 or newer; this is Python %d.%d (%s)." % (*sys.version_info[:2], sys.executable))  # noqa: UP031
+    there = "%d.%d (%s)" % (*sys.version_info[:2], sys.executable)  # noqa: UP031 (an older Python must be able to say it)
+    sys.exit("This course needs Python 3.11 or newer; this is Python " + there + ".")
 
 import argparse
 from importlib import import_module
 
 SCALES = ("smoke", "course", "paper")
-EXTRAS = {"lab": (), "test": ("test",), "run": (), "release": ("grading",), "train": (), "numbers": (), "grade": ("grading",)}
+EXTRAS = {
+    "lab": (),
+    "progress": None,  # reads files, and installs nothing
+    "test": ("test",),
+    "run": (),
+    "release": ("grading",),
+    "train": (),
+    "numbers": (),
+    "grade": ("grading",),
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,29 +34,58 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m companion",
         description="Transformers as Algorithms: a notebook course on how transformers compute.",
         allow_abbrev=False,
-        epilog="The first command installs what it needs into .venv, unless it is there already. Options for pip: COURSE_PIP_ARGS.",
+        epilog="The first command installs what it needs into .venv, unless it is there already. "
+        "Options for pip: COURSE_PIP_ARGS.",
     )
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--cpu", action="store_true", help="when something must be installed, take PyTorch's CPU-only build")
+    common.add_argument(
+        "--cpu", action="store_true", help="when something must be installed, take PyTorch's CPU-only build"
+    )
     commands = door.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     lab = commands.add_parser("lab", parents=[common], help="open the lessons in JupyterLab")
     lab.add_argument("--no-browser", action="store_true", help="serve, and print the address instead of opening it")
-    lab.add_argument("--port", type=int, default=8888, help="the port to serve on (default: %(default)s, or the next free one)")
+    lab.add_argument(
+        "--port", type=int, default=8888, help="the port to serve on (default: %(default)s, or the next free one)"
+    )
+
+    progress = commands.add_parser(
+        "progress", help="what you solved and predicted in work/, your own copies of the lessons"
+    )
+    progress.add_argument(
+        "lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given"
+    )
+    progress.add_argument(
+        "--reset", metavar="LESSON", help="start one anew; your copy of it is put aside in work/aside/"
+    )
+    progress.add_argument("--yes", action="store_true", help="do not ask before that")
 
     test = commands.add_parser("test", parents=[common], help="run every test", allow_abbrev=False)
-    test.add_argument("pytest_args", nargs="*", metavar="PYTEST-ARGUMENT", help="handed to pytest as it is: -x, a file under tests/, ...")
+    test.add_argument(
+        "pytest_args",
+        nargs="*",
+        metavar="PYTEST-ARGUMENT",
+        help="handed to pytest as it is: -x, a file under tests/, ...",
+    )
 
     run = commands.add_parser("run", parents=[common], help="execute the solutions and report on their claims")
     run.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given")
     run.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
     run.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    run.add_argument("--out", default="build/run", metavar="FOLDER", help="where notebooks and report go (default: %(default)s)")
-    run.add_argument("--readme", action="store_true", help="write the claims into README.md's scoreboard; needs a run of all lessons")
+    run.add_argument(
+        "--out", default="build/run", metavar="FOLDER", help="where notebooks and report go (default: %(default)s)"
+    )
+    run.add_argument(
+        "--readme", action="store_true", help="write the claims into README.md's scoreboard; needs a run of all lessons"
+    )
 
     release = commands.add_parser("release", parents=[common], help="make lessons/ from solutions/")
-    release.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given")
-    release.add_argument("--check", action="store_true", help="write nothing; tell what differs, and exit with 1 if anything does")
+    release.add_argument(
+        "lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given"
+    )
+    release.add_argument(
+        "--check", action="store_true", help="write nothing; tell what differs, and exit with 1 if anything does"
+    )
 
     train = commands.add_parser("train", parents=[common], help="train a recipe and keep its checkpoint")
     train.add_argument("recipe", nargs="?", metavar="RECIPE", help="which one; without it, the recipes are listed")
@@ -54,16 +94,31 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--device", help="cuda, mps or cpu (default: the first of these that is there)")
     train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
 
-    numbers = commands.add_parser("numbers", parents=[common], help="lesson 04's spectra and probes on a pretrained model's numbers")
-    numbers.add_argument("folder", metavar="FOLDER", help="model.safetensors and tokenizer.json, on this machine: nothing is downloaded")
-    numbers.add_argument("--numbers", type=int, metavar="N", help="how many, from 0 (default: as many as are one token each)")
+    numbers = commands.add_parser(
+        "numbers", parents=[common], help="lesson 04's spectra and probes on a pretrained model's numbers"
+    )
+    numbers.add_argument(
+        "folder", metavar="FOLDER", help="model.safetensors and tokenizer.json, on this machine: nothing is downloaded"
+    )
+    numbers.add_argument(
+        "--numbers", type=int, metavar="N", help="how many, from 0 (default: as many as are one token each)"
+    )
     numbers.add_argument("--out", metavar="FIGURE.png", help="draw the spectrum there")
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
     grade.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression")
     grade.add_argument("--jobs", type=int, metavar="N", help="how many submissions at a time (default: 1)")
-    grade.add_argument("--formgrader", action="store_true", help="then open nbgrader's form grader, for the written answers")
-    grade.add_argument("--unsafe", action="store_true", help="run submissions even where there is no sandbox, with all your rights")
+    grade.add_argument("--student", default="", metavar="NAME", help="mark this student's submission alone")
+    grade.add_argument("--force", action="store_true", help="mark again what is known already")
+    grade.add_argument(
+        "--take-in", action="append", default=[], metavar="ZIP", help="first keep what Canvas or Moodle has downloaded"
+    )
+    grade.add_argument(
+        "--formgrader", action="store_true", help="then open nbgrader's form grader, for the written answers"
+    )
+    grade.add_argument(
+        "--unsafe", action="store_true", help="run submissions even where there is no sandbox, with all your rights"
+    )
     return door
 
 
@@ -77,9 +132,15 @@ def main(argv: list[str]) -> int:
             arguments.pytest_args.remove("--cpu")
     elif rest:
         door.error(f"unrecognized arguments: {' '.join(rest)}")
-    import_module("companion.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
+    if EXTRAS[arguments.command] is not None:
+        import_module("companion.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
     return import_module(f"companion.cli.{arguments.command}").main(arguments)
 
 
+def command() -> int:
+    """The same as a program of its own: ``companion lab``."""
+    return main(sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command())

@@ -1,9 +1,12 @@
-"""What functions on every floor do with their arguments: refuse sizes that are too small, and take a seed for a generator."""
+"""What functions on every floor do with their arguments: refuse what is out of range, take a seed for a generator."""
+
+import math
 
 import torch
+from torch import Tensor
 
 
-def at_least(**values: tuple[int, int]) -> None:
+def at_least(**values: tuple[float, float]) -> None:
     """Raises ValueError, naming the argument, its value and what is allowed, for a value below its least.
 
     >>> at_least(length=(length, 3), batch=(batch, 1))
@@ -11,6 +14,27 @@ def at_least(**values: tuple[int, int]) -> None:
     for name, (value, least) in values.items():
         if value < least:
             raise ValueError(f"{name} = {value!r}: must be at least {least}")
+
+
+def positive(**values: float) -> None:
+    """Raises ValueError, naming the argument and its value, for one that is not above 0 and finite.
+
+    >>> positive(lr=lr, beta=beta)
+    """
+    for name, value in values.items():
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} = {value!r}: must be positive and finite")
+
+
+def check_range(**values: tuple[Tensor, int]) -> None:
+    """Raises ValueError, naming the argument and the first that is wrong, for entries that are not 0 to n - 1.
+
+    >>> check_range(tokens=(tokens, vocabulary))
+    """
+    for name, (entries, n) in values.items():
+        wrong = entries[(entries < 0) | (entries >= n)]
+        if len(wrong):
+            raise ValueError(f"{name}: {int(wrong[0])} is out of range; must be 0 to {n - 1}")
 
 
 def as_generator(generator: torch.Generator | int) -> torch.Generator:

@@ -1,4 +1,4 @@
-"""``lab``: JupyterLab on the map of the lessons."""
+"""``lab``: JupyterLab on a learner's own copies of the lessons."""
 
 import os
 import sys
@@ -6,17 +6,25 @@ from argparse import Namespace
 from pathlib import Path
 from typing import NoReturn
 
+from companion.cli import work
 from companion.cli.setup import ROOT, go_on_as
 
 SETTINGS = Path(__file__).parent / "jupyter"  # Markdown opens rendered: the start page is Markdown
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> NoReturn:
-    """Serve ``lessons/`` until interrupted, and open its start page in the browser."""
-    command = [sys.executable, "-m", "jupyterlab", f"--port={arguments.port}", "--ServerApp.root_dir=lessons"]
+    """Serve ``work/`` until interrupted, and open its start page in the browser."""
+    for line in work.refresh(root):
+        print(line)
+    command = [sys.executable, "-m", "jupyterlab", f"--port={arguments.port}", f"--ServerApp.root_dir={root / 'work'}"]
+    command += ["--FileContentsManager.post_save_hook=companion.cli.work.after_saving"]
     command += ["--LabApp.default_url=/lab/tree/README.md"] + ["--no-browser"] * arguments.no_browser
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append("--allow-root")  # whoever is root here is most likely in a container, where JupyterLab would refuse to start
-    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH")]))
+        command.append(
+            "--allow-root"
+        )  # whoever is root here is most likely in a container, where JupyterLab would refuse to start
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(
+        filter(None, [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH")])
+    )
     os.chdir(root)
     go_on_as(command)

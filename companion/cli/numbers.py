@@ -1,6 +1,5 @@
 """``numbers``: lesson 04's spectra and probes, on the number embeddings of a pretrained model in a local folder."""
 
-import os
 from argparse import Namespace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from companion.figures import COLORS, png, use_house_style
+from companion.files import write
 from companion.pretrained import number_tokens, token_embeddings
 from companion.probes.addition import modular_probe
 from companion.probes.fourier import periods, spectrum
@@ -56,10 +56,15 @@ def waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"])
 
 
 def probes_report(embeddings: Float[Tensor, "numbers width"]) -> str:
-    """How often a linear probe names a held-out number mod m: of these embeddings, of the same in shuffled order, and by chance."""
+    """How often a linear probe names a held-out number mod m: of these embeddings, of them shuffled, by chance."""
     shuffled = embeddings[torch.randperm(len(embeddings), generator=torch.Generator().manual_seed(0))]
-    lines = ["\nA linear map names a number that it was not fitted on, mod m", f"{'m':>9} {'right':>8} {'shuffled':>9} {'chance':>8}"]
-    lines += [f"{m:9} {modular_probe(embeddings, m):8.2f} {modular_probe(shuffled, m):9.2f} {1 / m:8.2f}" for m in MODULI]
+    lines = [
+        "\nA linear map names a number that it was not fitted on, mod m",
+        f"{'m':>9} {'right':>8} {'shuffled':>9} {'chance':>8}",
+    ]
+    lines += [
+        f"{m:9} {modular_probe(embeddings, m):8.2f} {modular_probe(shuffled, m):9.2f} {1 / m:8.2f}" for m in MODULI
+    ]
     return "\n".join(lines)
 
 
@@ -74,16 +79,7 @@ def picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"]) -> b
     top = ax.secondary_xaxis("top")
     top.set_xticks([1 / period for period in MARKED], [f"period {period:g}" for period in MARKED])
     ax.set(xlabel="frequency (waves per number)", ylabel="size (median wave = 1)", yscale="log")
-    ax.set_title(f"The strongest wave has period {lengths[sizes.argmax()]:.4g}: {sizes.max():.3g} times the median wave")
+    ax.set_title(
+        f"The strongest wave has period {lengths[sizes.argmax()]:.4g}: {sizes.max():.3g} times the median wave"
+    )
     return png(figure)
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write beside, then rename: ``path`` is never half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(content)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

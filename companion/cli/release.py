@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from argparse import Namespace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import nbformat
@@ -11,10 +12,11 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import capture_log
 from traitlets.config import Config
 
-from companion.cli.lessons import Lesson, LessonError, chosen, every
+from companion.cli.lessons import Lesson, LessonError, chosen, every, start_page
 from companion.cli.setup import ROOT
 
 STUB = "# your code here\nraise NotImplementedError"
+LEFT_BEHIND = (".*", "__*", "predictions*.json")  # by editors and runs
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
@@ -23,7 +25,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     try:
         lessons = chosen(arguments.lessons, root)
         (root / "build").mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root / "build") as folder:  # on lessons/'s own disk, so that a rename will do
+        with tempfile.TemporaryDirectory(
+            dir=root / "build"
+        ) as folder:  # on lessons/'s own disk, so that a rename will do
             made = generate(lessons, Path(folder))
             (made / "README.md").write_bytes(start_page(every(root)).encode())
             differences = compare(made, root / "lessons", whole=not arguments.lessons)
@@ -41,7 +45,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
 
 
 def generate(lessons: list[Lesson], folder: Path) -> Path:
-    """Make ``lessons`` in ``folder`` and return the folder that they lie in. Raises LessonError with nbgrader's reason."""
+    """Make ``lessons`` in ``folder`` and return where they lie. Raises LessonError with nbgrader's reason."""
     made = folder / "lessons"
     made.mkdir()
     config = Config()
@@ -53,9 +57,13 @@ def generate(lessons: list[Lesson], folder: Path) -> Path:
     config.ClearSolutions.code_stub = {"python": STUB}
     for lesson in lessons:
         source = folder / "solutions" / lesson.name
-        shutil.copytree(lesson.source.parent, source, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        shutil.copytree(lesson.source.parent, source, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
         notebook = nbformat.read(source / lesson.source.name, as_version=4)
-        notebook.metadata = {"companion": notebook.metadata.get("companion"), "kernelspec": KERNEL, "language_info": {"name": "python"}}
+        notebook.metadata = {
+            "companion": notebook.metadata.get("companion"),
+            "kernelspec": KERNEL,
+            "language_info": {"name": "python"},
+        }
         nbformat.write(notebook, source / lesson.source.name)
         config.CourseDirectory.assignment_id = lesson.name
         result = capture_log(GenerateAssignment(coursedir=CourseDirectory(config=config), config=config))
@@ -67,7 +75,7 @@ def generate(lessons: list[Lesson], folder: Path) -> Path:
 
 
 def _settle(path: Path) -> None:
-    """Write a notebook in the one form that every version and platform gives: no outputs, sorted keys, a newline at the end."""
+    """Write a notebook as every version and platform does: no outputs, sorted keys, a newline at the end."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -75,30 +83,10 @@ def _settle(path: Path) -> None:
     path.write_bytes((nbformat.writes(notebook).rstrip("\n") + "\n").encode())
 
 
-def start_page(lessons: list[Lesson]) -> str:
-    """The map of the lessons in Markdown: what JupyterLab opens on."""
-    lines = [
-        "# Transformers as Algorithms",
-        "",
-        "Read and run the lessons in this order. Each is one notebook: a question, code to read, exercises that check themselves.",
-        "",
-        "| Lesson | The question | You need | Machine | First |",
-        "|---|---|---|---|---|",
-    ]
-    for lesson in lessons:
-        facts = lesson.facts()
-        link = f"[{lesson.name[:2]} {facts['title']}]({lesson.name}/{lesson.name}.ipynb)"
-        needs = "<br>".join(facts["needs"]) or "nothing"
-        lines.append(f"| {link} | {facts['question']} | {facts['minutes']} min | {_time(facts['machine_seconds'])} | {needs} |")
-    return "\n".join(lines) + "\n"
-
-
-def _time(seconds: int) -> str:
-    return f"{seconds} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
 def compare(made: Path, lessons: Path, *, whole: bool) -> list[str]:
-    """One line for every file of ``made`` that ``lessons`` has otherwise, and (``whole``) for every one that it has beside them."""
+    """One line for every file of ``made`` that ``lessons`` has otherwise, and (``whole``) for every one that it has
+    beside them.
+    """
     new = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
     old = {path.relative_to(lessons) for path in _files(lessons)}
     if not whole:
@@ -108,14 +96,20 @@ def compare(made: Path, lessons: Path, *, whole: bool) -> list[str]:
     lines += [f"{path.as_posix()}: comes from no solution" for path in sorted(old - new)]
     for path in sorted(new & old):
         if (made / path).read_bytes() != (lessons / path).read_bytes():
-            lines.append(f"{path.as_posix()}: differs{_where(made / path, lessons / path) if path.suffix == '.ipynb' else ''}")
+            lines.append(
+                f"{path.as_posix()}: differs{_where(made / path, lessons / path) if path.suffix == '.ipynb' else ''}"
+            )
     return lines
 
 
 def _files(lessons: Path) -> list[Path]:
     """What stands in ``lessons``, but for what editors and runs leave there."""
     paths = (path for path in lessons.rglob("*") if path.is_file())
-    return [path for path in paths if not any(part.startswith((".", "__")) for part in path.relative_to(lessons).parts)]
+    return [
+        path
+        for path in paths
+        if not any(fnmatch(part, pattern) for part in path.relative_to(lessons).parts for pattern in LEFT_BEHIND)
+    ]
 
 
 def _where(made: Path, kept: Path) -> str:

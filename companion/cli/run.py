@@ -1,12 +1,12 @@
-"""``run``: executes the solutions with papermill and reports: seconds, memory, errors, and what became of every claim."""
+"""``run``: executes the solutions with papermill and reports seconds, memory, errors, and what became of each claim."""
 
 import base64
 import json
-import os
 import tempfile
 import threading
 import time
 from argparse import Namespace
+from collections import Counter
 from pathlib import Path
 
 import nbconvert
@@ -15,10 +15,11 @@ import papermill
 import psutil
 from papermill.exceptions import PapermillExecutionError
 
-from companion.claims import MIME
+from companion.claims import FAILS, HOLDS, MIME, UNASSESSED
 from companion.cli import scoreboard
 from companion.cli.lessons import Lesson, LessonError, chosen
 from companion.cli.setup import ROOT
+from companion.files import write
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
@@ -33,13 +34,18 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         return 2
     out = Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
-    report = {"lessons": [execute(lesson, arguments.scale, arguments.seed, out, figure=arguments.readme) for lesson in lessons]}
+    report = {
+        "lessons": [
+            execute(lesson, arguments.scale, arguments.seed, out, figure=arguments.readme) for lesson in lessons
+        ]
+    }
     write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     for entry in report["lessons"]:
-        holding = sum(claim["holds"] is True for claim in entry["claims"])
+        counts = Counter(claim["verdict"] for claim in entry["claims"])
         print(
             f"{entry['lesson']}: {entry['seconds']:.0f} s, {entry['peak_rss_mib']:.0f} MiB, "
-            f"{holding} of {len(entry['claims'])} claims hold, {len(entry['errors'])} errors"
+            f"{counts[HOLDS]} of {len(entry['claims'])} claims hold, {counts[FAILS]} do not, "
+            f"{counts[UNASSESSED]} not assessed, {len(entry['errors'])} errors"
         )
         for error in entry["errors"]:
             print(f"  {error}")
@@ -53,6 +59,11 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = 
     """Run one lesson's notebook, keep it as .ipynb and .html in ``out``, and return its entry of the report.
 
     With ``figure``, the picture at the lesson's head is drawn anew (see `draw_head`).
+
+    ``lesson``: which one.
+    ``scale``, ``seed``: what its parameters cell is set to.
+    ``out``: the folder for what it makes.
+    ``figure``: whether the picture at its head is drawn anew.
     """
     with tempfile.TemporaryDirectory(dir=out) as folder, PeakMemory() as peak:
         path = Path(folder) / lesson.source.name
@@ -80,12 +91,14 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = 
             if figure and not failure:
                 draw_head(notebook, lesson)
             exporter = nbconvert.HTMLExporter(embed_images=True)
-            # A widget is dead on a page without a kernel: show the picture that stands for it
+            # A widget is dead on a page without a kernel: show the picture or the text that stands for it
             live = "application/vnd.jupyter.widget-view+json"
             for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
-                if "image/png" in output.get("data", {}):
+                if {"image/png", "text/html"} & set(output.get("data", {})):
                     output.data.pop(live, None)
-            html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": lesson.name, "path": str(lesson.source.parent)}})
+            html, _ = exporter.from_notebook_node(
+                notebook, {"metadata": {"name": lesson.name, "path": str(lesson.source.parent)}}
+            )
             write(out / f"{lesson.name}.html", html)
         if failure:
             place = f"{lesson.name}, {failing_cell(notebook, lesson)}" if path.exists() else lesson.name
@@ -116,8 +129,12 @@ def draw_head(executed: nbformat.NotebookNode, lesson: Lesson) -> None:
 
 
 def failing_cell(executed: nbformat.NotebookNode, lesson: Lesson) -> str:
-    """``cell 17 ("Newton's method")``: the place of the cell that failed in the source, and the heading that it stands under."""
-    failed = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")][-1]  # the last that began
+    """``cell 17 ("Newton's method")``: the place of the cell that failed in the source, and the heading that it stands
+    under.
+    """
+    failed = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")][
+        -1
+    ]  # the last that began
     heading = "no heading"
     for number, cell in enumerate(nbformat.read(lesson.source, as_version=4).cells, 1):
         if cell.cell_type == "markdown":
@@ -128,15 +145,10 @@ def failing_cell(executed: nbformat.NotebookNode, lesson: Lesson) -> str:
     return "the parameters"
 
 
-def write(path: Path, text: str) -> None:
-    """Write beside, then rename: ``path`` is never half a file."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(beside, path)
-
-
 class PeakMemory(threading.Thread):
-    """Samples, while it stands open, the resident memory of the processes that this one has started (kernels); keeps the largest sum."""
+    """Samples, while it stands open, the resident memory of the processes that this one has started (kernels); keeps
+    the largest sum.
+    """
 
     def __init__(self):
         super().__init__(daemon=True)

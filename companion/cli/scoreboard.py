@@ -3,14 +3,17 @@
 import re
 from pathlib import Path
 
+from companion.claims import FAILS, HOLDS, UNASSESSED
+
 OPEN, CLOSE = "<!-- scoreboard -->", "<!-- /scoreboard -->"
 HEAD = "| Lesson | Claim | Source | Published | Our checkpoint | This run | Holds |\n|---|---|---|---|---|---|---|"
+WORDS = {HOLDS: "yes", FAILS: "**no**", UNASSESSED: "not assessed"}
 
 
 def table(report: dict) -> str:
     """The report's claims as a Markdown table, a line under it saying how they were made."""
     rows = [
-        [entry["lesson"], *(claim[key] for key in ("statement", "source", "published", "checkpoint", "run", "holds"))]
+        [entry["lesson"], *(claim[key] for key in ("statement", "source", "published", "checkpoint", "run", "verdict"))]
         for entry in report["lessons"]
         for claim in entry["claims"]
     ]
@@ -19,15 +22,11 @@ def table(report: dict) -> str:
     return "\n".join([HEAD, *lines, "", f"Made by `python3 -m companion run --readme` ({'; '.join(made)})."])
 
 
-def _cell(value) -> str:
-    """One value as it reads in a table: yes or no, three digits of a number, text with nothing that would end the cell."""
-    if value is None:
+def _cell(value: str) -> str:
+    """One text as it reads in a table: a verdict short, a dash for nothing, nothing that would end the cell."""
+    if value == "-":
         return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "**no**"
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return str(value).replace("|", "\\|").replace("\n", " ")
+    return WORDS.get(value, value).replace("|", "\\|").replace("\n", " ")
 
 
 def update(report: dict, readme: Path) -> None:

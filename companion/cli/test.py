@@ -10,6 +10,8 @@ from companion.cli.setup import ROOT, go_on_as
 
 def main(arguments: Namespace) -> NoReturn:
     """Go on as pytest."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers of one thread each are faster on two cores than two of two
+    os.environ.setdefault(
+        "OMP_NUM_THREADS", "1"
+    )  # two workers of one thread each are faster on two cores than two of two
     os.chdir(ROOT)
     go_on_as([sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments.pytest_args])

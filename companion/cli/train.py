@@ -27,12 +27,26 @@ def main(arguments: Namespace) -> int:
         print(f"train: {error}")
         return 2
     try:
-        model, history = chosen.train(seed=arguments.seed, device=arguments.device, resume=out.with_suffix(".partial.safetensors"))
+        model, history = chosen.train(
+            seed=arguments.seed, device=arguments.device, resume=out.with_suffix(".partial.safetensors")
+        )
     except ResumeError as error:
         print(f"train: {error}")
         return 1
     if os.environ.get("RANK", "0") == "0":
         dtype = torch.bfloat16 if chosen.schedule.bfloat16 else None  # as many digits as the forward pass saw
-        header = checkpoints.save(out, model, recipe=chosen.name, scale=chosen.scale, seed=arguments.seed, history=history, dtype=dtype)
-        print(f"{out}: {header.steps} steps in {header.seconds:.0f} s on {header.device}, loss {header.loss_curve[-1][1]:.4f}")
+        header = checkpoints.save(
+            out,
+            model,
+            recipe=chosen.name,
+            scale=chosen.scale,
+            seed=arguments.seed,
+            history=history,
+            dtype=dtype,
+            calibrate=chosen.calibrate,
+        )
+        print(
+            f"{out}: {header.steps} steps in {header.seconds:.0f} s on {header.device}, "
+            f"loss {header.loss_curve[-1][1]:.4f}"
+        )
     return 0

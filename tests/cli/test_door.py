@@ -3,16 +3,19 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["lab", "test", "run", "release", "train", "numbers", "grade"]
+COMMANDS = ["lab", "progress", "test", "run", "release", "train", "numbers", "grade"]
 
 
 def door(*arguments: str, python: tuple[str, ...] = (sys.executable,)) -> subprocess.CompletedProcess:
-    return subprocess.run([*python, "-m", "companion", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [*python, "-m", "companion", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
@@ -57,4 +60,17 @@ def test_test_hands_its_arguments_to_pytest():
 
 def test_importing_the_companion_loads_nothing_heavy():
     code = "import companion, sys; print([name for name in ('torch', 'numpy', 'matplotlib') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        == "[]\n"
+    )
+
+
+def test_the_program_is_the_door(monkeypatch):
+    from companion import __main__ as module
+
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    assert scripts == {"companion": "companion.__main__:command"}
+    monkeypatch.setattr(sys, "argv", ["companion", "lab"])
+    monkeypatch.setattr(module, "main", lambda argv: 5 if argv == ["lab"] else 0)
+    assert module.command() == 5

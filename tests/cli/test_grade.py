@@ -7,26 +7,30 @@ from argparse import Namespace
 import pytest
 from grading.small_lesson import NAME, checkout, hand_in, handed_in, solved
 
-from companion.cli import formgrader, grade, sandbox
+from companion.cli import grade
 from companion.cli.lessons import chosen
+from companion.grading import classroom, formgrader, sandbox, walls
 
-safe = pytest.mark.skipif(bool(sandbox.missing()), reason=f"no sandbox here: {sandbox.missing()}")
+safe = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+
+
+SAID = {"jobs": 1, "formgrader": False, "unsafe": False, "student": "", "force": False, "take_in": []}
 
 
 def run(root, *lessons: str, **options) -> int:
-    return grade.main(Namespace(lessons=list(lessons), jobs=1, formgrader=False, unsafe=False) if not options else options["options"], root)
+    return grade.main(Namespace(lessons=list(lessons), **SAID | options), root)
 
 
 @pytest.fixture
 def marked(monkeypatch):
     """The students whose submissions are marked, in order."""
-    names, mark = [], grade.mark
+    names, attempt = [], classroom._attempt
 
-    def noting(folder, *rest, **more):
-        names.append(folder.parent.name)
-        return mark(folder, *rest, **more)
+    def noting(one, *rest):
+        names.append(one.student)
+        return attempt(one, *rest)
 
-    monkeypatch.setattr(grade, "mark", noting)
+    monkeypatch.setattr(classroom, "_attempt", noting)
     return names
 
 
@@ -59,7 +63,7 @@ def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch):
     root = checkout(tmp_path)
     for name in ("anna", "bert", "carl"):
         hand_in(root, name, handed_in({}))
-    write, written = grade.write, []
+    write, written = classroom.write, []
 
     def dies(path, text):
         if "results" in path.parts:
@@ -68,10 +72,10 @@ def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch):
                 raise KeyboardInterrupt
         write(path, text)
 
-    monkeypatch.setattr(grade, "write", dies)
+    monkeypatch.setattr(classroom, "write", dies)
     with pytest.raises(KeyboardInterrupt):
         run(root, NAME)
-    monkeypatch.setattr(grade, "write", write)
+    monkeypatch.setattr(classroom, "write", write)
     first = set(marked[:1])
     marked.clear()
     assert run(root, NAME) == 0
@@ -86,7 +90,9 @@ def test_a_changed_lesson_is_graded_again(tmp_path, marked):
     run(root, NAME)
     source = root / "solutions" / NAME / f"{NAME}.ipynb"
     source.write_text(
-        source.read_text().replace("return 2 * M - M @ S @ M", "return M + M - M @ S @ M").replace("# A small", "# The small")
+        source.read_text()
+        .replace("return 2 * M - M @ S @ M", "return M + M - M @ S @ M")
+        .replace("# A small", "# The small")
     )
     run(root, NAME)
     assert marked == ["anna"], "an edit of text or solution alone changes no grade"
@@ -122,7 +128,7 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
     def fails(*_, **__):
         raise sandbox.SandboxError("no more user namespaces")
 
-    monkeypatch.setattr("companion.cli.marking.Process", fails)
+    monkeypatch.setattr("companion.grading.rooms.Process", fails)
     assert run(root, NAME) == 1
     assert "NOT MARKED" in capsys.readouterr().out
     assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == ["bert"]
@@ -134,12 +140,12 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
 def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys):
     root = checkout(tmp_path)
     hand_in(root, "anna", solved())
-    monkeypatch.setattr(sandbox, "missing", lambda root: "bubblewrap is not installed")
+    monkeypatch.setattr(walls, "missing", lambda: "bubblewrap is not installed")
     assert run(root, NAME) == 2
     said = capsys.readouterr().out
     assert "NO SANDBOX" in said and "--unsafe" in said
     assert not marked and not (root / "grading" / NAME).exists()
-    assert run(root, options=Namespace(lessons=[NAME], jobs=1, formgrader=False, unsafe=True)) == 0
+    assert run(root, NAME, unsafe=True) == 0
     assert marked == ["anna"]
     [row] = csv.DictReader(table(root).decode().splitlines())
     assert row["points"] == "6"
@@ -171,7 +177,7 @@ def test_a_cluster_of_dask_gives_the_same(tmp_path):
 def test_the_form_grader_is_started_on_the_gradebook(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(formgrader.subprocess, "call", lambda command, cwd: calls.append((command, cwd)))
-    assert run(tmp_path, options=Namespace(lessons=[], jobs=1, formgrader=True, unsafe=False)) == 0
+    assert run(tmp_path, formgrader=True) == 0
     [(command, folder)] = calls
     assert folder == tmp_path / "grading" and any("formgrader" in word for word in command)
     assert repr(str(tmp_path)) in (folder / "nbgrader_config.py").read_text()

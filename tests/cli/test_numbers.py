@@ -23,7 +23,9 @@ def arguments(folder, *, numbers=None, out=None) -> Namespace:
 
 
 def printed(capsys) -> tuple[str, list[float], dict[int, tuple[float, float, float]]]:
-    """The whole text; periods, strongest first; the probes' shares: right, in shuffled order, by chance, for each modulus."""
+    """The whole text; periods, strongest first; the probes' shares: right, in shuffled order, by chance, for each
+    modulus.
+    """
     text = capsys.readouterr().out
     waves, probes = text.split("\nA linear map")
     periods = [float(row[0]) for row in re.findall(r"^ +([\d.]+) +([\d.]+)$", waves, re.MULTILINE)]

@@ -98,7 +98,10 @@ def test_a_fact_that_is_missing_is_named(tmp_path, capsys):
     path = checkout(tmp_path) / f"solutions/{NAME}/{NAME}.ipynb"
     path.write_text(path.read_text().replace('"minutes": 5', '"minutes": "five"').replace('"question"', '"answer"'))
     assert run(tmp_path) == 1
-    assert capsys.readouterr().out == f"release: {NAME}: the notebook's metadata 'companion' needs question (str), minutes (int)\n"
+    assert (
+        capsys.readouterr().out
+        == f"release: {NAME}: the notebook's metadata 'companion' needs question (str), minutes (int)\n"
+    )
 
 
 def test_the_start_page_maps_the_lessons(tmp_path):
@@ -114,7 +117,11 @@ def test_a_lesson_is_chosen_by_number_name_or_part_of_it(tmp_path):
     assert names("08") == names("back") == ["08-doubling-back"]
     assert names("back", "7-") == [NAME, "08-doubling-back"], "in the course's order"
     assert names(NAME) == [NAME]
-    with pytest.raises(LessonError, match=r"^LESSON = '9': there is no such lesson; there is 07-doubling, 08-doubling-back$"):
+    with pytest.raises(
+        LessonError, match=r"^LESSON = '9': there is no such lesson; there is 07-doubling, 08-doubling-back$"
+    ):
         names("9")
-    with pytest.raises(LessonError, match=r"^LESSON = 'doubling': fits more than one; there is 07-doubling, 08-doubling-back$"):
+    with pytest.raises(
+        LessonError, match=r"^LESSON = 'doubling': fits more than one; there is 07-doubling, 08-doubling-back$"
+    ):
         names("doubling")

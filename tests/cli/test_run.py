@@ -19,7 +19,11 @@ def ran(tmp_path_factory):
     root = tmp_path_factory.mktemp("checkout")
     checkout(root, name="05-dying", closing="import os; os._exit(3)")
     checkout(root, name="06-failing", closing="[SCALE, SEED][2]")
-    checkout(root, name=NAME, closing="assert (SCALE, SEED) == ('smoke', 3)\nbig = bytearray(200 * 2**20)\nimport time; time.sleep(0.3)")
+    checkout(
+        root,
+        name=NAME,
+        closing="assert (SCALE, SEED) == ('smoke', 3)\nbig = bytearray(200 * 2**20)\nimport time; time.sleep(0.3)",
+    )
     status = run.main(arguments(root / "out"), root)
     return status, root / "out", json.loads((root / "out/report.json").read_text())
 
@@ -41,7 +45,9 @@ def test_the_report_says_everything(ran):
 def test_a_failing_cell_does_not_stop_the_others(ran):
     status, out, _ = ran
     assert status == 1
-    kept = {f"{name}.{kind}" for name in ("05-dying", "06-failing", NAME) for kind in ("html", "ipynb")} | {"report.json"}
+    kept = {f"{name}.{kind}" for name in ("05-dying", "06-failing", NAME) for kind in ("html", "ipynb")} | {
+        "report.json"
+    }
     assert {path.name for path in out.iterdir()} == kept
     assert "the end" not in (out / f"{NAME}.html").read_text()
     assert "big = bytearray" in (out / f"{NAME}.ipynb").read_text()
@@ -63,7 +69,7 @@ def test_the_scoreboard_takes_its_place_in_the_readme(ran, tmp_path):
     text = readme.read_text()
     assert text.startswith("before\n<!-- scoreboard -->\n| Lesson | Claim |")
     assert text.endswith("(scale smoke, seed 3).\n<!-- /scoreboard -->\nafter\n")
-    assert f"| {NAME} | Doubles | Euclid | 2 | – | 2 | yes |" in text
+    assert f"| {NAME} | Doubles | Euclid, book VII | 2 | – | 2 | yes |" in text
     assert "last year" not in text
     scoreboard.update(report, readme)
     assert readme.read_text() == text
@@ -73,7 +79,15 @@ def test_the_scoreboard_takes_its_place_in_the_readme(ran, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "cell"), [(None, "–"), (True, "yes"), (False, "**no**"), (0.98765, "0.988"), ("a | b\nc", "a \\| b c"), (3, "3")]
+    ("value", "cell"),
+    [
+        ("-", "–"),
+        ("holds", "yes"),
+        ("does not hold", "**no**"),
+        ("not assessed", "not assessed"),
+        ("a | b\nc", "a \\| b c"),
+        ("no", "no"),
+    ],
 )
 def test_a_cell_of_the_scoreboard(value, cell):
     assert scoreboard._cell(value) == cell

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,16 @@ from safetensors import safe_open
 
 from companion import checkpoints
 from companion.cli import train
-from companion.recipes import recipe
+from companion.recipes import recipe, weights_path
+from companion.rounding import STORED_FITTED
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def arguments(**changes) -> Namespace:
-    return Namespace(**{"recipe": "regression-live", "scale": "smoke", "seed": 0, "device": "cpu", "out": None} | changes)
+    return Namespace(
+        **{"recipe": "regression-live", "scale": "smoke", "seed": 0, "device": "cpu", "out": None} | changes
+    )
 
 
 def test_it_trains_saves_and_reports(tmp_path, capsys):
@@ -30,17 +34,36 @@ def test_it_trains_saves_and_reports(tmp_path, capsys):
     assert [path.name for path in out.parent.iterdir()] == ["live.safetensors"], "the state to resume from is gone"
 
 
-@pytest.mark.parametrize(("name", "dtype"), [("addition-counting", torch.float32), ("addition-wide", torch.bfloat16)])
-def test_weights_are_kept_in_the_precision_of_the_schedule(tmp_path, name, dtype):
+@pytest.mark.parametrize(
+    ("name", "changes", "stored", "dtypes"),
+    [
+        ("addition-counting", {}, "", {torch.float32}),
+        ("addition-wide", {"calibrate": None}, "bfloat16", {torch.bfloat16}),
+        ("addition-wide", {}, STORED_FITTED, {torch.int8, torch.bfloat16, torch.float32}),
+    ],
+    ids=["float32", "bfloat16", "int8"],
+)
+def test_weights_are_kept_as_the_recipe_says(tmp_path, monkeypatch, name, changes, stored, dtypes):
     out = tmp_path / "adder.safetensors"
+    monkeypatch.setattr(train, "recipe", lambda name, scale: replace(recipe(name, scale), **changes))
     assert train.main(arguments(recipe=name, out=str(out))) == 0
+    assert checkpoints.load(out, recipe(name, "smoke").model()).stored == stored
     with safe_open(out, "pt") as file:
-        assert {file.get_tensor(key).dtype for key in file.keys()} == {dtype}
+        assert {file.get_tensor(key).dtype for key in file.keys()} == dtypes
+
+
+def test_the_shipped_filtered_adders_say_that_they_were_fitted():
+    for name, seeds in (("addition-wide", 2), ("addition-filters", 3)):
+        headers = [checkpoints.read_header(weights_path(name, seed=seed)) for seed in range(seeds)]
+        assert {header.stored for header in headers} == {STORED_FITTED}
+        assert recipe(name).calibrate is not None
 
 
 def test_without_a_recipe_it_lists_them(capsys):
     assert train.main(arguments(recipe=None)) == 0
-    assert any(line.startswith("regression-live ") and "lesson 02" in line for line in capsys.readouterr().out.splitlines())
+    assert any(
+        line.startswith("regression-live ") and "lesson 02" in line for line in capsys.readouterr().out.splitlines()
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,12 +87,34 @@ def test_another_runs_state_is_not_gone_on_from(tmp_path, capsys):
     assert partial.read_bytes() == b"no safetensors file", "left for whoever owns it"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="PyTorch for Windows has no libuv, which torchrun's rendezvous needs")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="PyTorch for Windows has no libuv, which torchrun's rendezvous needs"
+)
 def test_under_torchrun_one_process_saves_for_all(tmp_path):
     """``torchrun`` with two gloo processes: one checkpoint, the same loss curve at the same global batch."""
     together, alone = tmp_path / "together.safetensors", tmp_path / "alone.safetensors"
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
-    command = ["-m", "companion", "train", "regression-live", "--scale", "smoke", "--device", "cpu", "--out", str(together)]
+    launch = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--local-addr",
+        "127.0.0.1",
+        "--nproc-per-node",
+        "2",
+    ]
+    command = [
+        "-m",
+        "companion",
+        "train",
+        "regression-live",
+        "--scale",
+        "smoke",
+        "--device",
+        "cpu",
+        "--out",
+        str(together),
+    ]
     loopback = os.environ | {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
     done = subprocess.run([*launch, *command], cwd=ROOT, env=loopback, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
