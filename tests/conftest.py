@@ -1,4 +1,6 @@
-"""What holds in every test: shapes and types in signatures are enforced, warnings are errors, torch computes on one thread."""
+"""What holds in every test: shapes and types in signatures are enforced, warnings are errors, torch computes on one
+thread.
+"""
 
 import os
 
@@ -17,7 +19,8 @@ TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True
 def pytest_configure(config):
     """Before any test module, and so before anything of the companion, is imported."""
     torch.set_num_threads(1)
-    install_import_hook("companion", TYPECHECKER)
+    if not config.getoption("benchmark_enable"):  # a benchmark times the code that people run, without the checks
+        install_import_hook("companion", TYPECHECKER)
     config.addinivalue_line("filterwarnings", "error")
 
 

@@ -6,8 +6,28 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 NAME = "07-doubling"
-FACTS = {"title": "Doubling", "question": "What is twice a number?", "minutes": 5, "machine_seconds": 2, "needs": ["a number"]}
-CLAIM = {"id": "07.1", "statement": "Doubles", "source": "Euclid", "published": 2.0, "checkpoint": None, "run": 2.0, "holds": True}
+FACTS = {
+    "title": "Doubling",
+    "question": "What is twice a number?",
+    "minutes": 5,
+    "machine_seconds": 2,
+    "needs": ["a number"],
+}
+CLAIM = {
+    "id": "doubles",
+    "statement": "Doubles",
+    "source": "Euclid, book VII",
+    "where": "book VII",
+    "published": "2",
+    "threshold": "exactly 2",
+    "control": "halving: 0.5",
+    "interval": "",
+    "reference": "",
+    "checkpoint": "-",
+    "run": "2",
+    "verdict": "holds",
+    "verdicts": {"run": "holds"},
+}
 
 
 def _graded(name: str, *, solution: bool) -> dict:
@@ -15,17 +35,25 @@ def _graded(name: str, *, solution: bool) -> dict:
     return {"nbgrader": {"grade_id": name, "schema_version": 3, "task": False, **kind}}
 
 
-def notebook(exercise: str = "    return 2 * x", closing: str = "print('the end')", kept: str = "solved") -> nbformat.NotebookNode:
-    """A solved lesson: parameters, an exercise with a stand-in, its check (whose output is kept), a claim and a closing cell."""
+def notebook(
+    exercise: str = "    return 2 * x", closing: str = "print('the end')", kept: str = "solved"
+) -> nbformat.NotebookNode:
+    """A solved lesson: parameters, an exercise with a stand-in, its check (whose output is kept), a claim and a closing
+    cell.
+    """
     keep = {"tags": ["keep_output", "nbval-check-output"]}
-    check = "try:\n    print('solved' if double(2) == 4 else 'wrong')\nexcept NotImplementedError:\n    print('not attempted')"
+    check = (
+        "try:\n    print('solved' if double(2) == 4 else 'wrong')\n"
+        "except NotImplementedError:\n    print('not attempted')"
+    )
     hidden = "\n### BEGIN HIDDEN TESTS\nassert double(3) == 6\n### END HIDDEN TESTS"
     cells = [
         new_markdown_cell("# Doubling\n\nWhat is twice a number?"),
         new_code_cell('SCALE = "course"\nSEED = 0', metadata={"tags": ["parameters"]}),
         new_markdown_cell("## A claim about two"),
         new_code_cell(
-            "def double(x):\n    ### BEGIN SOLUTION\n" + exercise + "\n    ### END SOLUTION", metadata=_graded("double", solution=True)
+            "def double(x):\n    ### BEGIN SOLUTION\n" + exercise + "\n    ### END SOLUTION",
+            metadata=_graded("double", solution=True),
         ),
         new_code_cell(check + hidden, metadata=_graded("double-check", solution=False) | keep),
         new_code_cell(

@@ -1,5 +1,6 @@
 """The rules of the house that a program can check."""
 
+import ast
 import json
 import re
 import subprocess
@@ -37,20 +38,35 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in files if name and (ROOT / name).is_file()]
 
 
+def test_the_shipped_weights_are_small_enough_to_clone():
+    sizes = {path.name: path.stat().st_size for path in tracked() if path.suffix == ".safetensors"}
+    assert sum(sizes.values()) <= 120 * 2**20
+    assert {name: size for name, size in sizes.items() if size > 20 * 2**20} == {}
+
+
 def test_no_source_file_is_longer_than_400_lines():
-    read = [path for path in tracked() if path.suffix == ".py" and "wrong_answers" not in path.parts]  # tables of cases, not code
+    read = [
+        path for path in tracked() if path.suffix == ".py" and "wrong_answers" not in path.parts
+    ]  # tables of cases, not code
     long = [path for path in read if len(path.read_text(encoding="utf-8").splitlines()) >= 400]
     assert not long
 
 
 def test_no_file_knows_the_machine_it_was_written_on():
-    text = [path for path in tracked() if path.suffix in {".py", ".md", ".toml", ".txt", ".ipynb", ".cff"} and path != Path(__file__)]
+    text = [
+        path
+        for path in tracked()
+        if path.suffix in {".py", ".md", ".toml", ".txt", ".ipynb", ".cff"} and path != Path(__file__)
+    ]
     assert not [f"{path}: {found[0]}" for path in text if (found := MACHINE.search(path.read_text(encoding="utf-8")))]
 
 
 def test_weights_are_safetensors_and_nothing_is_pickled():
     assert not [path for path in tracked() if path.suffix in {".pt", ".pth", ".pkl", ".npy", ".npz", ".bin"}]
-    loads = re.compile(r"\b(torch|joblib)\.(load|save|dump)\(|\b(import|from) pickle\b|\bjoblib import .*\b(load|dump)\b|\ballow_pickle\b")
+    loads = re.compile(
+        r"\b(torch|joblib)\.(load|save|dump)\(|\b(import|from) pickle\b|\bjoblib import "
+        r".*\b(load|dump)\b|\ballow_pickle\b"
+    )
     assert not [path for path in (ROOT / "companion").rglob("*.py") if loads.search(path.read_text(encoding="utf-8"))]
 
 
@@ -60,3 +76,78 @@ def test_a_notebook_is_small_enough_to_read(path):
     words = sum(len("".join(cell["source"]).split()) for cell in cells if cell["cell_type"] == "markdown")
     assert 40 <= len(cells) <= 130
     assert words <= 7500
+
+
+ALLOWED_TWICE = {
+    "is_stub": "an attempt's own function while it runs; the source of a submission's answer, which is not run",
+    "parse": "a file of claims; the source of a submission",
+    "parsed": "the tree of the course's answer; a submission from its bytes",
+    "pictures": "of numbers, as data; what a submission's cell displays",
+    "Question": "of a prediction, as its widget; of an exercise, as grading reads it off a notebook",
+    "read": "a memory, in its construction; a submission's notebook, in grading",
+    "statements": "of claims; of Python, in a cell",
+    "write": "a memory, in its construction; a file, in commands",
+    "relative_loss": "of a model, for a recipe; of parameters, for an algorithm: the same quantity",
+}
+STILL_TWICE = {
+    "Facts": "models/memories and samplers/attention",
+    "next_token_loss": "in recipes: attention, bigrams",
+    "recalled": "in probes: bigrams, facts",
+    "sequences": "in samplers: bigrams, multihead",
+}
+
+
+def defined() -> dict[str, set[str]]:
+    """Where each public function and class of the companion is defined; all of ``cli`` and ``grading``, which nobody
+    reads to learn, counts as one place.
+    """
+    places: dict[str, set[str]] = {}
+    for path in (ROOT / "companion").rglob("*.py"):
+        place = path.relative_to(ROOT / "companion").as_posix()
+        place = "machinery" if place.startswith(("cli/", "grading/", "__main__")) else place
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, set()).add(place)
+    return places
+
+
+def test_no_public_name_means_two_things():
+    twice = {name: places for name, places in defined().items() if len(places) > 1}
+    assert {name: twice[name] for name in twice.keys() - ALLOWED_TWICE.keys() - STILL_TWICE.keys()} == {}
+
+
+ROOMS_TO_COME = (  # where parameters are still to be listed, and nothing else
+    "companion/baselines/attention.py",
+    "companion/baselines/multihead.py",
+    "companion/checks/trials.py",
+    "companion/grading/",
+    "companion/models/constructions/attention.py",
+    "companion/models/constructions/bigrams.py",
+    "companion/models/constructions/facts.py",
+    "companion/probes/bigrams.py",
+    "companion/recipes/attention.py",
+    "companion/recipes/facts.py",
+    "companion/samplers/attention.py",
+    "companion/samplers/bigrams.py",
+    "companion/samplers/facts.py",
+    "companion/samplers/multihead.py",
+)
+
+
+def unexplained(path: Path) -> list[str]:
+    """Parameters of public functions with four or more of them that the docstring does not have between backticks."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or ast.get_docstring(node) is None:
+            continue
+        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        names = [argument.arg for argument in arguments if argument.arg not in {"self", "cls"}]
+        quoted = set(re.findall(r"\w+", " ".join(re.findall(r"``(.*?)``", ast.get_docstring(node), re.DOTALL))))
+        found += [f"{node.name}: {name}" for name in names if len(names) >= 4 and name not in quoted]
+    return found
+
+
+def test_from_four_parameters_on_a_docstring_names_every_one():
+    modules = [path.relative_to(ROOT).as_posix() for path in (ROOT / "companion").rglob("*.py")]
+    found = {name: missing for name in modules if (missing := unexplained(ROOT / name))}
+    assert {name: missing for name, missing in found.items() if not name.startswith(ROOMS_TO_COME)} == {}

@@ -47,7 +47,10 @@ def test_it_reads_what_transformers_itself_reads(saved):
     tokens = number_tokens(saved)
     assert list(tokens.values()) == theirs(text)["input_ids"]
     assert "".join(tokens) == text
-    assert torch.equal(number_embeddings(saved), GPT2Model.from_pretrained(saved, local_files_only=True).wte.weight[list(tokens.values())])
+    assert torch.equal(
+        number_embeddings(saved),
+        GPT2Model.from_pretrained(saved, local_files_only=True).wte.weight[list(tokens.values())],
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"max_shard_size": "20KB"}], ids=["one-file", "several-files"])
@@ -89,7 +92,9 @@ def test_only_the_rows_that_are_asked_for_are_read(saved, monkeypatch):
             pass
 
     monkeypatch.setattr(pretrained, "_opened", lambda path: File(path, "pt"))
-    assert torch.equal(token_embeddings(saved, [7, 3]), safe_open(saved / "model.safetensors", "pt").get_tensor("wte.weight")[[7, 3]])
+    assert torch.equal(
+        token_embeddings(saved, [7, 3]), safe_open(saved / "model.safetensors", "pt").get_tensor("wte.weight")[[7, 3]]
+    )
     assert asked == [7, 3]
 
 
@@ -115,19 +120,26 @@ def test_padding_of_the_tokenizers_own_is_ignored(folder):
 
 def test_a_tokenizer_that_splits_numbers_is_refused(folder):
     refused(
-        "its tokenizer reads ' 200' as ['Ġ20', '0'], not as one token; numbers = 201 needs 0 to 200, of which the first 200 are",
+        "its tokenizer reads ' 200' as ['Ġ20', '0'], not as one token; numbers = 201 needs 0 to 200, of "
+        "which the first 200 are",
         folder,
         201,
     )
     tokenizer(numbers=60).save(str(folder / "tokenizer.json"))
-    refused("reads ' 60' as ['Ġ6', '0'], not as one token; numbers = None needs 0 to 99, of which the first 60 are one token each", folder)
+    refused(
+        "reads ' 60' as ['Ġ6', '0'], not as one token; numbers = None needs 0 to 99, of which the first "
+        "60 are one token each",
+        folder,
+    )
     assert torch.isfinite(number_embeddings(folder, 60)).all(), "fewer than 100, if they are asked for"
     tokenizer(numbers=0).save(str(folder / "tokenizer.json"))
     refused("reads '10' as ['1', '0']", folder)
 
 
 def test_an_unknown_word_is_no_number(folder):
-    Tokenizer(models.WordLevel({"[UNK]": 0} | {str(n): n + 1 for n in range(120)}, unk_token="[UNK]")).save(str(folder / "tokenizer.json"))
+    Tokenizer(models.WordLevel({"[UNK]": 0} | {str(n): n + 1 for n in range(120)}, unk_token="[UNK]")).save(
+        str(folder / "tokenizer.json")
+    )
     assert len(number_tokens(folder)) == 120
     refused("reads '120' as ['[UNK]'], not as one token", folder, 121)
     Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]")).save(str(folder / "tokenizer.json"))
@@ -191,7 +203,10 @@ def test_an_index_that_lies_is_refused(folder):
             lambda wte: {"shared.weight": wte},
             "no input embedding among its 1 tensors; must be named wte.weight or transformer.wte.weight or",
         ),
-        (lambda wte: {"wte.weight": wte[:50]}, "wte.weight has shape (50, 32); must be (tokens, width), with more than 2"),
+        (
+            lambda wte: {"wte.weight": wte[:50]},
+            "wte.weight has shape (50, 32); must be (tokens, width), with more than 2",
+        ),
         (lambda wte: {"wte.weight": wte.flatten()}, "must be (tokens, width)"),
         (lambda wte: {"wte.weight": wte / 0}, "rows must be finite, and not all the same"),
         (lambda wte: {"wte.weight": wte * 0}, "rows must be finite, and not all the same"),
@@ -206,4 +221,8 @@ def test_an_embedding_that_is_none_is_refused(folder, change, message):
 
 def test_without_the_extra_it_says_how_to_install_it(saved, monkeypatch):
     monkeypatch.setattr(pretrained, "tokenizers", None)
-    refused(f"the package tokenizers is not installed; `{sys.executable} -m pip install -c constraints.txt -e '.[pretrained]'` in", saved)
+    refused(
+        f"the package tokenizers is not installed; `{sys.executable} -m pip install -c constraints.txt -e "
+        "'.[pretrained]'` in",
+        saved,
+    )

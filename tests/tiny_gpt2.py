@@ -12,7 +12,9 @@ AMPLITUDES = {10: 1.0, 5: 0.6, 2: 0.4, 2.5: 0.3}
 
 
 def tokenizer(*, space: str = "Ġ", numbers: int = NUMBERS) -> Tokenizer:
-    """GPT-2's kind, byte-level BPE: 0 to ``numbers`` - 1 are one token each, with the space before them, or (``space`` = "") without it."""
+    """GPT-2's kind, byte-level BPE: 0 to ``numbers`` - 1 are one token each, with the space before them, or (``space``
+    = "") without it.
+    """
     vocabulary, merges = {token: i for i, token in enumerate(["<|endoftext|>", *"0123456789", "Ġ"])}, []
     for word in (f"{space}{number}" for number in range(numbers)):
         vocabulary.setdefault(word, len(vocabulary))
@@ -24,7 +26,9 @@ def tokenizer(*, space: str = "Ġ", numbers: int = NUMBERS) -> Tokenizer:
 
 
 def planted(numbers: int = NUMBERS) -> Tensor:
-    """(numbers, width) in float32: a wave of each of ``AMPLITUDES`` in directions of its own, and noise of standard deviation 0.05."""
+    """(numbers, width) in float32: a wave of each of ``AMPLITUDES`` in directions of its own, and noise of standard
+    deviation 0.05.
+    """
     generator = torch.Generator().manual_seed(0)
     x = torch.arange(numbers)[:, None]
     angles = 2 * torch.pi * x / torch.tensor(list(AMPLITUDES))
@@ -34,11 +38,21 @@ def planted(numbers: int = NUMBERS) -> Tensor:
 
 
 def save_tiny_gpt2(folder: Path, *, head: bool = False, **options) -> Path:
-    """``transformers``' own GPT-2, with its language-model ``head`` or without, saved with ``options`` of its ``save_pretrained``."""
+    """``transformers``' own GPT-2, with its language-model ``head`` or without, saved with ``options`` of its
+    ``save_pretrained``.
+    """
     from transformers import GPT2Config, GPT2LMHeadModel, GPT2Model
 
     made = tokenizer()
-    config = GPT2Config(vocab_size=made.get_vocab_size(), n_positions=8, n_embd=WIDTH, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
+    config = GPT2Config(
+        vocab_size=made.get_vocab_size(),
+        n_positions=8,
+        n_embd=WIDTH,
+        n_layer=1,
+        n_head=2,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
     model = (GPT2LMHeadModel if head else GPT2Model)(config)
     with torch.no_grad():
         ids = [made.token_to_id(f"Ġ{number}") for number in range(NUMBERS)]

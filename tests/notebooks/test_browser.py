@@ -1,5 +1,6 @@
 """What a learner sees, in a real JupyterLab and a real browser. Skipped where there is no Chromium."""
 
+import json
 import os
 import shutil
 import socket
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from sample_lesson import NAME, checkout
+from sample_lesson import FACTS, NAME, checkout
 
 from companion.cli import release
 from companion.cli.lessons import every
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH (D
 
 @contextmanager
 def lab(root: Path):
-    """``python -m companion lab --no-browser`` on the ``lessons/`` of ``root``; gives its address with the token."""
+    """``python -m companion lab --no-browser`` on copies of the ``lessons/`` of ``root``; gives its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -36,7 +37,13 @@ def lab(root: Path):
         "lab.main(Namespace(port=int(sys.argv[2]), no_browser=True), Path(sys.argv[1]))"
     )
     # a home of its own: the settings and the workspaces of whoever runs the tests stay out of it
-    folders = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
+    folders = (
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "JUPYTERLAB_SETTINGS_DIR",
+        "JUPYTERLAB_WORKSPACES_DIR",
+    )
     environment = os.environ | {name: str(root / "jupyter") for name in folders} | {"JUPYTER_TOKEN": "for-the-test"}
     with (root / "lab.log").open("w") as log:
         command = [sys.executable, "-c", code, str(root), str(port)]
@@ -73,7 +80,9 @@ def open_page(page, address: str) -> None:
 
 
 def run_all(page, notebook: Path, seconds: float) -> None:
-    """Run every cell from the menu, saving until the file shows that all have run; fails on an error, or after ``seconds``."""
+    """Run every cell from the menu, saving until the file shows that all have run; fails on an error, or after
+    ``seconds``.
+    """
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()  # before, the menu may still mean another tab
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
@@ -81,7 +90,11 @@ def run_all(page, notebook: Path, seconds: float) -> None:
     while True:
         page.wait_for_timeout(1000)
         page.keyboard.press("Control+s")
-        cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code" and cell.source]
+        try:
+            cells = nbformat.read(notebook, as_version=4).cells
+        except nbformat.reader.NotJSONError:  # JupyterLab is writing it
+            continue
+        cells = [cell for cell in cells if cell.cell_type == "code" and cell.source]
         errors = [output for cell in cells for output in cell.outputs if output.output_type == "error"]
         assert not errors, errors[0]
         if all(cell.execution_count for cell in cells):
@@ -114,12 +127,12 @@ def test_the_start_page_is_rendered_and_leads_to_the_lessons(page, tmp_path):
         page.locator(".jp-RenderedMarkdown a", has_text="07 Doubling").click()
         page.locator(".jp-Notebook .jp-RenderedMarkdown h1", has_text="Doubling").wait_for()
         assert page.get_by_text("official Jupyter news").count() == 0
-        run_all(page, tmp_path / f"lessons/{NAME}/{NAME}.ipynb", 60)
+        run_all(page, tmp_path / f"work/{NAME}/{NAME}.ipynb", 60)
 
 
 @pytest.mark.parametrize("lesson", every()[:1], ids=lambda lesson: lesson.name)
 def test_a_lesson_runs_and_its_explorer_redraws_the_figure(page, tmp_path, lesson):
-    folder = shutil.copytree(ROOT / "lessons" / lesson.name, tmp_path / "lessons" / lesson.name)  # JupyterLab saves into what it serves
+    folder = shutil.copytree(ROOT / "lessons" / lesson.name, tmp_path / "lessons" / lesson.name)
     path = folder / lesson.source.name
     notebook = nbformat.read(path, as_version=4)
     parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
@@ -127,8 +140,123 @@ def test_a_lesson_runs_and_its_explorer_redraws_the_figure(page, tmp_path, lesso
     nbformat.write(notebook, path)
     with lab(tmp_path) as address:
         open_page(page, f"{address}/lab/tree/{lesson.name}/{lesson.source.name}")
-        run_all(page, path, 240)
+        run_all(page, tmp_path / "work" / path.relative_to(tmp_path / "lessons"), 240)
         before, after = move_slider(page)
         assert before.startswith("data:image/png;base64,")
         assert after.startswith("data:image/png;base64,")
         assert after != before
+
+
+ASKED = [
+    "How many steps of gradient descent come as near as ten of Newton's, on the data of the figure above?",
+    "At which rate does the error fall?",
+    "Why?",
+]
+SMALL = [
+    "import matplotlib.pyplot as plt\nfrom companion import figures\nfrom companion.widgets import Predictions\n"
+    f'predictions = Predictions("{NAME}")',
+    f'predictions.number("steps", "{ASKED[0]}", low=1, high=1e6)',
+    f'predictions.choice("rate", "{ASKED[1]}", ["linear", "exponential", "like a power of the number of layers"])',
+    f'predictions.words("why", "{ASKED[2]}")',
+    'predictions.compare("steps", 691, within=2)\npredictions.compare("rate", "exponential")',
+    'figure, ax = plt.subplots(figsize=(5, 2.5))\nax.semilogy([0, 10], [1, 691])\npredictions.mark(ax, "steps", x=10)\n'
+    'figures.Picture(figure, "A line.")',
+    "predictions.sheet()",
+    'print("double: correct")',
+]
+GRADED = {
+    "grade": True,
+    "solution": False,
+    "grade_id": "double-check",
+    "locked": True,
+    "schema_version": 3,
+    "points": 1,
+}
+FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["drawing"]}
+
+
+def small_lesson(root: Path) -> Path:
+    """A lesson of three predictions, a folded drawing, a score sheet and an exercise that is solved."""
+    folder = root / "lessons" / NAME
+    folder.mkdir(parents=True)
+    cells = [nbformat.v4.new_code_cell(source) for source in SMALL]
+    cells[5].metadata, cells[7].metadata = FOLDED, {"nbgrader": GRADED}
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Doubling"), *cells])
+    notebook.metadata = {"companion": FACTS, "kernelspec": release.KERNEL}
+    nbformat.write(notebook, folder / f"{NAME}.ipynb")
+    return root / "work" / NAME / f"{NAME}.ipynb"
+
+
+CONTRAST = """element => {
+    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
+    const light = ([r, g, b]) => {
+        const [x, y, z] = [r, g, b].map(c => c / 255).map(c => c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4);
+        return .2126 * x + .7152 * y + .0722 * z;
+    };
+    let behind = element;
+    while (channels(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+    const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor].map(channels).map(light);
+    return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+}"""
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows(page, tmp_path, theme):
+    path = small_lesson(tmp_path)
+    settings = {
+        "apputils-extension/themes": {"theme": f"JupyterLab {theme}"},
+        "notebook-extension/tracker": {
+            "windowingMode": "none"
+        },  # every cell is in the page, wherever it is scrolled to
+    }
+    for plugin, values in settings.items():
+        file = tmp_path / f"jupyter/@jupyterlab/{plugin}.jupyterlab-settings"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(values))
+    with lab(tmp_path) as address:
+        open_page(page, f"{address}/lab/tree/{NAME}/{NAME}.ipynb")
+        run_all(page, path, 120)
+        assert page.locator("body").get_attribute("data-jp-theme-name") == f"JupyterLab {theme}"
+        page.get_by_text("measured 691", exact=False).first.wait_for()
+        assert page.get_by_text("ax.semilogy").count() == 0, "the drawing is folded"
+        assert page.locator(".jp-RenderedImage img").count() == 1, "and its figure is not"
+
+        page.get_by_label(ASKED[0]).focus()
+        page.keyboard.type("five hundred\n")
+        page.get_by_text("“five hundred” is not a number").wait_for()
+        page.keyboard.press("Control+a")
+        page.keyboard.type("512\n")
+        page.get_by_text("Kept: 512").wait_for()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        page.get_by_text("Kept: linear").wait_for()
+        page.get_by_label(ASKED[2]).focus()
+        page.keyboard.type("It halves.")
+        page.keyboard.press("Tab")
+        page.get_by_text("Kept: It halves.").wait_for()
+        for label in page.locator(".companion-prediction .widget-label, .companion-prediction p").all():
+            assert label.evaluate(CONTRAST) >= 4.5
+        page.get_by_label(ASKED[0]).scroll_into_view_if_needed()
+        page.screenshot(path=tmp_path / "asked.png")
+
+        page.get_by_role("menuitem", name="Kernel", exact=True).click()
+        page.get_by_role("menuitem", name="Restart Kernel and Run All Cells…", exact=True).click()
+        page.get_by_role("button", name="Confirm Kernel Restart").click()
+        page.get_by_text("you said 512; measured 691").wait_for()
+        page.get_by_text("you said linear; measured exponential").wait_for()
+        page.get_by_text("1 of 2 judged predictions right").scroll_into_view_if_needed()
+        page.screenshot(path=tmp_path / "sheet.png")
+        page.get_by_label(ASKED[0]).wait_for()
+        assert [page.get_by_label(ASKED[at]).input_value() for at in (0, 2)] == ["512", "It halves."]
+        assert page.get_by_role("radio", name="linear").is_checked()
+        page.get_by_label(ASKED[0]).scroll_into_view_if_needed()
+        page.screenshot(path=tmp_path / "back.png")
+        page.keyboard.press("Control+s")
+        deadline = time.monotonic() + 30
+        while "of 2 right" not in (tmp_path / "work/README.md").read_text() and time.monotonic() < deadline:
+            page.wait_for_timeout(500)
+
+        open_page(page, f"{address}/lab/tree/README.md")
+        page.locator(".jp-RenderedMarkdown td", has_text="3 of 3 made, 1 of 2 right").wait_for()
+        page.locator(".jp-RenderedMarkdown td", has_text="1 of 1 solved").wait_for()
+        page.screenshot(path=tmp_path / "start.png")

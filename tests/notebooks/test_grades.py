@@ -1,4 +1,6 @@
-"""What nbgrader makes of a lesson: full points when it is solved, none when it is not, and a wrong answer costs its own points alone."""
+"""What nbgrader makes of a lesson: full points when it is solved, none when it is not, and a wrong answer costs its own
+points alone.
+"""
 
 import os
 import subprocess
@@ -40,7 +42,9 @@ def nbgrader(tmp_path):
 
 
 def hand_in(lesson, folder, student, *, edit):
-    """What ``edit`` makes of the source of every code cell of the lesson as released, at smoke scale, as the student's submission."""
+    """What ``edit`` makes of the source of every code cell of the lesson as released, at smoke scale, as the student's
+    submission.
+    """
     notebook = nbformat.read(folder / "release" / lesson.name / lesson.source.name, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -56,7 +60,11 @@ def test_points_go_to_right_answers_alone(lesson, nbgrader, tmp_path):
     from nbgrader.api import Gradebook
 
     source = nbformat.read(lesson.source, as_version=4)
-    answers = {cell.metadata.nbgrader.grade_id: cell.source for cell in source.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+    answers = {
+        cell.metadata.nbgrader.grade_id: cell.source
+        for cell in source.cells
+        if cell.metadata.get("nbgrader", {}).get("solution")
+    }
     mistaken = next(iter(answers))
 
     def solve(cell, *, but=None):
@@ -70,14 +78,21 @@ def test_points_go_to_right_answers_alone(lesson, nbgrader, tmp_path):
     nbgrader("generate_assignment", lesson.name)
     hand_in(lesson, tmp_path, "unsolved", edit=lambda cell: cell.source)
     hand_in(lesson, tmp_path, "solved", edit=solve)
-    hand_in(lesson, tmp_path, "mistaken", edit=lambda cell: solve(cell, but=mistaken).replace("raise NotImplementedError", WRONG))
+    hand_in(
+        lesson,
+        tmp_path,
+        "mistaken",
+        edit=lambda cell: solve(cell, but=mistaken).replace("raise NotImplementedError", WRONG),
+    )
     nbgrader("autograde", lesson.name)
 
     points = {}
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as book:
         for student in ("unsolved", "solved", "mistaken"):
             [graded] = book.find_submission(lesson.name, student).notebooks
-            points[student] = {grade.name: grade.auto_score for grade in graded.grades if grade.cell.cell_type == "code"}
+            points[student] = {
+                grade.name: grade.auto_score for grade in graded.grades if grade.cell.cell_type == "code"
+            }
             full = {grade.name: grade.max_score for grade in graded.grades if grade.cell.cell_type == "code"}
     assert points["solved"] == full
     assert points["unsolved"] == dict.fromkeys(full, 0)

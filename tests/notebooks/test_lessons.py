@@ -20,13 +20,16 @@ REMOTE = re.compile(
     r"""!\[[^\]]*\]\(\s*https?:|<(?:img|script|iframe|video|link)\b[^>]*(?:src|href)\s*=\s*["']?https?:|@import|url\(\s*["']?https?:"""
 )
 FETCHES = re.compile(
-    r"^\s*[%!]|\bsys\.path\b|\bpip\b|\burlopen\b|\burlretrieve\b|\brequests\.|\bload_state_dict_from_url\b|from_pretrained", re.M
+    r"^\s*[%!]|\bsys\.path\b|\bpip\b|\burlopen\b|\burlretrieve\b|\brequests\.|\bload_state_dict_from_url\b|from_pretrained",
+    re.M,
 )
 IMAGE = re.compile(r"!\[(?P<markdown>[^\]]*)\]\([^)]*\)|<img\b(?P<html>[^>]*)>")
 
 solved = pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)
 unsolved = pytest.mark.parametrize("lesson", UNSOLVED, ids=lambda lesson: lesson.name)
-both = pytest.mark.parametrize("lesson", SOLUTIONS + UNSOLVED, ids=lambda lesson: f"{lesson.source.parts[-3]}/{lesson.name}")
+both = pytest.mark.parametrize(
+    "lesson", SOLUTIONS + UNSOLVED, ids=lambda lesson: f"{lesson.source.parts[-3]}/{lesson.name}"
+)
 
 
 def read(lesson: Lesson) -> nbformat.NotebookNode:
@@ -93,7 +96,9 @@ def test_what_is_compared_is_what_is_kept(lesson):
     for cell in code(read(lesson)):
         assert ("keep_output" in tags(cell)) == ("nbval-check-output" in tags(cell)), cell.source
     for cell in kept:
-        assert [output.output_type for output in cell.outputs] == ["stream"], f"one printed text, and nothing else:\n{cell.source}"
+        assert [output.output_type for output in cell.outputs] == ["stream"], (
+            f"one printed text, and nothing else:\n{cell.source}"
+        )
 
 
 @both

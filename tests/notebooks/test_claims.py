@@ -1,0 +1,109 @@
+"""Each lesson records the claims of its file in ``companion/published``: all of them, no others, in its order."""
+
+import ast
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from companion.claims import PUBLISHED, statements
+from companion.cli.lessons import every
+
+# Lessons that still say in their cells what belongs into a file; empty when the last of them is rewritten
+STILL_TO_COME: set[str] = set()
+CONVERTED = [lesson for lesson in every() if lesson.name not in STILL_TO_COME]
+
+
+def recorded(notebook: nbformat.NotebookNode) -> list[str]:
+    """The ids in the notebook's calls of ``claims.record``, in order. Each must stand there as a text."""
+    ids = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        calls = [
+            node
+            for node in ast.walk(ast.parse(cell.source))
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "claims.record"
+        ]
+        for call in sorted(calls, key=lambda call: call.lineno):
+            assert isinstance(call.args[0], ast.Constant), f"write the id out: {ast.unparse(call)}"
+            ids.append(call.args[0].value)
+    return ids
+
+
+def faults(notebook: nbformat.NotebookNode, name: str, file: list[str]) -> list[str]:
+    """What is wrong between a lesson's notebook and the ids of its file."""
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    ids = recorded(notebook)
+    found = [f"{id}: is not in the file" for id in ids if id not in file]
+    found += [f"{id}: is never recorded" for id in file if id not in ids]
+    if not found and ids != file:
+        found = [f"the order is {', '.join(ids)}; in the file it is {', '.join(file)}"]
+    if f'Claims("{name}", SCALE)' not in code:
+        found.append(f'make them by Claims("{name}", SCALE)')
+    if "claims.add(" in code:
+        found.append("claims.add: what it says belongs into the file")
+    if 'or SCALE == "smoke"' in code:
+        found.append("true by decree at smoke scale; there it is not assessed")
+    return found
+
+
+@pytest.mark.parametrize("lesson", CONVERTED, ids=lambda lesson: lesson.name)
+def test_the_lesson_records_the_claims_of_its_file(lesson):
+    assert not faults(nbformat.read(lesson.source, as_version=4), lesson.name, list(statements(lesson.name)))
+
+
+@pytest.mark.parametrize("lesson", CONVERTED, ids=lambda lesson: lesson.name)
+def test_the_stored_verdicts_are_the_files(lesson):
+    [stored] = [
+        cell.outputs[0].text
+        for cell in nbformat.read(lesson.source, as_version=4).cells
+        if cell.cell_type == "code" and cell.source.strip() == "claims.verdicts()"
+    ]
+    ids, verdicts = zip(*(line.split(": ") for line in stored.splitlines()), strict=True)
+    assert list(ids) == list(statements(lesson.name))
+    assert set(verdicts) <= {"holds", "does not hold"}, "a lesson is stored after a run at course scale"
+
+
+def test_every_lesson_has_its_file_and_every_file_its_lesson():
+    assert [file.stem for file in sorted(PUBLISHED.glob("*.toml"))] == [lesson.name for lesson in every()]
+
+
+def test_only_lessons_that_are_still_to_come_are_listed():
+    done = [
+        lesson.name
+        for lesson in every()
+        if lesson.name in STILL_TO_COME
+        and not faults(nbformat.read(lesson.source, as_version=4), lesson.name, list(statements(lesson.name)))
+    ]
+    assert not done, f"take them off the list: {', '.join(done)}"
+
+
+MAKE = 'claims = Claims("99-sample", SCALE)'
+FIRST = 'claims.record("first", run="1", holds=True)'
+SECOND = 'claims.record(\n    "second", run="1", holds=True\n)'
+
+
+@pytest.mark.parametrize(
+    ("cells", "fault"),
+    [
+        ([MAKE, FIRST, SECOND], None),
+        ([MAKE, f"{FIRST}\n{SECOND}"], None),
+        ([MAKE, FIRST], "second: is never recorded"),
+        ([MAKE, FIRST, SECOND, FIRST.replace("first", "third")], "third: is not in the file"),
+        ([MAKE, FIRST, FIRST, SECOND], "the order is first, first, second"),
+        ([MAKE, SECOND, FIRST], "the order is second, first; in the file it is first, second"),
+        (["claims = Claims()", FIRST, SECOND], 'make them by Claims("99-sample", SCALE)'),
+        ([MAKE, FIRST, SECOND.replace("True", 'x > 1 or SCALE == "smoke"')], "true by decree"),
+        ([MAKE, FIRST, SECOND, 'claims.add("third", "s", run="1", holds=True)'], "claims.add: "),
+    ],
+)
+def test_a_disagreement_is_named(cells, fault):
+    notebook = new_notebook(cells=[new_markdown_cell("# A lesson"), *map(new_code_cell, cells)])
+    found = faults(notebook, "99-sample", ["first", "second"])
+    assert (not found) if fault is None else found[0].startswith(fault)
+
+
+def test_an_id_that_is_put_together_is_refused():
+    with pytest.raises(AssertionError, match="write the id out"):
+        recorded(new_notebook(cells=[new_code_cell('claims.record(f"{name}", run="1", holds=True)')]))
