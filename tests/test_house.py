@@ -116,24 +116,6 @@ def test_no_public_name_means_two_things():
     assert {name: twice[name] for name in twice.keys() - ALLOWED_TWICE.keys() - STILL_TWICE.keys()} == {}
 
 
-ROOMS_TO_COME = (  # where parameters are still to be listed, and nothing else
-    "companion/baselines/attention.py",
-    "companion/baselines/multihead.py",
-    "companion/checks/trials.py",
-    "companion/grading/",
-    "companion/models/constructions/attention.py",
-    "companion/models/constructions/bigrams.py",
-    "companion/models/constructions/facts.py",
-    "companion/probes/bigrams.py",
-    "companion/recipes/attention.py",
-    "companion/recipes/facts.py",
-    "companion/samplers/attention.py",
-    "companion/samplers/bigrams.py",
-    "companion/samplers/facts.py",
-    "companion/samplers/multihead.py",
-)
-
-
 def unexplained(path: Path) -> list[str]:
     """Parameters of public functions with four or more of them that the docstring does not have between backticks."""
     found = []
@@ -150,4 +132,4 @@ def unexplained(path: Path) -> list[str]:
 def test_from_four_parameters_on_a_docstring_names_every_one():
     modules = [path.relative_to(ROOT).as_posix() for path in (ROOT / "companion").rglob("*.py")]
     found = {name: missing for name in modules if (missing := unexplained(ROOT / name))}
-    assert {name: missing for name, missing in found.items() if not name.startswith(ROOMS_TO_COME)} == {}
+    assert found == {}

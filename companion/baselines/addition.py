@@ -49,6 +49,9 @@ def fourier_embeddings(
 
 
 def with_rms(embeddings: Float[Tensor, "numbers width"], rms: float) -> Float[Tensor, "numbers width"]:
-    """Scaled so that the root mean square of its entries is ``rms``. Raises ValueError unless rms > 0."""
+    """The embeddings, scaled so that the root mean square of their entries is ``rms``: E rms / sqrt(mean E_ij^2).
+
+    Raises ValueError unless rms > 0.
+    """
     positive(rms=rms)
     return embeddings * (rms / embeddings.square().mean().sqrt())

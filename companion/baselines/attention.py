@@ -8,8 +8,9 @@ from companion.arguments import at_least, check_range
 
 
 def shares(tokens: Int[Tensor, "length"], vocabulary: int) -> Float[Tensor, "length vocabulary"]:
-    """Row t: how often each token has occurred up to and including t, as a share. Raises ValueError for an unknown
-    token.
+    """Row t: how often each token has occurred up to and including t, as a share: 1/(t + 1) sum_{s <= t} 1{z_s = j}.
+
+    What a head with equal scores copies (`broad_head`). Raises ValueError for a token outside 0 .. vocabulary - 1.
     """
     check_range(tokens=(tokens, vocabulary))
     counts = torch.nn.functional.one_hot(tokens, vocabulary).double().cumsum(0)
@@ -79,7 +80,12 @@ def l1_logistic(
         min_{w, b}  mean_i log(1 + exp(-(2 y_i - 1)(w . x_i + b))) + strength |w|_1
 
     by accelerated proximal gradient steps (Beck and Teboulle 2009). Needs of the order of log(bits) examples for a rule
-    about few of them (Ng 2004). The inputs must be +1 and -1. Raises ValueError for steps < 1.
+    about few of them (Ng 2004). Raises ValueError for steps < 1.
+
+    ``xs``: the inputs, +1 and -1.
+    ``ys``: the labels, 0 and 1.
+    ``strength``: each problem's weight of the penalty.
+    ``steps``: how many proximal steps; of the size that the largest possible curvature, (bits + 1) / 4, allows.
     """
     at_least(steps=(steps, 1))
     bits = xs.shape[-1]

@@ -32,8 +32,9 @@ def bayes(tokens: Int[Tensor, "batch length"], k: int, *, order: int = 2) -> Flo
 
 
 def follower(tokens: Int[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
-    """Entry t: the token that most recently followed the token at t, earlier in the sequence; -1 if it has not occurred
-    before.
+    """Entry t: z_{s+1} for the latest s < t with z_s = z_t, what an induction head says; -1 if there is no such s.
+
+    For every sequence of a batch.
     """
     batch, length = tokens.shape
     places = torch.arange(length, device=tokens.device)

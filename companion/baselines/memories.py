@@ -19,5 +19,8 @@ def unseen_mass(p: Float[Tensor, "N"], n: int) -> Float[Tensor, ""]:
 
 
 def nearest(V: Float[Tensor, "n d"], queries: Float[Tensor, "t d"]) -> Int[Tensor, "t"]:
-    """For each query the stored vector with the largest inner product: n d products a query."""
+    """For each query x the number of the stored vector with the largest inner product, argmax_i v_i . x.
+
+    It takes n d products a query. What a memory of patterns is compared with.
+    """
     return torch.cat([(part @ V.mT).argmax(1) for part in queries.split(256)])

@@ -35,7 +35,7 @@ class NotCertifiedError(ValueError):
 
 
 class Hull(NamedTuple):
-    """The affine set base + sum_e lambda_e directions[e] in which all Theta_i lie."""
+    """The affine set base + sum_e lambda_e directions[e] in which all Theta_i lie; the directions are orthonormal."""
 
     base: Float[Tensor, "d d"]
     directions: Float[Tensor, "free d d"]
@@ -81,7 +81,10 @@ class Report:
 
 
 def features(X: Float[Tensor, "n k d"], theta: Float[Tensor, "*points d d"]) -> Float[Tensor, "*points n k d"]:
-    """softmax(X Theta X^T) X: what a head that looks by Theta can move."""
+    """softmax(X Theta X^T) X: what a head that looks by Theta can move, one matrix (k, d) for every Theta and sequence.
+
+    The layer's answer is linear in them: F(X) = sum_i features(X, Theta_i) W_i.
+    """
     return (X @ theta.unsqueeze(-3) @ X.mT).softmax(dim=-1) @ X
 
 
@@ -117,8 +120,11 @@ def certificate(
 def constraints(
     X: Float[Tensor, "n k d"], p: Float[Tensor, "n k k"], kept: Bool[Tensor, "n k"]
 ) -> tuple[Float[Tensor, "rows d2"], Float[Tensor, "rows"], Float[Tensor, "rows"]]:
-    """<x_r (x_a - x_k)^T, Theta_i> = log(p_a / p_k) for every head i: the rows, the right-hand sides, and a weight p_a
-    p_k for each.
+    """The linear constraints that the trusted rows put on every Theta_i: <x_r (x_a - x_k)^T, Theta_i> = log(p_a / p_k).
+
+    ``p`` holds a pattern for every row, ``kept`` says which are trusted; each gives k - 1 constraints, a < k. Returns
+    the rows x_r (x_a - x_k)^T, flat (d2 = d^2), the right-hand sides, and a weight p_a p_k for each: the logarithm of
+    a small share is less certain.
     """
     n, r = kept.nonzero(as_tuple=True)
     to_last, pattern = X[n, :-1] - X[n, -1:], p[n, r]
@@ -133,6 +139,11 @@ def fit_hull(
     least of.
 
     Directions are the bottom heads - 1 eigenvectors of A^T A, the base point is weighted least squares on the others.
+
+    ``rows``: A, the constraints on the d^2 entries of Theta, one a row.
+    ``logs``: their right-hand sides, log ratios of attention weights.
+    ``weights``: how much each counts (all three as `constraints` gives them).
+    ``heads``: how many Theta there are.
     """
     d = round(rows.shape[1] ** 0.5)
     weighted = rows * weights[:, None]
@@ -174,8 +185,9 @@ def refine(
 
 
 def grid(hull: Hull, heads: int) -> Float[Tensor, "points free"]:
-    """Stage 5: a net over the hull's coordinates, reaching three times as far as the heads lie apart if they are
-    random.
+    """Stage 5: a net over the hull's free = heads - 1 coordinates, a ball of radius 3 sqrt(heads) |base|.
+
+    That is three times as far as random heads lie apart. 41 points on a line for two heads, 9 on an axis for more.
     """
     return _unit_ball(heads - 1).to(hull.base) * 3 * heads**0.5 * hull.base.norm()
 
@@ -189,12 +201,16 @@ def _unit_ball(free: int) -> Float[Tensor, "points free"]:
 
 def best_tuple(
     X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], hull: Hull, points: Float[Tensor, "points free"], heads: int
-):
-    """Stage 6: every tuple of net points with its best W, all from one Gram matrix. The best points, their loss, how
-    many there were.
+) -> tuple[Float[Tensor, "heads free"], float, int]:
+    """Stage 6: every tuple of net points with its best W, all from one Gram matrix.
 
     With features phi_a, the loss of a tuple is |Y|^2 - <C, G^{-1} C> for its blocks of G_ab = sum phi_a^T phi_b and C_a
-    = sum phi_a^T Y.
+    = sum phi_a^T Y. Returns the best tuple's points, its loss over |Y|^2, and how many tuples there were.
+
+    ``X``, ``Y``: sequences and their labels.
+    ``hull``: the affine set that all Theta lie in.
+    ``points``: the net's coordinates in it, as `grid` gives them.
+    ``heads``: how many points make a tuple; their order does not matter.
     """
     many, d = len(points), X.shape[2]
     G, C = X.new_zeros(many * d, many * d), X.new_zeros(many * d, d)
@@ -217,7 +233,10 @@ def best_tuple(
 def solve_ws(
     X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: Float[Tensor, "heads d d"]
 ) -> Float[Tensor, "heads d d"]:
-    """The best W for given Theta, by least squares."""
+    """The W_i that minimise |sum_i features(X, Theta_i) W_i - Y|^2 for given Theta, by least squares.
+
+    From the normal equations, with a ridge of 1e-12 of their mean diagonal, so that equal heads do not stop it.
+    """
     heads, d = thetas.shape[:2]
     phi = features(X, thetas).flatten(1, 2).permute(1, 0, 2).reshape(-1, heads * d)
     gram = phi.mT @ phi
@@ -226,13 +245,21 @@ def solve_ws(
 
 
 def relative_loss(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: Tensor, ws: Tensor) -> Tensor:
-    """Square loss over that of answering 0."""
+    """Square loss over that of answering 0: |F(X) - Y|^2 / |Y|^2, a tensor of no dimensions.
+
+    ``X``, ``Y``: sequences and their labels.
+    ``thetas``, ``ws``: the layer F's matrices, (heads, d, d) each.
+    """
     answer = sum(features(X, theta) @ w for theta, w in zip(thetas, ws, strict=True))
     return (answer - Y).square().sum() / Y.square().sum()
 
 
 def descend(objective: Callable[[Tensor], Tensor], start: Tensor, steps: int = 40) -> Tensor:
-    """L-BFGS on the hull's coordinates; W is eliminated at every step (variable projection)."""
+    """The coordinates (heads, free) to which at most ``steps`` steps of L-BFGS on log ``objective`` lead from a start.
+
+    The objective solves for W at every point itself, so that only the hull's coordinates are left (variable
+    projection, Golub and Pereyra 1973).
+    """
     coordinates = start.clone().requires_grad_(True)
     optimizer = torch.optim.LBFGS([coordinates], max_iter=steps, line_search_fn="strong_wolfe", tolerance_change=1e-12)
 
@@ -289,7 +316,11 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
 
 
 def check_examples(X, Y, heads) -> int:
-    """Refuse what `learn` says it refuses before it computes; otherwise the number of examples to hold out."""
+    """The number of examples to hold out, a tenth and at least 500.
+
+    Raises what `learn` raises before it computes: ValueError for types, shapes, numbers and sizes that are refused,
+    NotCertifiedError for k >= d.
+    """
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:
         raise ValueError(f"heads = {heads!r}: must be a whole number, at least 1")
     for name, values in (("X", X), ("Y", Y)):

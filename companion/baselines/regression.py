@@ -140,7 +140,11 @@ def gradient_descent_plus_plus(
 def newton_iterated(
     xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int]
 ) -> Float[Tensor, "steps batch n d"]:
-    """The same as `newton`, by its recurrence."""
+    """The same as `newton`, by its recurrence: M_0 = alpha S, M_{k+1} = 2 M_k - M_k S M_k, then M_k b.
+
+    For whole numbers of ``steps``; row k of the result belongs to the k-th of them. Slower, and less exact where S is
+    nearly singular: what one reads first, and what the closed form is checked against.
+    """
     S, b = _moments(xs, ys, steps)
     M = S / torch.linalg.matrix_norm(S @ S.mT)[..., None, None].clamp_min(torch.finfo(S.dtype).tiny)
     ws = {}

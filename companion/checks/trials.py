@@ -88,7 +88,14 @@ def ignores(
     name: str,
     close: Callable[[Tensor, Tensor], bool],
 ) -> bool:
-    """Whether a function stays the same, whatever an argument is, where the answer changes with it."""
+    """Whether a function stays the same, whatever an argument is, where the answer changes with it.
+
+    ``function``: what the learner wrote. If it crashes on other inputs, the argument is not ignored.
+    ``answer``: the course's own.
+    ``draws``: inputs by name, in the order of the parameters.
+    ``name``: of the argument in question.
+    ``close``: whether two results count as the same.
+    """
     changes = False
     try:
         for inputs in draws:

@@ -59,9 +59,18 @@ def grade(
 ) -> list[str]:
     """Grade one lesson's submissions; the names of those that could not be marked, because the sandbox failed.
 
-    ``only`` one student's is marked if named; ``force`` marks again what is known. Submissions are marked through
-    joblib: ``joblib.parallel_config(backend="dask")`` around this call spreads them over a cluster whose machines share
-    the disk. Results are kept and the gradebook is written here, by one process. Raises SettingsError.
+    Submissions are marked through joblib: ``joblib.parallel_config(backend="dask")`` around this call spreads them over
+    a cluster whose machines share the disk. Results are kept and the gradebook is written here, by one process. Raises
+    SettingsError.
+
+    ``given``: the lesson as its learners got it.
+    ``source``: its solution, from which the form grader's notebooks are made.
+    ``root``: the checkout, in which ``grading/`` lies.
+    ``jobs``: how many submissions at a time; as many as joblib is told, unless said.
+    ``unsafe``: mark without a sandbox, where the system has none.
+    ``limits``: what a submission may use.
+    ``only``: the one student whose hand-in is marked; everybody's, if empty.
+    ``force``: mark again what is known.
     """
     grading, limits = root / "grading", limits or Limits()
     place = grading / given.name
@@ -164,7 +173,13 @@ def _attempt(
 
 
 def fingerprint(given: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> str:
-    """Of all that decides a result but the submission: lesson, course, grader, seeds, limits, Python and torch."""
+    """A SHA-256 of all that decides a result but the submission: also of course, grader, Python and torch.
+
+    ``given``: the lesson as its learners got it.
+    ``seeds``: of the secret inputs.
+    ``limits``: what a submission may use.
+    ``unsafe``: whether there is no sandbox.
+    """
     about = (given, seeds, limits, unsafe, torch.__version__, platform.python_version())
     digest = hashlib.sha256(repr(about).encode())
     for path in sorted(COMPANION.rglob("*")):

@@ -39,8 +39,12 @@ MARKUP = re.compile(r"<\s*/?\s*(a|body|form|iframe|img|link|object|script|style|
 
 
 def odd(code: list[str], names: dict[str, str], modules: set[str], questions: list[Question]) -> list[str]:
-    """What is odd in the code that the answers reach. ``names`` says which name stands for which part of the course,
-    ``modules`` what the lesson imports.
+    """What is odd in the code that the answers reach, in at most two sentences.
+
+    ``code``: that code, by cells.
+    ``names``: which name stands for which part of the course.
+    ``modules``: what the lesson imports.
+    ``questions``: the lesson's, whose own exercises an answer may decorate.
     """
     mentioned, course = set(), set()
     functions = {question.exercise[1]: question.function for question in questions if question.exercise}

@@ -65,6 +65,12 @@ def record(grading: Path, given: Handout, source: Path, points: Book, new: set[s
     """Write what is ``new`` into the gradebook and into ``autograded/``.
 
     Points that a person has given stay. Where the submission has changed since, the form grader asks for them again.
+
+    ``grading``: the folder that all of it lies in.
+    ``given``: the lesson as its learners got it.
+    ``source``: its solution.
+    ``points``: everybody's results.
+    ``new``: the students whose hand-ins were marked in this run.
     """
     solution = nbformat.read(source, as_version=4)
     with _gradebook(grading) as book:

@@ -35,7 +35,13 @@ class HandIn:
 
 
 def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dict[str, HandIn]:
-    """Keep what is new, and choose: the hand-in that counts, by student, in the order of their names."""
+    """Keep what is new, and choose: the hand-in that counts, by student, in the order of their names.
+
+    ``grading``: the folder with ``submitted`` and ``kept`` in it.
+    ``lesson``: its name, NN-topic.
+    ``settings``: which say what is late.
+    ``largest``: the most bytes that a notebook may have.
+    """
     found: dict[str, list[HandIn]] = {}
     for folder in sorted((grading / "submitted").glob(f"*/{lesson}")):
         if folder.is_dir() or folder.is_symlink():
@@ -81,7 +87,14 @@ def _said(folder: Path) -> datetime | None:
 
 
 def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> None:
-    """Keep a notebook, unless the same one has been kept."""
+    """Keep a notebook, unless the same one has been kept.
+
+    ``grading``: the folder with ``kept`` in it.
+    ``name``: the student's.
+    ``lesson``: its name, NN-topic.
+    ``data``: the notebook's bytes.
+    ``when``: it was handed in.
+    """
     place = grading / "kept" / file_name(name) / lesson
     digest = hashlib.sha256(data).hexdigest()[:16]
     if list(place.glob(f"*-{digest}.ipynb")):

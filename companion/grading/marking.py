@@ -135,7 +135,16 @@ KNOWN = set(dir(__builtins__) if not isinstance(__builtins__, dict) else __built
 
 
 def mark(handed: Submission, given: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
-    """A submission's result, as it is kept: points and diagnosis of each exercise, written answers, flags."""
+    """A submission's result, as it is kept: points and diagnosis of each exercise, written answers, flags.
+
+    Raises SandboxError where the sandbox itself fails.
+
+    ``handed``: the submission, parsed.
+    ``given``: the lesson as its learners got it.
+    ``seeds``: of the secret inputs, on which what passes the public check is tried again.
+    ``limits``: what the submission's process may use.
+    ``unsafe``: run it without a sandbox.
+    """
     started = time.monotonic()
     entries: dict[str, Entry] = {}
     with Rooms(limits, given, course=handed.course, unsafe=unsafe) as rooms:

@@ -58,7 +58,7 @@ class BitHeads(nn.Module):
         self.bias = nn.Parameter(torch.zeros(runs, 1))
 
     def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
-        """Logits of every run on its own batch of bits."""
+        """Logits that the label is 1, of every run on its own batch of bits (+1 and -1)."""
         on = xs > 0
         score = torch.where(on, self.score[:, :1], self.score[:, 1:])
         value = torch.where(on, self.value[:, :1], self.value[:, 1:])
@@ -78,5 +78,5 @@ class BitMLPs(nn.Module):
         self.bias = nn.Parameter(torch.zeros(runs, 1))
 
     def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
-        """Logits of every run on its own batch of bits."""
+        """Logits that the label is 1, of every run on its own batch: w_2 . relu(W_1 x + b_1) + b_2."""
         return ((xs @ self.first + self.shift).relu() @ self.second)[..., 0] + self.bias

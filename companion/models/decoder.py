@@ -190,7 +190,9 @@ class Decoder(Hooked):
                 module.weight.data /= (2 * config.layers) ** 0.5
 
     def memory(self, length: int) -> int:
-        """How many numbers keep the past after ``length`` positions: all keys and values, or a matrix a head."""
+        """How many numbers keep the past after ``length`` positions: all keys and values, 2 L width length, or with
+        linear attention a matrix a head, L width^2 / heads, however long the past.
+        """
         width, heads = self.config.width, self.config.heads
         each = 2 * width * length if self.config.attention == "softmax" else width * width // heads
         return self.config.layers * each

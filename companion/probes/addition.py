@@ -24,7 +24,7 @@ class Accuracy(NamedTuple):
 
 
 def accuracies(logits: Float[Tensor, "problems answers"], answers: Int[Tensor, "problems"]) -> Accuracy:
-    """How the largest logits compare with the answers. Without any error the last two are NaN."""
+    """How the largest logits compare with the answers: shares over problems. Without any error the last two are NaN."""
     off = (logits.argmax(-1) - answers).abs()
     wrong = off[off > 0].double()
     return Accuracy(

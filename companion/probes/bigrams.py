@@ -16,7 +16,12 @@ def recalled(
     """Which associations a matrix recalls: entry i is 1{argmax_j v_j^T W u_i = target_i}, target i unless told.
 
     Their mean is the probe R(W, W*) = 1/M sum_i 1{i = argmax_j v_j^T W u_i} of Bietti et al. (2023), arXiv:2306.00802,
-    section 5, for the memory W* = sum_i v_i u_i^T. ``v`` may hold more candidates than there are associations.
+    section 5, for the memory W* = sum_i v_i u_i^T.
+
+    ``W``: the matrix.
+    ``u``: what it is asked, one a row.
+    ``v``: the candidates for an answer, one a row; may be more than there are associations.
+    ``targets``: the numbers of the right candidates.
     """
     best = (u @ W.mT @ v.mT).argmax(dim=1)
     return best == (torch.arange(len(u), device=u.device) if targets is None else targets)

@@ -30,8 +30,10 @@ def knowledge(
 
 @torch.no_grad()
 def recalled(bank: nn.Module, sentences: tuple[Tensor, Tensor, Tensor, Tensor]) -> Float[Tensor, "members"]:
-    """Which share of the ``sentences`` (as samplers give them) each member of a `Bank` answers right, of those about
-    its own world.
+    """Which share of the ``sentences`` each member of a `Bank` answers right, of those about its own world.
+
+    ``sentences`` are tokens (batch, length), subject, relation and answer (batch,), as the sampler gives them. The
+    recall of Nichani, Lee, Bietti (2024), arXiv:2412.06538: argmax of the last word's logits over all answers.
     """
     tokens, subject, relation, answer = sentences
     members = bank.config.members

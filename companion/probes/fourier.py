@@ -14,7 +14,10 @@ from companion.arguments import at_least, check_range
 
 
 def longest_period(n: int) -> int:
-    """n - 1, rounded up to a multiple of 20. Raises ValueError for n < 2."""
+    """P, the period of the slowest wave over 0 .. n - 1: n - 1, rounded up to a multiple of 20.
+
+    So P/2, P/5 and P/10 are whole, and periods of 2, 5 and 10 are among the waves. Raises ValueError for n < 2.
+    """
     at_least(n=(n, 2))
     return -(-(n - 1) // 20) * 20
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def accuracy(logits: Float[Tensor, "*runs n m"], answers: Int[Tensor, "n"]) -> float:
-    """The share of tokens whose answer has the largest logit, over all runs."""
+    """The share of tokens z with argmax_k logits[z, k] = answers[z], over all runs."""
     return (logits.argmax(-1) == answers).float().mean().item()
 
 
@@ -99,7 +99,10 @@ def _logs(x: Sequence[float], ys: Sequence[Sequence[float]]) -> np.ndarray:
 
 
 def entropy(share: float) -> float:
-    """The bits in one event of this probability: -p log2 p - (1 - p) log2 (1 - p)."""
+    """The bits in one event of this probability: H(p) = -p log2 p - (1 - p) log2 (1 - p), 0 at both ends.
+
+    Raises ValueError unless 0 <= share <= 1.
+    """
     if not 0 <= share <= 1:
         raise ValueError(f"share = {share!r}: must be at least 0 and at most 1")
     return float(-sum(p * np.log2(p) for p in (share, 1 - share) if p > 0))
@@ -121,5 +124,8 @@ def recalled_bits(facts: int, answers: int, right: float) -> float:
 def weighted_error(
     logits: Float[Tensor, "*runs n m"], answers: Int[Tensor, "n"], p: Float[Tensor, "n"]
 ) -> Float[Tensor, "*runs"]:
-    """The error under token frequencies ``p``: the mass of the tokens whose answer has not the largest logit."""
+    """The error under token frequencies ``p``: sum_z p(z) 1{argmax_k logits[z, k] != answers[z]}, for every run.
+
+    The generalisation error of Cabannes, Dohmatob, Bietti (2024), arXiv:2310.02984, section 2.
+    """
     return ((logits.argmax(-1) != answers) * p.to(logits)).sum(-1)

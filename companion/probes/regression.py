@@ -81,7 +81,10 @@ def similarity_of_weights(
 
 
 def readout_predictor(model, readouts: Float[Tensor, "depth width_and_one"]) -> Callable[[Tensor, Tensor], Tensor]:
-    """What each layer of an in-context regressor predicts through its readout, as a predictor with a row per layer."""
+    """What each layer of an in-context regressor predicts through its readout: ``(xs, ys)`` to (depth, batch, n).
+
+    ``readouts`` are `fit_readouts`' of the same model; depth counts the stream before the first layer.
+    """
     return lambda xs, ys: apply_readouts(readouts, model.streams(xs, ys))
 
 
@@ -137,7 +140,11 @@ class Match(NamedTuple):
 
 
 def best_match(similarity: Float[Tensor, "rows columns"], steps: list[float], tie: float = 0.0005) -> Match:
-    """The step of an algorithm that each row resembles most, and the range of steps that tie with it (three digits)."""
+    """The step of an algorithm that each row resembles most, and the range of steps that tie with it.
+
+    ``similarity`` has a column for each of ``steps``; two that differ by at most ``tie`` are the same to three digits.
+    Raises ValueError where there are other than one step a column.
+    """
     if similarity.shape[1] != len(steps):
         raise ValueError(f"steps: {len(steps)} of them for {similarity.shape[1]} columns")
     best, index = similarity.max(dim=1)

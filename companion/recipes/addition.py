@@ -55,12 +55,12 @@ def embeddings_from(
 
 
 def answer_loss(model, operands, answers):
-    """Mean over problems."""
+    """Cross-entropy of the right answer, the mean over problems: ``operands`` (batch, 2), ``answers`` (batch,)."""
     return F.cross_entropy(model(operands), answers)
 
 
 def training_sums(config: AdderConfig):
-    """Sums that are for training, with replacement."""
+    """Sums that are for training, with replacement: a function of (batch, generator) to operands and answers."""
     training, _ = sums(config.numbers)
 
     def draw(batch, generator):

@@ -20,14 +20,21 @@ from companion.training import Schedule, train
 
 
 def next_token_loss(model, tokens, periods):
-    """Cross-entropy of the next token, wherever it follows from those before."""
+    """Cross-entropy of the next token, wherever it follows from those before: from the first repetition on.
+
+    ``tokens`` (batch, length), ``periods`` (batch,): token t follows from those before where t >= its row's period.
+    """
     logits, targets = model(tokens[:, :-1]), tokens[:, 1:]
     settled = torch.arange(1, tokens.shape[1], device=tokens.device) >= periods[:, None]
     return F.cross_entropy(logits[settled], targets[settled])
 
 
 def repeated_phrases(config: TokenModelConfig, shortest: int, longest: int):
-    """Sentences that fill the context, and the lengths of the phrases that they repeat."""
+    """Sentences that fill the context, and the lengths of the phrases that they repeat (`repetitions`).
+
+    A function of (batch, generator) that gives tokens (batch, context) and periods (batch,), ``shortest`` to
+    ``longest``.
+    """
 
     def draw(batch, generator):
         return repetitions(
@@ -75,9 +82,16 @@ def learned(
     seed.
 
     All runs train at once, each with its own rule, data and initialisation, by full-batch Adam; a run with fewer
-    samples than the largest number sees its own again and again. "l1" is logistic regression with an L1 penalty of 0.1
-    sqrt(ln length / samples): the rate is theory's, the constant was found by hand, once. Raises ValueError for a kind
-    that is not there, a number of samples below 1, or no seeds.
+    samples than the largest number sees its own again and again. Raises ValueError for a kind that is not there, a
+    number of samples below 1, or no seeds.
+
+    ``kind``: "head" of attention (`BitHeads`), "mlp" (`BitMLPs`), or "l1", logistic regression with an L1 penalty of
+        0.1 sqrt(ln length / samples): the rate is theory's (Ng 2004), the constant was found by hand, once.
+    ``length``: how many bits there are.
+    ``samples``: the numbers of training samples.
+    ``seeds``: of rules, data and initialisations.
+    ``steps``: how long each run trains.
+    ``fresh``: on how many new samples it is judged.
     """
     if kind not in ("head", "mlp", "l1"):
         raise ValueError(f"kind = {kind!r}: must be 'head', 'mlp' or 'l1'")

@@ -20,18 +20,21 @@ TABLE = Bigrams.shakespeare()
 
 
 def known_loss(model, tokens, known):
-    """Cross-entropy of the next token where the context determines it: at a trigger that has occurred before."""
+    """Cross-entropy of the next token where the context determines it: at a trigger that has occurred before.
+
+    ``tokens`` (batch, length + 1), ``known`` (batch, length), as the sampler gives them; the mean over known places.
+    """
     return F.cross_entropy(model(tokens[:, :-1])[known], tokens[:, 1:][known])
 
 
 def known_accuracy(model, tokens, known):
-    """The share of those tokens that the model names; a tensor of no dimensions."""
+    """The share of the known tokens (see `known_loss`) that have the largest logit; a tensor of no dimensions."""
     with torch.no_grad():
         return (model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:])[known].float().mean()
 
 
 def next_token_loss(model, tokens):
-    """Cross-entropy of every next token."""
+    """Cross-entropy of every next token, the mean over ``tokens`` (batch, length + 1) but the first column."""
     return F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
 

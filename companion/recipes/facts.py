@@ -26,13 +26,19 @@ def facts_of(config: BankConfig) -> World:
 
 
 def cross_entropy(model, tokens, answer):
-    """Summed over members, the mean over sentences."""
+    """Cross-entropy of the right answer: the mean over sentences, summed over members.
+
+    ``tokens`` (batch, members, length), ``answer`` (batch, members). So every member's gradient is its own.
+    """
     logits = model(tokens.transpose(0, 1))
     return F.cross_entropy(logits.flatten(0, 1), answer.mT.flatten()) * logits.shape[0]
 
 
 def about_facts(config: BankConfig):
-    """Sentences for every member of a bank, each about its own facts of the bank's world."""
+    """Sentences for every member of a bank, each about its own facts of the bank's world.
+
+    A function of (batch, generator) that gives tokens (batch, members, length) and answers (batch, members).
+    """
     facts = facts_of(config)
 
     def draw(batch, generator):
@@ -132,7 +138,16 @@ def phases(
 ) -> Phases:
     """Gradient descent on a `LinearRecaller` from nearly nothing, in float64, on fresh sentences at every step.
 
-    Raises ValueError for a number below 1 or lr <= 0.
+    Setting: Nichani, Lee, Bietti (2024), arXiv:2412.06538, section 5. Raises ValueError for a number below 1 or
+    lr <= 0.
+
+    ``facts``: the world that is learned.
+    ``steps``: how many steps of gradient descent.
+    ``length``: how many words a sentence has.
+    ``batch``: how many sentences a step sees.
+    ``lr``: the size of a step.
+    ``every``: after how many steps a loss and the weights are kept.
+    ``seed``: of the sentences.
     """
     at_least(steps=(steps, 1), batch=(batch, 1), every=(every, 1))
     positive(lr=lr)

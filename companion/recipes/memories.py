@@ -21,7 +21,7 @@ from companion.training import Schedule
 
 
 def recall_loss(model, z):
-    """Cross-entropy of the answer to each token."""
+    """Cross-entropy of the answer to each token, the mean over ``z`` (batch,): fact z's answer is number z."""
     return F.cross_entropy(model(z), z)
 
 

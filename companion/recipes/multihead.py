@@ -7,7 +7,7 @@ from companion.training import Schedule
 
 
 def relative_loss(model, X, Y):
-    """Square loss over that of answering 0."""
+    """Square loss over that of answering 0, |model(X) - Y|^2 / |Y|^2, for ``X`` and ``Y`` (batch, k, d)."""
     return (model(X) - Y).square().sum() / Y.square().sum()
 
 

@@ -17,7 +17,10 @@ MEMORY_SWEEP = (4, 8, 16, 32, 64, 256)  # hidden units of each of two LSTM layer
 
 
 def mean_squared_error(model, xs, ys):
-    """Mean over prefixes of (prediction - label)^2 / d, in the units of a label of variance d."""
+    """Mean over prompts and prefixes of (prediction - label)^2 / d, in the units of a label of variance d.
+
+    ``xs`` (batch, n, d), ``ys`` (batch, n). So 1 is the loss of saying 0, as in Garg et al. (2022), arXiv:2208.01066.
+    """
     scale = (model.module if hasattr(model, "module") else model).config.scale
     return ((model(xs, ys) - ys) / scale).square().mean() / xs.shape[-1]
 

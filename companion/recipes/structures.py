@@ -65,7 +65,10 @@ def problems(kind: Kind, n: int, dim: int = DIM) -> Callable[[int, torch.Generat
 
 
 def gumbel(*shape: int, generator: torch.Generator) -> Tensor:
-    """Noise -log(-log U): the argmax of logits + noise is a draw from their softmax."""
+    """Gumbel noise -log(-log U) of this ``shape``: the argmax of logits + noise is a draw from their softmax.
+
+    Source: Jang, Gu, Poole (2017), arXiv:1611.01144; U is kept off 0 and 1.
+    """
     u = torch.rand(shape, generator=generator, device=generator.device)
     return -(-u.clamp(1e-9, 1 - 1e-7).log()).log()
 

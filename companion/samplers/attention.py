@@ -95,6 +95,12 @@ def repetitions(
     task.
 
     Raises ValueError for batch < 1, length < 2, vocabulary < longest, or unless 2 <= shortest <= longest.
+
+    ``batch``: how many sequences.
+    ``length``: how many tokens each has; the last phrase may be cut.
+    ``vocabulary``: how many tokens there are.
+    ``shortest``, ``longest``: the least and the largest period.
+    ``generator``: of all that is random, or its seed.
     """
     at_least(batch=(batch, 1), length=(length, 2), vocabulary=(vocabulary, longest), shortest=(shortest, 2))
     if longest < shortest:
@@ -116,14 +122,19 @@ class Conjunctions(NamedTuple):
 def conjunctions(
     batch: int, length: int, support: int = 3, *, which: torch.Generator | int = 0, generator: torch.Generator | int = 0
 ) -> Conjunctions:
-    """The AND of ``support`` of ``length`` bits; ``which`` (a seed) decides which ones, ``generator`` draws the
-    samples.
+    """The AND of some of many bits.
 
     Every bit is +1 with probability 2^(-1/support), independently, so that the label is 1 half of the time. A rule of
     this kind is what Edelman, Goel, Kakade, Zhang (2022), arXiv:2110.10090, section 5, let a single head of attention
     learn; the bias of the bits is ours.
 
     Raises ValueError for batch < 1, length < 2, or unless 1 <= support <= length.
+
+    ``batch``: how many samples.
+    ``length``: how many bits each has.
+    ``support``: how many of them the rule is about.
+    ``which``: decides which ones, a generator or its seed.
+    ``generator``: draws the samples, or its seed.
     """
     at_least(batch=(batch, 1), length=(length, 2), support=(support, 1))
     if support > length:

@@ -129,18 +129,22 @@ def sequences(
     noise: float = 0.0,
     generator: torch.Generator | int = 0,
 ) -> Sequences:
-    """Draw sequences of the trigger-bigram task.
-
-    Triggers are the K most frequent tokens (``fixed``), or K draws from pi_u without replacement, anew for each
-    sequence. Outputs are uniform over the N tokens. With ``noise``, a trigger is followed, with that probability, by
-    the token N, which the table has not, and which pi_u follows (this last rule is ours).
+    """Draw sequences of the trigger-bigram task. Outputs are uniform over the N tokens.
 
     All random numbers are drawn at once; what is left is a loop over the positions, with one binary search for the
     whole batch in each.
 
-    ``generator`` is a seed, or a ``torch.Generator``, whose device is then the device of the sequences.
-
     Raises ValueError for batch < 1, length < 2, unless 1 <= K <= N, and unless 0 <= noise < 1.
+
+    ``batch``: how many sequences.
+    ``length``: how many positions each has; one token more is drawn, the last one's target.
+    ``table``: the tokens and their bigrams.
+    ``K``: how many triggers.
+    ``fixed``: triggers are the K most frequent tokens, or else K draws from pi_u without replacement, anew for each
+        sequence.
+    ``noise``: with this probability a trigger is followed by the token N, which the table has not, and which pi_u
+        follows (this last rule is ours).
+    ``generator``: a seed, or a ``torch.Generator``, whose device is then the device of the sequences.
     """
     at_least(batch=(batch, 1), length=(length, 2))
     if not 0 <= noise < 1:
@@ -184,7 +188,10 @@ def sequences(
 
 
 def seen_before(tokens: Int[Tensor, "batch length"], triggers: Int[Tensor, "batch K"]) -> Bool[Tensor, "batch length"]:
-    """Where a trigger stands that has stood before: from there on its output is known from the context."""
+    """Where a trigger stands that has stood before, so that its output is known from the context.
+
+    Entry (b, t) is 1{z_t = q_k for some k, and z_s = q_k for some s < t} in sequence b, which has its own triggers.
+    """
     here = tokens[:, :, None] == triggers[:, None]  # (batch, length, K)
     return (here & (here.cumsum(1) > 1)).any(-1)
 
@@ -202,6 +209,11 @@ def markov_chains(batch: int, length: int, k: int, *, generator: torch.Generator
 
     Source: Edelman, Edelman, Goel, Malach, Tsilivis (2024), arXiv:2402.11004. Raises ValueError for batch < 1, length <
     2, k < 2.
+
+    ``batch``: how many sequences.
+    ``length``: how many positions each has; one token more is drawn, the last one's target.
+    ``k``: how many tokens there are.
+    ``generator``: of chains and tokens, or its seed.
     """
     at_least(batch=(batch, 1), length=(length, 2), k=(k, 2))
     generator = as_generator(generator)
@@ -236,6 +248,11 @@ def recurrences(batch: int, length: int, N: int, *, generator: torch.Generator |
     none.
 
     Raises ValueError for batch < 1, length < 3, N < 2.
+
+    ``batch``: how many sequences.
+    ``length``: T, how many tokens each has.
+    ``N``: how many tokens there are.
+    ``generator``: of all that is random, or its seed.
     """
     at_least(batch=(batch, 1), length=(length, 3), N=(N, 2))
     generator = as_generator(generator)

@@ -56,6 +56,11 @@ def world(
     / D if D divides S). The paper draws answers independently, which leaves some of them more frequent.
 
     Raises ValueError for a number below 1, or more answers to a relation than subjects.
+
+    ``subjects``, ``relations``: how many, S and R.
+    ``answers``: D, how many a relation has.
+    ``noise``: how many noise words.
+    ``generator``: of the orders, or its seed.
     """
     at_least(subjects=(subjects, 1), relations=(relations, 1), answers=(answers, 1), noise=(noise, 1))
     if answers > subjects:
@@ -89,8 +94,13 @@ def sentences(
 ) -> Sentences:
     """One subject and one relation at two random places among noise words; the last word is the end of the sentence.
 
-    Subject and relation are uniform among the first ``subjects`` and ``relations`` (all, unless told). Raises
-    ValueError for batch < 1, length < 3, or numbers beyond the world's.
+    Raises ValueError for batch < 1, length < 3, or numbers beyond the world's.
+
+    ``batch``: how many sentences.
+    ``facts``: the world that they are about.
+    ``length``: how many words each has.
+    ``subjects``, ``relations``: subject and relation are uniform among so many first ones; all, unless told.
+    ``generator``: of all that is random, or its seed.
     """
     subjects, relations = subjects or facts.subjects, relations or facts.relations
     at_least(batch=(batch, 1))
@@ -105,10 +115,14 @@ def sentences(
 
 
 def every_fact(facts: World, length: int, *, rounds: int = 1, generator: torch.Generator | int = 0) -> Sentences:
-    """``rounds`` sentences for each of the S R facts, with places and noise words at random: what 'stored exactly' is
-    checked on.
+    """Sentences about each of the S R facts, places and noise words at random: what 'stored exactly' is checked on.
 
     Raises ValueError for rounds < 1 or length < 3.
+
+    ``facts``: the world.
+    ``length``: how many words a sentence has.
+    ``rounds``: how many sentences each fact has; after a round comes the next.
+    ``generator``: of places and noise words, or its seed.
     """
     at_least(rounds=(rounds, 1))
     generator = as_generator(generator)
@@ -118,7 +132,11 @@ def every_fact(facts: World, length: int, *, rounds: int = 1, generator: torch.G
 
 
 def counts(tokens: Int[Tensor, "batch length"], words: int) -> Float[Tensor, "batch words"]:
-    """How often each word occurs in each sentence. Raises ValueError for an unknown word."""
+    """How often each word occurs in each sentence: entry (b, w) is sum_t 1{z_bt = w}, in float32.
+
+    What the model of Nichani, Lee, Bietti (2024), section 5, reads. Raises ValueError for a word that is not 0 to
+    words - 1.
+    """
     check_range(tokens=(tokens, words))
     return torch.zeros(len(tokens), words, device=tokens.device).scatter_add_(
         1, tokens, torch.ones_like(tokens, dtype=torch.float32)

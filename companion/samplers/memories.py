@@ -70,7 +70,10 @@ def tokens(
 
 
 def sign_patterns(n: int, d: int, *, generator: torch.Generator | int = 0) -> Float[Tensor, "n d"]:
-    """``n`` random patterns of ``d`` signs. Raises ValueError for n < 1 or d < 1."""
+    """``n`` random patterns of ``d`` signs, uniform on {-1, 1}^d: what a Hopfield network stores.
+
+    Raises ValueError for n < 1 or d < 1.
+    """
     at_least(n=(n, 1), d=(d, 1))
     generator = as_generator(generator)
     return torch.randint(2, (n, d), generator=generator, device=generator.device) * 2.0 - 1

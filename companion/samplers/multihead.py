@@ -30,6 +30,11 @@ def teacher(d: int, heads: int, *, sharpness: float = 1.0, generator: torch.Gene
     1/d).
 
     Raises ValueError for d < 1, heads < 1, or a sharpness that is not positive and finite.
+
+    ``d``: the dimension of a token.
+    ``heads``: how many.
+    ``sharpness``: the standard deviation of a score.
+    ``generator``: of the entries, or its seed.
     """
     at_least(d=(d, 1), heads=(heads, 1))
     positive(sharpness=sharpness)
@@ -41,7 +46,16 @@ def teacher(d: int, heads: int, *, sharpness: float = 1.0, generator: torch.Gene
 def cancelling_teacher(
     d: int, *, sharpness: float = 1.0, rank: int = 0, generator: torch.Generator | int = 0
 ) -> Teacher:
-    """Two random heads whose W add up to a matrix of the given rank: what the algorithm's non-degeneracy rules out."""
+    """Two random heads whose W add up to a matrix of the given rank: what the algorithm's non-degeneracy rules out.
+
+    W_2 = L R^T / d - W_1 with L and R (d, rank) of entries N(0, 1). Raises ValueError for d < 1, rank < 0, or a
+    sharpness that is not positive and finite.
+
+    ``d``: the dimension of a token.
+    ``sharpness``: the standard deviation of a score.
+    ``rank``: of W_1 + W_2; 0 lets the heads cancel.
+    ``generator``: of the entries, or its seed.
+    """
     at_least(rank=(rank, 0))
     generator = as_generator(generator)
     thetas, ws = teacher(d, 2, sharpness=sharpness, generator=generator)
@@ -68,9 +82,13 @@ def parity_teacher(d: int, support: int, *, sharpness: float = 3.0) -> Teacher:
 def sequences(
     n: int, k: int, d: int, *, kind: Literal["boolean", "gaussian"] = "boolean", generator: torch.Generator | int = 0
 ) -> Float[Tensor, "n k d"]:
-    """``n`` sequences of ``k`` tokens: uniform on {-1, 1}^d, or N(0, I_d), in float64.
+    """``n`` sequences of ``k`` tokens in ``d`` dimensions, in float64.
 
     Raises ValueError for n < 1, k < 2 (a single token attends to itself) or d < k.
+
+    ``n``, ``k``, ``d``: the sizes.
+    ``kind``: "boolean", uniform on {-1, 1}^d, or "gaussian", N(0, I_d).
+    ``generator``: of the entries, or its seed.
     """
     at_least(n=(n, 1), k=(k, 2), d=(d, k))
     generator = as_generator(generator)
@@ -81,7 +99,10 @@ def sequences(
 def with_noise(
     Y: Float[Tensor, "n k d"], noise: float, *, generator: torch.Generator | int = 0
 ) -> Float[Tensor, "n k d"]:
-    """Labels with N(0, noise^2) added to every entry. Raises ValueError unless noise is at least 0 and finite."""
+    """Labels Y + E with independent entries of E from N(0, noise^2), ``noise`` in the labels' own units.
+
+    Raises ValueError unless noise is at least 0 and finite.
+    """
     if not 0 <= noise < float("inf"):
         raise ValueError(f"noise = {noise!r}: must be at least 0 and finite")
     generator = as_generator(generator)
@@ -134,9 +155,13 @@ HOSTILE: dict[str, Callable[[Tensor, torch.Generator], Tensor]] = {
 def hostile(
     kind: str, n: int, k: int, d: int, *, generator: torch.Generator | int
 ) -> tuple[Float[Tensor, "n k d"], Float[Tensor, "n k d"]]:
-    """``n`` sequences of ``k`` tokens on {-1, 1}^d, and labels of a ``kind`` that a learner of two heads must refuse.
+    """``n`` sequences of ``k`` tokens on {-1, 1}^d, and labels that a learner of two heads must refuse.
 
     Raises ValueError, naming what there is, for a kind that is not in `HOSTILE`, and for sizes as `sequences` does.
+
+    ``kind``: a key of `HOSTILE`.
+    ``n``, ``k``, ``d``: the sizes.
+    ``generator``: of sequences and labels, or its seed.
     """
     if kind not in HOSTILE:
         raise ValueError(f"kind = {kind!r}: must be one of {', '.join(HOSTILE)}")

@@ -130,7 +130,10 @@ def _digits() -> tuple[Tensor, Tensor]:
 def numbers(
     batch: int, n: int, *, generator: torch.Generator | int
 ) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "batch"]]:
-    """n different numbers from 0 to 199, and any to ask for. Raises ValueError for a number below 1, or n > 200."""
+    """``n`` different numbers from 0 to 199, and any one to ask for, in each of ``batch`` problems.
+
+    Raises ValueError for a number below 1, or n > 200.
+    """
     at_least(batch=(batch, 1), n=(n, 1))
     if n > NUMBERS:
         raise ValueError(f"n = {n!r}: must be at most {NUMBERS}")
@@ -192,7 +195,7 @@ def zipf_streams(
 
 
 def item_counts(stream: Int[Tensor, "batch length"], items: int) -> Float[Tensor, "batch items"]:
-    """How often every item occurs in each stream."""
+    """How often every item occurs in each stream: entry (b, i) is sum_t 1{stream_bt = i}, in float32."""
     return torch.zeros(len(stream), items, device=stream.device).scatter_add(
         1, stream, torch.ones_like(stream, dtype=torch.float32)
     )

@@ -62,6 +62,12 @@ def shift_head(blocks: Blocks, beta: float, *, by: int = 1, read: str = "token",
     p.
 
     Weight off the mark: at most T e^-beta. The first ``by`` positions have nothing to copy, and average what they see.
+    Raises ValueError for beta <= 0, for a block that is not there, and unless 1 <= by < T.
+
+    ``blocks``: the stream's channels; ``position`` holds T one-hot positions.
+    ``beta``: sharpness, the score of the place that is meant.
+    ``by``: how many positions back.
+    ``read``, ``write``: the names of the block that is copied and of that into which.
     """
     positive(beta=beta)
     T = blocks.size("position")
@@ -97,7 +103,12 @@ def skip_gram_head(blocks: Blocks, beta: float, *, query: int, key: int, write: 
     """Where the token is ``query``, copies ``key`` if it has been there: W_KQ = beta e_key e_query^T. Elsewhere: the
     plain average.
 
-    Weight off the mark where both are there: at most T e^-beta.
+    Weight off the mark where both are there: at most T e^-beta. Raises ValueError for beta <= 0 or an unknown token.
+
+    ``blocks``: the stream's channels, of which ``token`` is read.
+    ``beta``: sharpness, the score of ``key`` seen from ``query``.
+    ``query``, ``key``: two tokens' numbers.
+    ``write``: the name of the block into which the head writes.
     """
     positive(beta=beta)
     V = blocks.size("token")
@@ -116,14 +127,18 @@ def match_head(
     blocks: Blocks, beta: float, *, pairs: dict[str, str] | None = None, recency: float = 0.0, write: str = "out"
 ) -> Head:
     """The second half of an induction head: looks where each query block equals its key block, and copies the token
-    there.
-
-    ``pairs`` maps query blocks to key blocks; unless told, {"token": "previous"}: find where the token *before* was the
-    one now. With more pairs all must match (an n-gram). ``recency`` adds r s to the score of key position s, so that
-    the latest match wins.
+    there (Olsson et al. 2022, arXiv:2209.11895).
 
     With sharpness beta, matches share the weight but for T e^-beta. To pick the latest to within eps: recency >= ln(T /
-    eps), and beta > recency * T + ln(T / eps), or a recent miss beats an old match.
+    eps), and beta > recency * T + ln(T / eps), or a recent miss beats an old match. Raises ValueError for beta <= 0,
+    recency < 0, and a block that is not there.
+
+    ``blocks``: the stream's channels.
+    ``beta``: sharpness, the score that one matching pair adds.
+    ``pairs``: query blocks to key blocks; unless told, {"token": "previous"}: find where the token *before* was the one
+        now. With more pairs all must match (an n-gram).
+    ``recency``: r adds r s to the score of key position s, so that the latest match wins.
+    ``write``: the name of the block into which the token is copied.
     """
     positive(beta=beta)
     at_least(recency=(recency, 0))
@@ -142,6 +157,11 @@ def flow(x: Float[Tensor, "n d"], *, beta: float, time: float, dt: float = 0.05)
         dx_i/dt = P_i sum_j softmax_j(beta x_i . x_j) x_j,       P_i = I - x_i x_i^T
 
     Raises ValueError for n < 2, d < 2, beta <= 0, dt <= 0 or time < 0.
+
+    ``x``: where the tokens start; scaled to length 1.
+    ``beta``: sharpness of the attention.
+    ``time``: how long they move, in the equation's own unit.
+    ``dt``: the length of a step in that unit.
     """
     positive(beta=beta, dt=dt)
     _several(x)

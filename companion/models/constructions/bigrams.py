@@ -32,11 +32,13 @@ def write_memories(
 ) -> BigramModel:
     """Write the three memories into a model with ``trains='memories'``, in place, and return it.
 
-    ``triggers`` are the tokens k of W_K^2, all unless told. A right key's score is about ``beta``. The other two
-    arguments spoil the circuit: ``reads='token'`` lets W_K^2 read e_k where it should read R e_k; ``places`` permutes
-    the keys' positions in W_K^1.
-
     Raises ValueError for a model of another kind or depth, for beta <= 0, and for an unknown token among the triggers.
+
+    ``model``: of two layers; its embeddings and its W_V and W_O^1 stay as they are.
+    ``triggers``: the tokens k of W_K^2, all unless told.
+    ``beta``: about the score of a right key.
+    ``reads``: 'token' spoils the circuit: W_K^2 then reads e_k where it should read R e_k.
+    ``places``: spoils it otherwise: a permutation of the keys' positions in W_K^1.
     """
     config = model.config
     if config.trains != "memories" or config.layers != 2:
@@ -119,12 +121,14 @@ def three_steps(
 ) -> ThreeStepModel:
     """All memories from 0 by one large gradient step each: on W_O2, then W_K2, then W_K1.
 
-    ``draw(generator)`` gives a fresh batch of tokens (batch, T) and targets (batch,) for every step. With ``d`` the
-    embeddings and R, S have entries N(0, 1/d); without, they are one-hot and the identity. Steps are as large as makes
-    the right answers' mean logits (scores) 10, 10 and 20; the theorem has infinite batches and widths, N >> T, and
-    steps that grow without bound.
+    Steps are as large as makes the right answers' mean logits (scores) 10, 10 and 20; the theorem has infinite batches
+    and widths, N >> T, and steps that grow without bound. Raises ValueError for N < 2, T < 3 or d < 1.
 
-    Raises ValueError for N < 2, T < 3 or d < 1.
+    ``draw``: ``draw(generator)`` gives a fresh batch of tokens (batch, T) and targets (batch,) for every step.
+    ``N``: how many tokens there are.
+    ``T``: how long a sequence is.
+    ``d``: the width; embeddings and R, S then have entries N(0, 1/d). Without, they are one-hot and the identity.
+    ``generator``: of embeddings and batches, or its seed.
     """
     at_least(N=(N, 2), T=(T, 3), d=(1 if d is None else d, 1))
     generator = as_generator(generator)

@@ -36,6 +36,14 @@ def attention_only(
     written.
 
     Raises ValueError for a size below 1, beta <= 0, or an answer that its relation does not have.
+
+    ``table``: each subject's answer in each relation; relation r's are numbered r D to r D + D - 1.
+    ``answers``: D, how many answers a relation has.
+    ``d``: the embeddings' dimension.
+    ``head_width``: how many words a head's list has.
+    ``noise``: how many noise words there are.
+    ``length``: how many words a sentence has.
+    ``beta``: how sharply the heads look.
     """
     bank = _bank(table, answers, Member(d, _heads(table, head_width), head_width, 0, *table.shape), noise, length)
     writes = dual(bank.answers[0])
@@ -64,6 +72,10 @@ def with_mlp(
     word serves as the threshold. m = S R / each neurons are enough, with ``each`` ~ d up to logarithms: m d ~ S R.
 
     Raises ValueError for a size below 1, beta <= 0, gain <= 0, or an answer that its relation does not have.
+
+    ``table``, ``answers``, ``d``, ``head_width``, ``noise``, ``length``, ``beta``: as for `attention_only`.
+    ``each``: at most how many subjects a neuron keeps.
+    ``gain``: how much an open neuron adds to its answer's logit for each 1 above its threshold.
     """
     at_least(each=(each, 1))
     positive(gain=gain)

@@ -171,7 +171,10 @@ def softmax_update(X: Float[Tensor, "n d"], states: Float[Tensor, "t d"], beta: 
 
 
 def relu_lookup(U: Float[Tensor, "n d"], queries: Float[Tensor, "t d"], threshold: float) -> Float[Tensor, "t n"]:
-    """relu(u_z . x - threshold) for every stored z: the hidden units of an MLP with a unit for each fact."""
+    """relu(u_z . x - threshold) for every stored z: the hidden units of an MLP with a unit for each fact.
+
+    With unit vectors and a threshold between the largest u_z . u_y and 1, a stored query opens its own unit alone.
+    """
     return (queries @ U.mT - threshold).relu()
 
 
