@@ -345,9 +345,10 @@ def check_examples(X, Y, heads) -> int:
         raise ValueError(
             f"n = {n}: at least {needed} sequences of {k} tokens are needed for d = {d}, beside {held} held out"
         )
-    tuples = math.comb(len(_unit_ball(heads - 1)), heads) if heads <= 4 else math.comb(9 ** (heads - 1), heads)
+    few = min(heads, 4)  # the net of more heads is larger yet, and four have too many tuples already
+    tuples = math.comb(len(_unit_ball(few - 1)), few)
     if tuples > MOST_TUPLES:
-        raise ValueError(f"heads = {heads}: the net has {tuples:,} tuples; at most {MOST_TUPLES:,} are tried")
+        raise ValueError(f"heads = {heads}: the net has {tuples:,} tuples or more; at most {MOST_TUPLES:,} are tried")
     if not Y.any():
         raise ValueError("Y: every label is 0; there is nothing to learn")
     return held

@@ -171,6 +171,7 @@ def test_one_head_is_recovered_exactly(d, k, seed):
         (lambda X: learn(X, 0 * X, heads=2), "Y: every label is 0"),
         (lambda X: learn(X, X, heads=4), "heads = 4: the net has 177,556,160 tuples"),
         (lambda X: learn(X, X, heads=7), "heads = 7: the net has"),
+        (lambda X: learn(X, X, heads=10**6), "heads = 1000000: the net has"),
         (lambda X: learn(X, X, heads=True), "heads = True"),
         (lambda X: learn(X, X.float(), heads=2), "torch.float32: must be the same"),
         (lambda X: one_head(X[:3], X[:3]), "n = 3: at least 8 sequences"),
