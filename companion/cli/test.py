@@ -14,4 +14,4 @@ def main(arguments: Namespace) -> NoReturn:
         "OMP_NUM_THREADS", "1"
     )  # two workers of one thread each are faster on two cores than two of two
     os.chdir(ROOT)
-    go_on_as([sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments.pytest_args])
+    go_on_as([sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", *arguments.pytest_args])

@@ -1,10 +1,11 @@
-"""What nbgrader makes of a lesson: full points when it is solved, none when it is not, and a wrong answer costs its own
+"""What nbgrader makes of a lesson: full points when it is solved; a wrong answer, or one that is missing, costs its own
 points alone.
 """
 
 import os
 import subprocess
 import sys
+from itertools import cycle
 from pathlib import Path
 
 import nbformat
@@ -65,35 +66,33 @@ def test_points_go_to_right_answers_alone(lesson, nbgrader, tmp_path):
         for cell in source.cells
         if cell.metadata.get("nbgrader", {}).get("solution")
     }
-    mistaken = next(iter(answers))
+    fates = dict(zip(answers, cycle(("wrong", "solved", "left alone")), strict=False))
 
-    def solve(cell, *, but=None):
-        name = cell.metadata.get("nbgrader", {}).get("grade_id")
-        if name not in answers or name == but:
-            return cell.source
-        return answers[name]
+    def solve(cell):
+        return answers.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
+
+    def mix(cell):
+        match fates.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+            case "wrong":
+                return cell.source.replace("raise NotImplementedError", WRONG)
+            case "solved":
+                return solve(cell)
+        return cell.source
 
     (tmp_path / "solutions" / lesson.name).mkdir(parents=True)
     nbformat.write(source, tmp_path / "solutions" / lesson.name / lesson.source.name)
     nbgrader("generate_assignment", lesson.name)
-    hand_in(lesson, tmp_path, "unsolved", edit=lambda cell: cell.source)
     hand_in(lesson, tmp_path, "solved", edit=solve)
-    hand_in(
-        lesson,
-        tmp_path,
-        "mistaken",
-        edit=lambda cell: solve(cell, but=mistaken).replace("raise NotImplementedError", WRONG),
-    )
+    hand_in(lesson, tmp_path, "mixed", edit=mix)
     nbgrader("autograde", lesson.name)
 
     points = {}
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as book:
-        for student in ("unsolved", "solved", "mistaken"):
+        for student in ("solved", "mixed"):
             [graded] = book.find_submission(lesson.name, student).notebooks
             points[student] = {
                 grade.name: grade.auto_score for grade in graded.grades if grade.cell.cell_type == "code"
             }
             full = {grade.name: grade.max_score for grade in graded.grades if grade.cell.cell_type == "code"}
     assert points["solved"] == full
-    assert points["unsolved"] == dict.fromkeys(full, 0)
-    assert points["mistaken"] == full | {f"{mistaken}-check": 0}
+    assert points["mixed"] == full | {f"{name}-check": 0 for name, fate in fates.items() if fate != "solved"}
