@@ -117,6 +117,8 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
     print(f"Set-up: installing the course from {root} and what it needs into {venv}", flush=True)
     print(f"        (what {sys.prefix} has comes from {', '.join(others)})\n" * bool(others), end="")
     print("        takes a few minutes and 2 GB of disk the first time. Ctrl-C stops it.", flush=True)
+    if others and not venv.exists():
+        _agreed(venv)
     time.sleep(PAUSE * sys.stdin.isatty())
     _stamp_file(venv).unlink(missing_ok=True)
     # what is there may have been made without pip (uv), or its interpreter be gone
@@ -129,6 +131,17 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "-c", "constraints.txt", "-e", target]
     subprocess.check_call(pip + options, cwd=root)
     _stamp_file(venv).write_text(json.dumps({"fingerprint": _fingerprint(root), "extras": extras}), encoding="utf-8")
+
+
+def _agreed(venv: Path) -> None:
+    """Ask whether a second checkout should have an environment of its own; exit without a yes, or if there is nobody to
+    ask.
+    """
+    if not sys.stdin.isatty():
+        by_hand = shlex.join([sys.executable, "-m", "venv", str(venv)])
+        sys.exit(f"Set-up: nothing was installed, for there is nobody to ask. If it should be: {by_hand}")
+    if input("        Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+        sys.exit("Set-up: nothing was installed.")
 
 
 def venv_python(venv: Path) -> Path:

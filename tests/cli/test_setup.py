@@ -1,5 +1,6 @@
 """Set-up makes ``.venv`` once, takes it as it is afterwards, and mends it when the requirements change."""
 
+import io
 import json
 import os
 import shutil
@@ -171,6 +172,29 @@ def test_it_says_where_the_other_copy_is_before_anything_is_installed(tmp_path, 
     setup.install(tmp_path / ".venv", (), tmp_path)
     assert f"what it needs into {tmp_path / '.venv'}" in calls[0]
     assert "comes from the other checkout)" in calls[0]
+
+
+@pytest.mark.parametrize("answer, goes_on", [("y", True), ("", False), (None, False)])
+def test_a_second_checkout_gets_an_environment_only_if_somebody_says_so(tmp_path, monkeypatch, answer, goes_on):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copy(ROOT / "constraints.txt", tmp_path)
+    calls = []
+    monkeypatch.setattr(setup, "PAUSE", 0)
+    monkeypatch.setattr(setup, "installed_from", lambda name: [Path("the other checkout")])
+    monkeypatch.setattr(setup.sys, "stdin", io.StringIO())
+    monkeypatch.setattr(setup.sys.stdin, "isatty", lambda: answer is not None, raising=False)
+    monkeypatch.setattr("builtins.input", lambda said: answer)
+
+    def stops(command, **_):
+        calls.append(command)
+        raise subprocess.CalledProcessError(1, command)
+
+    monkeypatch.setattr(setup.subprocess, "check_call", stops)
+    with pytest.raises(SystemExit) as said:
+        setup.ensure(("grading",), ["grade"], root=tmp_path)
+    assert bool(calls) is goes_on and not (tmp_path / ".venv").exists()
+    assert goes_on or "nothing was installed" in str(said.value)
+    assert answer is not None or f"-m venv {tmp_path / '.venv'}" in str(said.value), "how to say yes"
 
 
 SYSTEMS = {
