@@ -1,15 +1,13 @@
 """The class on one page: a histogram, what was said of each exercise, answers that are alike, who needs a person."""
 
-import ast
 from collections import defaultdict
 from statistics import mean, median
 
 from companion.grading.book import Book
 from companion.grading.feedback import OUTCOMES, PAGES, diagnoses, outcomes, people, reasons
-from companion.grading.syntax import parse, plain
+from companion.grading.syntax import shape
 
 BARS = 10
-LONG = 60  # nodes of a syntax tree: shorter answers are alike by necessity
 
 
 def class_page(book: Book, failed: list[str]) -> str:
@@ -63,30 +61,8 @@ def alike(book: Book) -> list[dict]:
     for question in book.given.automatic:
         found = defaultdict(list)
         for student, result in sorted(book.results.items()):
-            if form := shape(result["answers"].get(question.id, "")):
+            if form := result["shapes"].get(question.id):
                 found[form].append(book.label(student))
         found.pop(shape(book.given.solutions.get(question.id, "")), None)
         groups += [{"name": question.answer_id, "students": names} for names in found.values() if len(names) > 1]
     return groups
-
-
-def shape(source: str) -> str:
-    """A syntax tree without names, decorators, annotations and docstrings; empty if it is short, or there is none."""
-    tree = parse(plain(source)) if source else None
-    if tree is None or sum(1 for _ in ast.walk(tree)) < LONG:
-        return ""
-    numbers: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list, node.returns = [], None
-            if ast.get_docstring(node) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
-        if isinstance(node, ast.arg):
-            node.annotation = None
-            node.arg = numbers.setdefault(node.arg, f"v{len(numbers)}")
-        if isinstance(node, ast.Name):
-            node.id = numbers.setdefault(node.id, f"v{len(numbers)}")
-    try:
-        return ast.dump(tree)
-    except RecursionError:
-        return ""

@@ -35,6 +35,7 @@ from companion.grading.feedback import page, summary, table
 from companion.grading.handins import HandIn, collect
 from companion.grading.marking import mark, nothing
 from companion.grading.names import file_name, one_line
+from companion.grading.package import KINDS
 from companion.grading.parsing import parsed
 from companion.grading.questions import Handout
 from companion.grading.roster import read_overrides, read_roster
@@ -183,7 +184,7 @@ def fingerprint(given: Handout, seeds: list[int], limits: Limits, *, unsafe: boo
     about = (given, seeds, limits, unsafe, torch.__version__, platform.python_version())
     digest = hashlib.sha256(repr(about).encode())
     for path in sorted(COMPANION.rglob("*")):
-        if path.suffix in {".py", ".csv"} and path.is_file():
+        if path.suffix in KINDS and path.is_file():
             digest.update(f"{path.relative_to(COMPANION)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 

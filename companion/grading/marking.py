@@ -163,6 +163,7 @@ def mark(handed: Submission, given: Handout, seeds: list[int], limits: Limits, *
         "written": handed.written,
         "pictures": handed.pictures,
         "answers": handed.answers,
+        "shapes": handed.shapes,
         "flags": sorted(set(handed.flags)),
         "seconds": round(time.monotonic() - started, 2),
     }
@@ -171,7 +172,7 @@ def mark(handed: Submission, given: Handout, seeds: list[int], limits: Limits, *
 def nothing(problem: str, given: Handout) -> dict[str, Any]:
     """The result of a submission that cannot be read."""
     entries = {question.id: entry(0.0, "missing", "no answer was found") for question in given.automatic}
-    empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers")}
+    empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers", "shapes")}
     return {"problem": problem, "exercises": entries, "elsewhere": [], "flags": [], "seconds": 0.0} | empty
 
 

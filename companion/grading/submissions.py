@@ -19,7 +19,7 @@ from typing import Any
 
 from companion.grading import flags
 from companion.grading.questions import Handout, Question
-from companion.grading.syntax import aliases, defined, imported, likeness, needed, parse, plain, statements
+from companion.grading.syntax import aliases, defined, imported, likeness, needed, parse, plain, shape, statements
 
 CODE = 1 << 20  # characters of code in one notebook: more is not written by hand
 CELLS = 2000
@@ -34,15 +34,16 @@ class Unreadable(ValueError):
 
 @dataclass
 class Submission:
-    """What was handed in: by question the answer's source, what to run before it, and the written answers with their
-    pictures (as data URLs); which answers are stubs; whose check the notebook itself shows as passed; what is odd.
-    ``course`` says whether an answer reaches parts of the course.
+    """What was handed in: by question the answer's source, its `shape`, what to run before it, and the written answers
+    with their pictures (as data URLs); which answers are stubs; whose check the notebook itself shows as passed; what
+    is odd. ``course`` says whether an answer reaches parts of the course.
     """
 
     answers: dict[str, str] = field(default_factory=dict)
     before: dict[str, list[str]] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     pictures: dict[str, list[str]] = field(default_factory=dict)
+    shapes: dict[str, str] = field(default_factory=dict)
     stubs: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
@@ -182,7 +183,7 @@ def assemble(given: Handout, found: list[Cell]) -> Submission:
             answer = sources[id(chosen[question.id])]
             handed.stubs += [question.id] if is_stub(question, answer) else []
             others = [sources[id(cell)] for other, cell in chosen.items() if other != question.id]
-            handed.answers[question.id] = answer
+            handed.answers[question.id], handed.shapes[question.id] = answer, shape(answer)
             handed.before[question.id] = needed(answer, every, others)
     reached = [*handed.answers.values(), *(piece for before in handed.before.values() for piece in before)]
     lessons = {likeness(piece.source) for piece in statements(course)}

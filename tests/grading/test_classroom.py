@@ -1,8 +1,10 @@
 """A class with deadlines, a roster and an LMS; what the sandbox would find is made up here."""
 
 import csv
+import html
 import json
 import os
+import re
 import zipfile
 from datetime import datetime
 
@@ -11,9 +13,11 @@ from grading.reading import given
 from grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
 
 from companion.grading import classroom, lms
-from companion.grading.classpage import shape
+from companion.grading.feedback import markdown
 from companion.grading.names import file_name, student
+from companion.grading.sandbox import Limits
 from companion.grading.settings import SettingsError, read_settings
+from companion.grading.syntax import shape
 
 DUE = "2026-11-30T12:00:00+00:00"
 
@@ -30,7 +34,12 @@ def course(tmp_path, monkeypatch):
             outcome = ("right", "correct") if right else ("not attempted", "not attempted")
             result["exercises"][name] = dict(zip(("outcome", "diagnosis"), outcome, strict=True))
             result["exercises"][name]["points"] = POINTS[name] * right
-        return result | {"written": handed.written, "answers": handed.answers, "flags": handed.flags}
+        return result | {
+            "written": handed.written,
+            "answers": handed.answers,
+            "shapes": handed.shapes,
+            "flags": handed.flags,
+        }
 
     monkeypatch.setattr(classroom, "mark", marks)
     return root
@@ -214,6 +223,48 @@ def test_a_long_name_has_a_file():
     assert len(name) == 256 and len(file_name(name).encode()) < 120
     assert file_name("Zoë Łukasz 王小明") == "Zoë Łukasz 王小明" and file_name("..") != ".."
     assert file_name("a/b") != file_name("a\\b")
+
+
+def test_a_change_in_the_course_or_in_torch_makes_results_old(tmp_path, monkeypatch):
+    for name in ("probes/attention.py", "grading/marking.py", "samplers/names.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    monkeypatch.setattr(classroom, "COMPANION", tmp_path)
+    known = set()
+
+    def is_new():
+        found = classroom.fingerprint(given(), [1], Limits(), unsafe=False)
+        known.add(found)
+        return len(known)
+
+    assert is_new() == is_new() == 1
+    (tmp_path / "probes" / "attention.py").write_text("x = 2\n")
+    assert is_new() == 2
+    (tmp_path / "samplers" / "names.csv").rename(tmp_path / "samplers" / "other.csv")
+    assert is_new() == 3
+    monkeypatch.setattr(classroom.torch, "__version__", "0.0")
+    assert is_new() == 4
+    (tmp_path / "probes" / "notes.md").write_text("prose")
+    assert is_new() == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\[x](http://evil.example)",
+        r"\\[x](http://evil.example) ![y](http://evil.example)",
+        "<http://evil.example> http://evil.example www.evil.example a@evil.example",
+        "[x][r]\n\n[r]: http://evil.example",
+        "<a href='http://evil.example'>x</a> `<b>`",
+        "| a | b |\n|---|---|\n# head",
+    ],
+)
+def test_what_a_learner_says_is_no_markup_in_the_summary(text):
+    from mistune import create_markdown
+
+    shown = create_markdown(escape=False, plugins=["url", "table", "strikethrough"])(markdown(text))
+    assert re.findall(r"<\w+", shown) == ["<p"], shown
+    assert html.unescape(shown).strip() == f"<p>{' '.join(text.split())}</p>"
 
 
 def test_alike_answers_are_a_hint(course):

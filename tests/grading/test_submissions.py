@@ -9,7 +9,7 @@ from grading.reading import assembled, given
 from grading.small_lesson import RIGHT, cell, edited, handed_in, solved
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from companion.grading import parsing
+from companion.grading import book, classpage, classroom, feedback, formgrader, lms, parsing
 from companion.grading.submissions import Unreadable, cells
 from companion.grading.syntax import needed, parse, plain, statements
 
@@ -29,6 +29,22 @@ def test_time_to_read_grows_as_the_notebook_does():
     chain = [f"a{n} = a{n + 1}" for n in range(4_000)]
     assert seconds(lambda: needed("a0", statements(chain), [])) < 5
     assert len(needed("a0", statements(chain), [])) == 4_000
+
+
+def test_more_magics_than_ipython_takes_are_left_as_they_are(monkeypatch):
+    def gives_up(*_):
+        raise RuntimeError("Input transformation still changing after 500 rounds.")
+
+    monkeypatch.setattr("IPython.core.inputtransformer2.TransformerManager.transform_cell", gives_up)
+    assert plain("%a\n%b") == "%a\n%b"
+
+
+def test_the_graders_own_process_parses_nothing(monkeypatch):
+    """What the class's page compares comes out of the child that reads."""
+    result = json.loads(json.dumps(assembled(solved()).as_message()))
+    assert result["shapes"].keys() == result["answers"].keys()
+    for module in (classpage, book, feedback, classroom, formgrader, lms):
+        assert not {"parse", "plain", "ast"} & vars(module).keys(), module.__name__
 
 
 def test_more_cells_than_a_hand_writes_are_not_read():

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 
 import nbformat
 import pytest
@@ -53,6 +54,19 @@ def submitted(number, name, way):
 
 def grade_id(cell):
     return cell.metadata.get("nbgrader", {}).get("grade_id", "")
+
+
+def test_work_in_every_cell_of_a_lesson_is_no_flag():
+    given, solved = lesson(1)
+    notebook = nbformat.reads(json.dumps(solved), as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = re.sub(r"\b7\b", "8", given.sources.get(grade_id(cell), cell.source))
+            cell.source += "" if grade_id(cell).endswith("-check") else "\n# tried: keep the signal, open the bracket"
+    assert len(given.code) > 20
+    assert [
+        flag for flag in assemble(given, cells(json.dumps(notebook).encode())).flags if "check cell" not in flag
+    ] == []
 
 
 def test_a_hundred_honest_variants(monkeypatch):
