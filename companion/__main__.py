@@ -76,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
         "--out", default="build/run", metavar="FOLDER", help="where notebooks and report go (default: %(default)s)"
     )
     run.add_argument(
-        "--readme", action="store_true", help="write the claims into README.md's scoreboard; needs a run of all lessons"
+        "--readme", action="store_true", help="write CLAIMS.md and the README's lines; needs a run of all lessons"
     )
 
     release = commands.add_parser("release", parents=[common], help="make lessons/ from solutions/")

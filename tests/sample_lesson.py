@@ -80,10 +80,11 @@ def notebook(
     )
 
 
-def checkout(root: Path, *, name: str = NAME, **changes) -> Path:
-    """A folder with one solved lesson in ``solutions/``; ``changes`` as for `notebook`."""
+def checkout(root: Path, *, name: str = NAME, repository: str = "", **changes) -> Path:
+    """A folder with one solved lesson in ``solutions/``; published at ``repository``; ``changes`` as for `notebook`."""
     folder = root / "solutions" / name
     folder.mkdir(parents=True)
     nbformat.write(notebook(**changes), folder / f"{name}.ipynb")
     (folder / "figure.png").write_bytes(b"a picture")
+    (root / "pyproject.toml").write_text(f'[tool.companion]\nrepository = "{repository}"\n')
     return root

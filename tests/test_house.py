@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 COURSE = [path for folder in ("lessons", "solutions") for path in sorted((ROOT / folder).glob("*/*.ipynb"))]
+PAGES = [path.name for path in sorted(ROOT.glob("*.md"))]
 MACHINE = re.compile(r"(?<![\w.])(/root|/home/\w+|/Users/\w+|/tmp)/[\w.-]+")
 
 
@@ -24,7 +25,7 @@ def run(*command: str) -> subprocess.CompletedProcess:
         ["-c", "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"],
         ["-m", "ruff", "check"],
         ["-m", "ruff", "format", "--check"],
-        ["-m", "codespell_lib", "README.md", "CONTRIBUTING.md", "companion", "solutions", "tests", "binder"],
+        ["-m", "codespell_lib", *PAGES, "companion", "solutions", "tests", "binder"],
     ],
     ids=["layers", "ruff-check", "ruff-format", "codespell"],
 )

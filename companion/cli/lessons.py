@@ -88,10 +88,11 @@ def start_page(
         facts = lesson.facts()
         link = f"[{lesson.name[:2]} {facts['title']}]({lesson.name}/{lesson.name}.ipynb)"
         needs = "<br>".join(facts["needs"]) or "nothing"
-        row = [link, facts["question"], f"{facts['minutes']} min", _time(facts["machine_seconds"]), needs]
+        row = [link, facts["question"], f"{facts['minutes']} min", machine_time(facts["machine_seconds"]), needs]
         lines.append(f"| {' | '.join([*row, *(more or {}).get(lesson.name, ())])} |")
     return "\n".join(lines) + "\n"
 
 
-def _time(seconds: int) -> str:
+def machine_time(seconds: int) -> str:
+    """Seconds as people say them."""
     return f"{seconds} s" if seconds < 100 else f"{seconds / 60:.0f} min"

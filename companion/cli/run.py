@@ -51,7 +51,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             print(f"  {error}")
     print(f"The executed notebooks and report.json are in {out}")
     if arguments.readme:
-        scoreboard.update(report, root / "README.md")
+        scoreboard.update(report, root)
     return int(any(entry["errors"] for entry in report["lessons"]))
 
 

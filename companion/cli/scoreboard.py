@@ -1,25 +1,82 @@
-"""The README's scoreboard: every claim of every lesson, what was published, what ours gives, and whether it holds."""
+"""The scoreboard: every claim of every lesson in ``CLAIMS.md``, and in the README a line for each lesson."""
 
 import re
 from pathlib import Path
 
 from companion.claims import FAILS, HOLDS, UNASSESSED
+from companion.cli import launch
+from companion.cli.lessons import Lesson, every, machine_time
+from companion.cli.setup import ROOT
+from companion.files import write
 
-OPEN, CLOSE = "<!-- scoreboard -->", "<!-- /scoreboard -->"
-HEAD = "| Lesson | Claim | Source | Published | Our checkpoint | This run | Holds |\n|---|---|---|---|---|---|---|"
+OPEN, CLOSE = "<!-- lessons -->", "<!-- /lessons -->"
+HEAD = "| Claim | Source | Published | Our checkpoint | This run | Holds |\n|---|---|---|---|---|---|"
 WORDS = {HOLDS: "yes", FAILS: "**no**", UNASSESSED: "not assessed"}
 
 
-def table(report: dict) -> str:
-    """The report's claims as a Markdown table, a line under it saying how they were made."""
-    rows = [
-        [entry["lesson"], *(claim[key] for key in ("statement", "source", "published", "checkpoint", "run", "verdict"))]
-        for entry in report["lessons"]
-        for claim in entry["claims"]
-    ]
-    lines = ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+def update(report: dict, root: Path = ROOT) -> None:
+    """Write ``CLAIMS.md`` and the README's lines from ``report``. Raises ValueError where the README has no marks."""
+    write(root / "CLAIMS.md", table(report, every(root)))
+    readme = root / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    block = re.compile(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", re.DOTALL)
+    if not block.search(text):
+        raise ValueError(f"{readme}: has no {OPEN} … {CLOSE} to put the lessons in")
+    new = f"{OPEN}\n{lines(report, every(root), launch.repository(root))}\n{CLOSE}"
+    write(readme, block.sub(lambda _: new, text))
+
+
+def table(report: dict, lessons: list[Lesson]) -> str:
+    """The report's claims in Markdown, a table for each of ``lessons``."""
+    titles = {lesson.name: lesson.facts()["title"] for lesson in lessons}
     made = sorted({f"scale {entry['scale']}, seed {entry['seed']}" for entry in report["lessons"]})
-    return "\n".join([HEAD, *lines, "", f"Made by `python3 -m companion run --readme` ({'; '.join(made)})."])
+    parts = [
+        "# Claims, and what became of them",
+        "What a source says, what the shipped checkpoints give, what one run gives. Thresholds and negative controls "
+        "are in `companion/published/`, and in the table at the end of each lesson.",
+    ]
+    for entry in report["lessons"]:
+        name = entry["lesson"]
+        rows = [
+            [claim[key] for key in ("statement", "source", "published", "checkpoint", "run", "verdict")]
+            for claim in entry["claims"]
+        ]
+        parts.append(f"## {name[:2]} · {titles[name]}")
+        parts.append(f"{summary(entry)} [The lesson](lessons/{name}/{name}.ipynb).")
+        parts.append("\n".join([HEAD, *("| " + " | ".join(_cell(value) for value in row) + " |" for row in rows)]))
+    parts.append(f"Made by `python3 -m companion run --readme` ({'; '.join(made)}).")
+    return "\n\n".join(parts) + "\n"
+
+
+def lines(report: dict, lessons: list[Lesson], repository: str) -> str:
+    """A line of Markdown for each of ``lessons``: its question, its time, what became of its claims, and badges if the
+    course has a ``repository``.
+    """
+    entries = {entry["lesson"]: entry for entry in report["lessons"]}
+    found = []
+    for lesson in lessons:
+        facts, path = lesson.facts(), f"lessons/{lesson.name}/{lesson.name}.ipynb"
+        time = f"{facts['minutes']} min, machine {machine_time(facts['machine_seconds'])}"
+        line = f"- **[{lesson.name[:2]} {facts['title']}]({path})** ({time}). {facts['question']} "
+        if lesson.name in entries:
+            line += f"{summary(entries[lesson.name], named=True)} "
+        found.append((line + " ".join(place.badge() for place in launch.places(repository, path))).rstrip())
+    return "\n".join(found)
+
+
+def summary(entry: dict, *, named: bool = False) -> str:
+    """``18 of 19 claims hold.`` of a lesson's entry in the report; with ``named``, followed by those that do not."""
+    claims = entry["claims"]
+    failing = [claim["statement"] for claim in claims if claim["verdict"] == FAILS]
+    open_ones = sum(claim["verdict"] == UNASSESSED for claim in claims)
+    holding = len(claims) - len(failing) - open_ones
+    said = f"All {holding} claims hold" if holding == len(claims) else f"{holding} of {len(claims)} claims hold"
+    if open_ones:
+        said += f", {open_ones} are not assessed"
+    if not (failing and named):
+        return said + "."
+    word = "this one does" if len(failing) == 1 else "these do"
+    return f"{said}; {word} not: {' · '.join(failing)}."
 
 
 def _cell(value: str) -> str:
@@ -27,13 +84,3 @@ def _cell(value: str) -> str:
     if value == "-":
         return "–"
     return WORDS.get(value, value).replace("|", "\\|").replace("\n", " ")
-
-
-def update(report: dict, readme: Path) -> None:
-    """Put the table of ``report`` between the marks of ``readme``. Raises ValueError where there are no marks."""
-    text = readme.read_text(encoding="utf-8")
-    block = re.compile(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", re.DOTALL)
-    if not block.search(text):
-        raise ValueError(f"{readme}: has no {OPEN} … {CLOSE} to put the scoreboard in")
-    new = f"{OPEN}\n{table(report)}\n{CLOSE}"
-    readme.write_text(block.sub(lambda _: new, text), encoding="utf-8", newline="\n")

@@ -28,7 +28,7 @@ def test_a_lesson_has_neither_answers_nor_hidden_tests_nor_outputs(tmp_path):
     assert all(cell.execution_count is None and not cell.outputs for cell in lesson.cells if cell.cell_type == "code")
     assert (tmp_path / LESSON).with_name("figure.png").read_bytes() == b"a picture"
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {"README.md", "figure.png", f"{NAME}.ipynb"}, "no database, nothing temporary"
+    assert left == {"README.md", "figure.png", "pyproject.toml", f"{NAME}.ipynb"}, "no database, nothing temporary"
 
 
 def test_it_is_the_same_byte_for_byte(tmp_path, capsys):

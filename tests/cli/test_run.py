@@ -6,7 +6,7 @@ from argparse import Namespace
 import pytest
 from sample_lesson import CLAIM, NAME, checkout
 
-from companion.cli import run, scoreboard
+from companion.cli import run
 
 
 def arguments(out, *lessons: str, readme: bool = False) -> Namespace:
@@ -59,35 +59,3 @@ def test_bad_input_is_named(tmp_path, capsys):
     assert capsys.readouterr().out == f"run: LESSON = 'memories': there is no such lesson; there is {NAME}\n"
     assert run.main(arguments(tmp_path / "out", NAME, readme=True), tmp_path) == 2
     assert "--readme needs a run of all lessons" in capsys.readouterr().out
-
-
-def test_the_scoreboard_takes_its_place_in_the_readme(ran, tmp_path):
-    _, _, report = ran
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- scoreboard -->\nlast year\n<!-- /scoreboard -->\nafter\n")
-    scoreboard.update(report, readme)
-    text = readme.read_text()
-    assert text.startswith("before\n<!-- scoreboard -->\n| Lesson | Claim |")
-    assert text.endswith("(scale smoke, seed 3).\n<!-- /scoreboard -->\nafter\n")
-    assert f"| {NAME} | Doubles | Euclid, book VII | 2 | – | 2 | yes |" in text
-    assert "last year" not in text
-    scoreboard.update(report, readme)
-    assert readme.read_text() == text
-    readme.write_text("no place for it")
-    with pytest.raises(ValueError, match="has no <!-- scoreboard -->"):
-        scoreboard.update(report, readme)
-
-
-@pytest.mark.parametrize(
-    ("value", "cell"),
-    [
-        ("-", "–"),
-        ("holds", "yes"),
-        ("does not hold", "**no**"),
-        ("not assessed", "not assessed"),
-        ("a | b\nc", "a \\| b c"),
-        ("no", "no"),
-    ],
-)
-def test_a_cell_of_the_scoreboard(value, cell):
-    assert scoreboard._cell(value) == cell
