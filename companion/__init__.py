@@ -5,4 +5,4 @@ Importing it loads nothing heavy: take what you need from its rooms, e.g. ``from
 regression``.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
