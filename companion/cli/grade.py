@@ -59,5 +59,5 @@ def questions(lesson: Lesson, root: Path) -> Handout:
     """The lesson's questions, and what its learners were given: made anew from the solution."""
     (root / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root / "build") as folder:
-        made = generate([lesson], Path(folder))
+        made = generate([lesson], Path(folder), [lesson])
         return handout(lesson.source, made / lesson.name / lesson.source.name)

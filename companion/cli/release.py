@@ -28,7 +28,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         with tempfile.TemporaryDirectory(
             dir=root / "build"
         ) as folder:  # on lessons/'s own disk, so that a rename will do
-            made = generate(lessons, Path(folder))
+            made = generate(lessons, Path(folder), every(root))
             (made / "README.md").write_bytes(start_page(every(root)).encode())
             differences = compare(made, root / "lessons", whole=not arguments.lessons)
             for difference in differences:
@@ -44,8 +44,10 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     return 0
 
 
-def generate(lessons: list[Lesson], folder: Path) -> Path:
-    """Make ``lessons`` in ``folder`` and return where they lie. Raises LessonError with nbgrader's reason."""
+def generate(lessons: list[Lesson], folder: Path, course: list[Lesson]) -> Path:
+    """Make ``lessons``, of all those of the ``course``, in ``folder`` and return where they lie. Raises LessonError
+    with nbgrader's reason.
+    """
     made = folder / "lessons"
     made.mkdir()
     config = Config()
@@ -64,6 +66,7 @@ def generate(lessons: list[Lesson], folder: Path) -> Path:
             "kernelspec": KERNEL,
             "language_info": {"name": "python"},
         }
+        notebook.cells.append(footer(lesson, course))
         nbformat.write(notebook, source / lesson.source.name)
         config.CourseDirectory.assignment_id = lesson.name
         result = capture_log(GenerateAssignment(coursedir=CourseDirectory(config=config), config=config))
@@ -72,6 +75,21 @@ def generate(lessons: list[Lesson], folder: Path) -> Path:
             raise LessonError(f"{lesson.name}: nbgrader could not make it\n{reason}")
         _settle(made / lesson.name / lesson.source.name)
     return made
+
+
+def footer(lesson: Lesson, course: list[Lesson]) -> nbformat.NotebookNode:
+    """The cell under a lesson's references: links to the one before, the next and the map."""
+    place = course.index(lesson)
+    neighbours = {
+        "Before": course[place - 1] if place else None,
+        "Next": course[place + 1] if place + 1 < len(course) else None,
+    }
+    links = [
+        f"{word}: [{other.name[:2]} {other.facts()['title']}](../{other.name}/{other.name}.ipynb)"
+        for word, other in neighbours.items()
+        if other
+    ]
+    return nbformat.v4.new_markdown_cell(" · ".join([*links, "[All lessons](../README.md)"]), id="footer")
 
 
 def _settle(path: Path) -> None:

@@ -24,7 +24,7 @@ def test_a_lesson_has_neither_answers_nor_hidden_tests_nor_outputs(tmp_path):
     lesson = nbformat.reads(text, as_version=4)
     assert lesson.cells[3].source == "def double(x):\n    # your code here\n    raise NotImplementedError"
     assert lesson.metadata.companion == FACTS
-    assert [cell.id for cell in lesson.cells] == [cell.id for cell in notebook().cells]
+    assert [cell.id for cell in lesson.cells] == [*(cell.id for cell in notebook().cells), "footer"]
     assert all(cell.execution_count is None and not cell.outputs for cell in lesson.cells if cell.cell_type == "code")
     assert (tmp_path / LESSON).with_name("figure.png").read_bytes() == b"a picture"
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
@@ -108,6 +108,26 @@ def test_the_start_page_maps_the_lessons(tmp_path):
     run(checkout(tmp_path))
     row = (tmp_path / "lessons/README.md").read_text().splitlines()[-1]
     assert row == f"| [07 Doubling]({NAME}/{NAME}.ipynb) | What is twice a number? | 5 min | 2 s | a number |"
+
+
+def test_a_lesson_leads_to_its_neighbours(tmp_path):
+    for name in ("06-adding", "08-doubling-back"):
+        checkout(tmp_path, name=name)
+    run(checkout(tmp_path))
+    last = [
+        nbformat.read(tmp_path / f"lessons/{name}/{name}.ipynb", as_version=4).cells[-1].source
+        for name in ("06-adding", NAME, "08-doubling-back")
+    ]
+    before, after, every = (
+        "Before: [06 Doubling](../06-adding/06-adding.ipynb)",
+        "Next: [08 Doubling](../08-doubling-back/08-doubling-back.ipynb)",
+        "[All lessons](../README.md)",
+    )
+    assert last[1] == f"{before} · {after} · {every}"
+    assert last[0] == f"Next: [07 Doubling](../{NAME}/{NAME}.ipynb) · {every}"
+    assert last[2].startswith("Before: [07") and last[2].endswith(every)
+    assert run(tmp_path, "07") == 0
+    assert run(tmp_path, check=True) == 0, "one lesson made alone has the same neighbours"
 
 
 def test_a_lesson_is_chosen_by_number_name_or_part_of_it(tmp_path):
