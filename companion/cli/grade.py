@@ -9,6 +9,7 @@ from companion.cli.release import generate
 from companion.cli.setup import ROOT
 from companion.grading import classroom, formgrader, lms, walls
 from companion.grading.handout import HandoutError, handout
+from companion.grading.names import one_line
 from companion.grading.questions import Handout
 from companion.grading.settings import SettingsError
 
@@ -38,7 +39,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     for lesson in lessons:
         try:
             for archive in arguments.take_in:
-                print(f"{archive}: {len(lms.take_in(Path(archive), root / 'grading', lesson.name))} notebooks")
+                taken = lms.take_in(Path(archive), root / "grading", lesson.name)
+                late = f"; marked as late: {', '.join(taken.late)}" if taken.late else ""
+                print(one_line(f"{archive}: notebooks of {len(taken.students)} students{late}"))
             options = {"only": arguments.student, "force": arguments.force}
             left = grade(lesson, root, jobs=arguments.jobs, unsafe=arguments.unsafe, **options)
         except (HandoutError, SettingsError) as error:

@@ -42,7 +42,7 @@ def table(book: Book) -> str:
 
 def spreadsheet(text: str) -> str:
     """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return f"'{text}" if text != "-" and text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def diagnoses(book: Book, question: str) -> list[tuple[str, int]]:

@@ -12,6 +12,9 @@ at_most = 0.5                          # what is lost at most; "per_day = 1" tak
 
 [extensions."Anna Berg"]               # a deadline of one's own
 "02-in-context-regression" = 2026-12-07T23:59:00+01:00
+
+[assignments]                          # how Canvas' gradebook calls them: with the assignment's id
+"02-in-context-regression" = "Lesson 2 (4711)"
 """
 
 import math
@@ -28,11 +31,12 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """Deadlines by lesson, extensions by student and lesson, and what lateness costs."""
+    """Deadlines by lesson, extensions by student and lesson, what lateness costs, and an LMS's names of the lessons."""
 
     anonymous: bool = False
     deadlines: dict[str, datetime] = field(default_factory=dict)
     extensions: dict[str, dict[str, datetime]] = field(default_factory=dict)
+    assignments: dict[str, str] = field(default_factory=dict)
     grace_minutes: float = 0.0
     per_day: float = 0.0
     at_most: float = 1.0
