@@ -182,10 +182,10 @@ def statements(lesson: str) -> dict[str, Statement]:
     if not path.is_file():
         there = ", ".join(sorted(file.stem for file in PUBLISHED.glob("*.toml")))
         raise ValueError(f"lesson = {lesson!r}: must be one of {there}")
-    return parse(path.read_text(encoding="utf-8"))
+    return parse_claims(path.read_text(encoding="utf-8"))
 
 
-def parse(text: str) -> dict[str, Statement]:
+def parse_claims(text: str) -> dict[str, Statement]:
     """The statements of a TOML text, by id. Raises ValueError for a key that is missing or that no claim has."""
     found = {}
     for id, table in tomllib.loads(text).items():

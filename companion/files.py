@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def write(path: Path, content: str | bytes) -> None:
+def atomic_write(path: Path, content: str | bytes) -> None:
     """Write beside, then rename: whoever reads ``path`` sees the old content or the new. Its folder is made if need be,
     and nothing stays beside it when writing fails.
     """

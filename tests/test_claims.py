@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from companion.claims import MIME, PUBLISHED, Claims, bibliography, cite, parse, published_table, statements
+from companion.claims import MIME, PUBLISHED, Claims, bibliography, cite, parse_claims, published_table, statements
 
 LESSON = "99-sample"
 FILE = """
@@ -224,7 +224,7 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
 def test_a_file_with_a_fault_is_refused_and_the_claim_named(old, new, message):
     assert old in FILE
     with pytest.raises(ValueError, match=message):
-        parse(FILE.replace(old, new))
+        parse_claims(FILE.replace(old, new))
 
 
 FILES = sorted(PUBLISHED.glob("*.toml"))

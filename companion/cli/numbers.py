@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from companion.figures import COLORS, png, use_house_style
-from companion.files import write
+from companion.files import atomic_write
 from companion.pretrained import number_tokens, token_embeddings
 from companion.probes.addition import modular_probe
 from companion.probes.fourier import periods, spectrum
@@ -37,7 +37,7 @@ def main(arguments: Namespace) -> int:
     print(probes_report(embeddings))
     if out is not None:
         try:
-            write(out, picture(waves / waves.median(), periods(len(embeddings))))
+            atomic_write(out, picture(waves / waves.median(), periods(len(embeddings))))
         except OSError as error:
             print(f"numbers: out = {str(out)!r}: cannot be written ({error.strerror})")
             return 1

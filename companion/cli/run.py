@@ -19,7 +19,7 @@ from companion.claims import FAILS, HOLDS, MIME, UNASSESSED
 from companion.cli import scoreboard
 from companion.cli.lessons import Lesson, LessonError, chosen
 from companion.cli.setup import ROOT
-from companion.files import write
+from companion.files import atomic_write
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
@@ -39,7 +39,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             execute(lesson, arguments.scale, arguments.seed, out, figure=arguments.readme) for lesson in lessons
         ]
     }
-    write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     for entry in report["lessons"]:
         counts = Counter(claim["verdict"] for claim in entry["claims"])
         print(
@@ -87,7 +87,7 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = 
         if path.exists():
             notebook = nbformat.read(path, as_version=4)
             claims = harvest(notebook)
-            write(out / f"{lesson.name}.ipynb", nbformat.writes(notebook))
+            atomic_write(out / f"{lesson.name}.ipynb", nbformat.writes(notebook))
             if figure and not failure:
                 draw_head(notebook, lesson)
             exporter = nbconvert.HTMLExporter(embed_images=True)
@@ -99,7 +99,7 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = 
             html, _ = exporter.from_notebook_node(
                 notebook, {"metadata": {"name": lesson.name, "path": str(lesson.source.parent)}}
             )
-            write(out / f"{lesson.name}.html", html)
+            atomic_write(out / f"{lesson.name}.html", html)
         if failure:
             place = f"{lesson.name}, {failing_cell(notebook, lesson)}" if path.exists() else lesson.name
             errors.append(f"{place}: {failure}")

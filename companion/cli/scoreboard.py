@@ -7,7 +7,7 @@ from companion.claims import FAILS, HOLDS, UNASSESSED
 from companion.cli import launch
 from companion.cli.lessons import Lesson, every, machine_time
 from companion.cli.setup import ROOT
-from companion.files import write
+from companion.files import atomic_write
 
 OPEN, CLOSE = "<!-- lessons -->", "<!-- /lessons -->"
 HEAD = "| Claim | Source | Published | Our checkpoint | This run | Holds |\n|---|---|---|---|---|---|"
@@ -16,14 +16,14 @@ WORDS = {HOLDS: "yes", FAILS: "**no**", UNASSESSED: "not assessed"}
 
 def update(report: dict, root: Path = ROOT) -> None:
     """Write ``CLAIMS.md`` and the README's lines from ``report``. Raises ValueError where the README has no marks."""
-    write(root / "CLAIMS.md", table(report, every(root)))
+    atomic_write(root / "CLAIMS.md", table(report, every(root)))
     readme = root / "README.md"
     text = readme.read_text(encoding="utf-8")
     block = re.compile(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", re.DOTALL)
     if not block.search(text):
         raise ValueError(f"{readme}: has no {OPEN} … {CLOSE} to put the lessons in")
     new = f"{OPEN}\n{lines(report, every(root), launch.repository(root))}\n{CLOSE}"
-    write(readme, block.sub(lambda _: new, text))
+    atomic_write(readme, block.sub(lambda _: new, text))
 
 
 def table(report: dict, lessons: list[Lesson]) -> str:

@@ -27,7 +27,7 @@ import torch
 from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
-from companion.files import write
+from companion.files import atomic_write
 from companion.grading import formgrader, lms
 from companion.grading.book import Book
 from companion.grading.classpage import class_page
@@ -101,10 +101,10 @@ def grade(
                 tqdm.write(one_line(f"{one.student}: not marked: {result}"))
                 continue
             results[one.student] = result | {"course": course, "contents": one.key, "student": one.student}
-            write(_kept(place, one.student), json.dumps(results[one.student], indent=1) + "\n")
+            atomic_write(_kept(place, one.student), json.dumps(results[one.student], indent=1) + "\n")
             book.results = _dated(results, handed)
             if time.monotonic() - book.written > OFTEN:
-                write(place / "grades.csv", table(book))
+                atomic_write(place / "grades.csv", table(book))
                 book.written = time.monotonic()
         book.results = _dated(results, handed)
         formgrader.record(grading, given, source, book, {one.student for one in new})
@@ -134,14 +134,14 @@ def _dated(results: dict[str, dict | None], handed: dict[str, HandIn]) -> dict[s
 
 def _publish(grading: Path, place: Path, book: Book, failed: list[str]) -> None:
     """All that people read."""
-    write(place / "grades.csv", table(book))
-    write(place / "summary.md", summary(book, failed))
-    write(place / "class.html", class_page(book, failed))
+    atomic_write(place / "grades.csv", table(book))
+    atomic_write(place / "summary.md", summary(book, failed))
+    atomic_write(place / "class.html", class_page(book, failed))
     pages = {name: page(book, name) for name in book.results}
     for name, text in pages.items():
         target = grading / "feedback" / file_name(name) / f"{book.given.name}.html"
         target.parent.mkdir(parents=True, exist_ok=True)
-        write(target, text)
+        atomic_write(target, text)
     lms.export(place, book, pages)
 
 
@@ -213,7 +213,7 @@ def _seeds(grading: Path, lesson: str) -> list[int]:
 def _secret(grading: Path) -> str:
     path = grading / "secret"
     if not path.exists():
-        write(path, secrets.token_hex(16) + "\n")
+        atomic_write(path, secrets.token_hex(16) + "\n")
         path.chmod(0o600)
     return path.read_text(encoding="utf-8").strip()
 

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution
 
-from companion.files import write
+from companion.files import atomic_write
 from companion.grading.book import Book
 from companion.grading.names import file_name
 from companion.grading.questions import Handout
@@ -84,7 +84,7 @@ def record(grading: Path, given: Handout, source: Path, points: Book, new: set[s
                 book.update_or_create_submission(given.name, name)
                 _save(book, given.name, name, result)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write(path, nbformat.writes(_marked(solution, given, result)))
+                atomic_write(path, nbformat.writes(_marked(solution, given, result)))
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def serve(root: Path, *, open_browser: bool = True) -> None:
     exchange = grading / "exchange"  # nbgrader wants to see one; nothing is exchanged
     exchange.mkdir(parents=True, exist_ok=True)
     places = {"root": str(root.resolve()), "database": str(grading / "gradebook.db"), "exchange": str(exchange)}
-    write(grading / "nbgrader_config.py", CONFIG.format(**places))
+    atomic_write(grading / "nbgrader_config.py", CONFIG.format(**places))
     extensions = "{'nbgrader.server_extensions.formgrader': True}"
     command = [sys.executable, "-m", "jupyter_server", f"--ServerApp.jpserver_extensions={extensions}"]
     command += ["--ServerApp.default_url=/formgrader/gradebook", f"--ServerApp.open_browser={open_browser}"]

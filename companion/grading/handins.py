@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from companion.files import write
+from companion.files import atomic_write
 from companion.grading.names import file_name, student
 from companion.grading.settings import Settings, parse_stamp, stamp
-from companion.grading.submissions import Unreadable, read
+from companion.grading.submissions import Unreadable, read_notebook
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def chosen(handed: list[HandIn]) -> HandIn:
 def _keep_folder(grading: Path, name: str, lesson: str, folder: Path, largest: int) -> str:
     """Keep the notebook in a folder; why it cannot be read, if so."""
     try:
-        data, changed = read(folder, lesson, largest)
+        data, changed = read_notebook(folder, lesson, largest)
     except Unreadable as error:
         return str(error)
     keep(grading, name, lesson, data, _said(folder) or datetime.fromtimestamp(changed, UTC))
@@ -100,5 +100,5 @@ def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> 
     if list(place.glob(f"*-{digest}.ipynb")):
         return
     place.mkdir(parents=True, exist_ok=True)
-    write(place.parent / "student.txt", name)
-    write(place / f"{stamp(when)}-{digest}.ipynb", data)
+    atomic_write(place.parent / "student.txt", name)
+    atomic_write(place / f"{stamp(when)}-{digest}.ipynb", data)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
-from companion.files import write
+from companion.files import atomic_write
 from companion.grading.book import Book
 from companion.grading.feedback import spreadsheet
 from companion.grading.handins import keep
@@ -123,14 +123,14 @@ def export(place: Path, book: Book, pages: dict[str, str]) -> None:
             [_name(book, name), number, book.roster[name].get("section", ""), f"{book.total(name):g}"]
             for name, number in canvas.items()
         ]
-        write(place / "canvas.csv", _csv(["Student", "ID", "Section", lesson], rows))
+        atomic_write(place / "canvas.csv", _csv(["Student", "ID", "Section", lesson], rows))
     if moodle:
         rows = [
             [f"Participant {number}", _name(book, name), f"{book.total(name):g}", most, "-"]
             for name, number in moodle.items()
         ]
         head = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)"]
-        write(place / "moodle.csv", _csv(head, rows))
+        atomic_write(place / "moodle.csv", _csv(head, rows))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in sorted(pages.items()):
@@ -139,7 +139,7 @@ def export(place: Path, book: Book, pages: dict[str, str]) -> None:
                 folder = f"{_name(book, name).replace('_', ' ')}_{moodle[name]}_assignsubmission_file"
             about = zipfile.ZipInfo(f"{file_name(folder)}/{book.given.name}.html")  # of no date: the same every time
             archive.writestr(about, text, zipfile.ZIP_DEFLATED)
-    write(place / "feedback.zip", out.getvalue())
+    atomic_write(place / "feedback.zip", out.getvalue())
 
 
 def _ids(book: Book, kind: str) -> dict[str, str]:

@@ -66,7 +66,7 @@ class Cell:
     printed: str
 
 
-def read(folder: Path, name: str, largest: int) -> tuple[bytes, float]:
+def read_notebook(folder: Path, name: str, largest: int) -> tuple[bytes, float]:
     """The notebook's bytes, and when it was last changed: the file ``name``.ipynb, or the only notebook in ``folder``.
     Raises Unreadable. Follows no links.
     """
@@ -141,7 +141,7 @@ def _printed(outputs: object) -> str:
     return "".join("".join(map(str, text)) if isinstance(text, list) else str(text) for text in texts)
 
 
-def pictures(cell: Cell) -> list[str]:
+def pasted_pictures(cell: Cell) -> list[str]:
     """The PNG and JPEG pictures that were pasted into a cell, as data URLs, if they are what they say and not large."""
     pasted = [item for kinds in cell.attachments.values() if isinstance(kinds, dict) for item in kinds.items()]
     return [url for kind, text in pasted if (url := _url(kind, text))][:PICTURES]
@@ -228,7 +228,7 @@ def _written(question: Question, found: list[Cell], handed: Submission) -> None:
         return
     new = any(cell.source.strip() != question.source.strip() for cell in texts)
     handed.written[question.id] = "\n\n".join(cell.source for cell in texts) if new else ""
-    handed.pictures[question.id] = [picture for cell in texts for picture in pictures(cell)][:PICTURES]
+    handed.pictures[question.id] = [picture for cell in texts for picture in pasted_pictures(cell)][:PICTURES]
 
 
 def is_stub(question: Question, source: str) -> bool:

@@ -29,7 +29,7 @@ def knowledge(
 
 
 @torch.no_grad()
-def recalled(bank: nn.Module, sentences: tuple[Tensor, Tensor, Tensor, Tensor]) -> Float[Tensor, "members"]:
+def recall_accuracy(bank: nn.Module, sentences: tuple[Tensor, Tensor, Tensor, Tensor]) -> Float[Tensor, "members"]:
     """Which share of the ``sentences`` each member of a `Bank` answers right, of those about its own world.
 
     ``sentences`` are tokens (batch, length), subject, relation and answer (batch,), as the sampler gives them. The

@@ -19,7 +19,7 @@ from companion.samplers.attention import conjunctions, repetitions
 from companion.training import Schedule, train
 
 
-def next_token_loss(model, tokens, periods):
+def repetition_loss(model, tokens, periods):
     """Cross-entropy of the next token, wherever it follows from those before: from the first repetition on.
 
     ``tokens`` (batch, length), ``periods`` (batch,): token t follows from those before where t >= its row's period.
@@ -50,7 +50,7 @@ for _layers, _words, _longer in ((1, "one-layer", 1), (2, "two-layers", 1), (1, 
         f"{_words.replace('-', ' ')} of attention on repeated phrases (lesson 01)",
         model=TokenModel,
         sampler=repeated_phrases,
-        loss=next_token_loss,
+        loss=repetition_loss,
         smoke=(
             TokenModelConfig(16, 24, 32, _layers, 4),
             Schedule(steps=60 * _longer, batch=32, lr=5e-3, warmup=10),

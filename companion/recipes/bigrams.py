@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from companion.models.bigrams import BigramModel, BigramModelConfig
 from companion.recipes import register
-from companion.samplers.bigrams import Bigrams, markov_chains, sequences
+from companion.samplers.bigrams import Bigrams, markov_chains, trigger_sequences
 from companion.training import Schedule
 
 TABLE = Bigrams.shakespeare()
@@ -39,10 +39,10 @@ def next_token_loss(model, tokens):
 
 
 def trigger_bigrams(config: BigramModelConfig, **task):
-    """Sequences of the trigger-bigram task, and where they determine the next token. ``task``: as for `sequences`."""
+    """Sequences of the trigger-bigram task (`trigger_sequences`, with ``task``), and where they say the next token."""
 
     def draw(batch, generator):
-        return sequences(batch, config.context, TABLE, generator=generator, **task)[:2]
+        return trigger_sequences(batch, config.context, TABLE, generator=generator, **task)[:2]
 
     return draw
 

@@ -45,14 +45,14 @@ class Vocabulary:
         return [self.words[number] for number in numbers.tolist()]
 
 
-class Facts(NamedTuple):
+class MultiHopText(NamedTuple):
     """A text of facts that ends in a name, and what one, two, three, .. look-ups from there give."""
 
     words: list[str]
     answers: list[str]
 
 
-def shuffled_facts(names: Sequence[str], *, hops: int, generator: torch.Generator | int = 0) -> Facts:
+def shuffled_facts(names: Sequence[str], *, hops: int, generator: torch.Generator | int = 0) -> MultiHopText:
     """A text that says "Ann likes Bob ." for every name, in random order, and ends in a name.
 
     Whom each likes is a random cycle through all names, so that one, two, .. ``hops`` look-ups give different people,
@@ -68,7 +68,7 @@ def shuffled_facts(names: Sequence[str], *, hops: int, generator: torch.Generato
     likes = {name: cycle[(place + 1) % len(cycle)] for place, name in enumerate(cycle)}
     told = [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
     words = ["<s>", *(word for name in told for word in (name, "likes", likes[name], ".")), cycle[0]]
-    return Facts(words, cycle[1 : hops + 1])
+    return MultiHopText(words, cycle[1 : hops + 1])
 
 
 class Repetitions(NamedTuple):

@@ -105,7 +105,7 @@ class Bigrams:
         return "".join(self.characters[number] for number in numbers)
 
 
-class Sequences(NamedTuple):
+class TriggerSequences(NamedTuple):
     """A batch of the trigger-bigram task.
 
     ``tokens`` has one more column than positions: position t reads tokens[:, t] and is to say tokens[:, t + 1].
@@ -119,7 +119,7 @@ class Sequences(NamedTuple):
     outputs: Int[Tensor, "batch K"]
 
 
-def sequences(
+def trigger_sequences(
     batch: int,
     length: int,
     table: Bigrams,
@@ -128,7 +128,7 @@ def sequences(
     fixed: bool = True,
     noise: float = 0.0,
     generator: torch.Generator | int = 0,
-) -> Sequences:
+) -> TriggerSequences:
     """Draw sequences of the trigger-bigram task. Outputs are uniform over the N tokens.
 
     All random numbers are drawn at once; what is left is a loop over the positions, with one binary search for the
@@ -184,7 +184,7 @@ def sequences(
         token = drawn.where(forced < 0, forced)
         tokens.append(token)
     drawn = torch.stack(tokens, dim=1)
-    return Sequences(drawn, seen_before(drawn[:, :-1], triggers), triggers, outputs)
+    return TriggerSequences(drawn, seen_before(drawn[:, :-1], triggers), triggers, outputs)
 
 
 def seen_before(tokens: Int[Tensor, "batch length"], triggers: Int[Tensor, "batch K"]) -> Bool[Tensor, "batch length"]:

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import torch
 
-from companion.samplers.bigrams import Bigrams, sequences
+from companion.samplers.bigrams import Bigrams, trigger_sequences
 
 TABLE, K = Bigrams.shakespeare(), 5
 
@@ -33,7 +33,7 @@ def one_by_one(batch, length, seed):
 def test_sequences_against_one_draw_a_token(benchmark, capsys):
     batch, length = (512, 256) if benchmark.enabled else (100, 60)
     ours = benchmark.pedantic(
-        lambda: sequences(batch, length, TABLE, K=K, generator=1).tokens, rounds=10, warmup_rounds=1
+        lambda: trigger_sequences(batch, length, TABLE, K=K, generator=1).tokens, rounds=10, warmup_rounds=1
     )
     started = time.perf_counter()
     plain = one_by_one(batch, length, 1)

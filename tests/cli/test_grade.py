@@ -63,7 +63,7 @@ def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch):
     root = checkout(tmp_path)
     for name in ("anna", "bert", "carl"):
         hand_in(root, name, handed_in({}))
-    write, written = classroom.write, []
+    write, written = classroom.atomic_write, []
 
     def dies(path, text):
         if "results" in path.parts:
@@ -72,10 +72,10 @@ def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch):
                 raise KeyboardInterrupt
         write(path, text)
 
-    monkeypatch.setattr(classroom, "write", dies)
+    monkeypatch.setattr(classroom, "atomic_write", dies)
     with pytest.raises(KeyboardInterrupt):
         run(root, NAME)
-    monkeypatch.setattr(classroom, "write", write)
+    monkeypatch.setattr(classroom, "atomic_write", write)
     first = set(marked[:1])
     marked.clear()
     assert run(root, NAME) == 0

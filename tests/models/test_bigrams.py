@@ -5,14 +5,14 @@ import torch
 import torch.nn.functional as F
 
 from companion.models.bigrams import BigramModel, BigramModelConfig
-from companion.samplers.bigrams import Bigrams, sequences
+from companion.samplers.bigrams import Bigrams, trigger_sequences
 from companion.training import Schedule, train
 
 CONFIG = BigramModelConfig(vocabulary=65, context=12, width=16)
 
 
 def batch(generator=0):
-    return sequences(4, 12, Bigrams.shakespeare(), generator=generator)[:2]
+    return trigger_sequences(4, 12, Bigrams.shakespeare(), generator=generator)[:2]
 
 
 def loss(model, tokens, known):

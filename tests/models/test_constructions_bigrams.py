@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from companion.models.bigrams import BigramModel, BigramModelConfig
 from companion.models.constructions.bigrams import three_steps, write_memories
 from companion.probes.bigrams import memories
-from companion.samplers.bigrams import Bigrams, recurrences, sequences
+from companion.samplers.bigrams import Bigrams, recurrences, trigger_sequences
 
 TABLE = Bigrams.shakespeare()
 
 
 def accuracy(model, length, seed=3, fixed=True):
-    tokens, known, *_ = sequences(32, length, TABLE, generator=seed, fixed=fixed)
+    tokens, known, *_ = trigger_sequences(32, length, TABLE, generator=seed, fixed=fixed)
     with torch.no_grad():
         return (model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:])[known].float().mean().item()
 
@@ -30,7 +30,7 @@ def test_three_sums_of_outer_products_solve_the_task(seed):
     triggers = TABLE.most_frequent(5)
     model = write_memories(fresh(seed, width=384), triggers)
     assert all(value > 0.97 for value in memories(model, triggers).values())
-    tokens, known, *_ = sequences(64, 64, TABLE, generator=3)
+    tokens, known, *_ = trigger_sequences(64, 64, TABLE, generator=3)
     with torch.no_grad():
         right = model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]
     clean = ~torch.isin(

@@ -11,9 +11,9 @@ from companion.models.constructions.memories import (
     dense_update,
     gradient,
     hermite,
-    low_rank,
     mlp_logits,
     noisy_gradient,
+    random_factors,
     read,
     relu_lookup,
     softmax_update,
@@ -122,12 +122,12 @@ def test_two_inputs_need_a_nonlinearity():
 
 def test_a_low_rank_memory_is_near_the_full_one_when_the_rank_is_large():
     W = double(12, 12, seed=1)
-    left, right = low_rank(W, 5, generator=2)
+    left, right = random_factors(W, 5, generator=2)
     assert left.shape == right.shape == (5, 12)
     assert torch.linalg.matrix_rank(left.mT @ right) == 5
     wide = embeddings(30, 400, generator=1), embeddings(30, 400, generator=2)
     full = write(*wide, torch.arange(30))
-    left, right = low_rank(full, 400, generator=3)
+    left, right = random_factors(full, 400, generator=3)
     assert accuracy(read(left.mT @ right, *wide), torch.arange(30)) == 1
 
 
@@ -183,8 +183,8 @@ U, V = embeddings(3, 4, generator=0), embeddings(2, 4, generator=1)
             lambda: gradient(torch.zeros(4, 4), U, V, torch.ones(3, 2)),
             "p: probabilities must be at least 0 and sum to 1, not to 6",
         ),
-        (lambda: low_rank(torch.zeros(4, 4), 0), "rank = 0: must be at least 1 and at most 4"),
-        (lambda: low_rank(torch.zeros(4, 4), 5), "rank = 5"),
+        (lambda: random_factors(torch.zeros(4, 4), 0), "rank = 0: must be at least 1 and at most 4"),
+        (lambda: random_factors(torch.zeros(4, 4), 5), "rank = 5"),
         (lambda: dense_update(sign_patterns(3, 4), sign_patterns(1, 4), 1), "power = 1: must be at least 2"),
         (lambda: softmax_update(U, U, 0.0), "beta = 0.0: must be positive and finite"),
         (lambda: softmax_update(U, U, -1.0), "beta = -1.0"),

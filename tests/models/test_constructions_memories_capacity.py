@@ -8,9 +8,9 @@ from companion.baselines.memories import nearest, unseen_mass
 from companion.models.constructions.memories import (
     dense_update,
     gradient,
-    low_rank,
     mlp_logits,
     noisy_gradient,
+    random_factors,
     read,
     relu_lookup,
     softmax_update,
@@ -41,7 +41,7 @@ def linear(N, d, g, answers=None, rank=None):
     U, V = embeddings(N, d, runs=runs, generator=g), embeddings(answers or N, d, runs=runs, generator=g)
     W = write(U, V, f)
     if rank is not None:
-        left, right = low_rank(W, rank, generator=g)
+        left, right = random_factors(W, rank, generator=g)
         W = left.mT @ right
     return accuracy(read(W, U, V), f)
 

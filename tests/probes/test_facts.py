@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from companion.models.facts import Bank, BankConfig, LinearRecaller, Member
-from companion.probes.facts import conserved, knowledge, recalled
+from companion.probes.facts import conserved, knowledge, recall_accuracy
 from companion.recipes.facts import facts_of
 from companion.samplers.facts import counts, every_fact, sentences, world
 
@@ -24,7 +24,7 @@ def test_each_member_is_asked_about_its_own_world():
     facts, bank = facts_of(config), Bank(config)
     drawn = every_fact(facts, 7, rounds=20, generator=1)
     logits = bank(drawn.tokens.expand(2, -1, -1))
-    for k, share in enumerate(recalled(bank, drawn)):
+    for k, share in enumerate(recall_accuracy(bank, drawn)):
         member = config.members[k]
         right = [
             bool(logits[k, n].argmax() == drawn.answer[n])

@@ -8,11 +8,13 @@ import torch
 from companion.baselines.bigrams import bayes
 from companion.recipes import recipe, shipped
 from companion.recipes.bigrams import TABLE, known_accuracy, next_token_loss
-from companion.samplers.bigrams import markov_chains, sequences
+from companion.samplers.bigrams import markov_chains, trigger_sequences
 
 
 def accuracy(model, seed, **task):
-    return known_accuracy(model, *sequences(128, model.config.context, TABLE, generator=seed, **task)[:2]).item()
+    return known_accuracy(
+        model, *trigger_sequences(128, model.config.context, TABLE, generator=seed, **task)[:2]
+    ).item()
 
 
 @pytest.mark.parametrize("seed", [11, 12])

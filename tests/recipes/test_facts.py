@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from companion.models.facts import LinearRecaller
-from companion.probes.facts import conserved, knowledge, recalled
+from companion.probes.facts import conserved, knowledge, recall_accuracy
 from companion.recipes import recipe, shipped
 from companion.recipes.facts import cross_entropy, facts_of, phases
 from companion.samplers.facts import counts, every_fact, sentences, world
@@ -26,12 +26,12 @@ def test_the_loss_of_a_bank_is_the_sum_of_its_members():
 @pytest.mark.parametrize("seed", range(2))
 def test_the_shipped_model_knows_every_fact(seed):
     bank, _ = shipped("facts")
-    assert recalled(bank, every_fact(facts_of(bank.config), 16, rounds=4, generator=seed)).item() > 0.995
+    assert recall_accuracy(bank, every_fact(facts_of(bank.config), 16, rounds=4, generator=seed)).item() > 0.995
 
 
 def test_heads_and_neurons_make_up_for_each_other():
     bank, _ = shipped("facts-heads")
-    known = recalled(bank, every_fact(facts_of(bank.config), 16, rounds=4, generator=5)).view(4, 5)
+    known = recall_accuracy(bank, every_fact(facts_of(bank.config), 16, rounds=4, generator=5)).view(4, 5)
     assert known[0].max() < 0.7  # one head has no room for 24 subjects and 24 relations
     assert known[3, 1:].min() > 0.9
     assert (known[1:, -1] > known[1:, 0] + 0.05).all()

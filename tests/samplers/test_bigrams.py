@@ -12,7 +12,7 @@ from companion.samplers.bigrams import (
     markov_chains,
     recurrences,
     seen_before,
-    sequences,
+    trigger_sequences,
 )
 
 TABLE = Bigrams.shakespeare()
@@ -49,7 +49,7 @@ def test_a_text_that_the_table_cannot_spell_is_refused(text, message):
 @pytest.mark.parametrize("fixed", [True, False])
 @pytest.mark.parametrize(("K", "seed"), [(1, 0), (5, 1), (9, 2)])
 def test_triggers_are_followed_by_the_sequences_own_output(fixed, K, seed):
-    tokens, known, triggers, outputs = sequences(40, 90, TABLE, K=K, fixed=fixed, generator=seed)
+    tokens, known, triggers, outputs = trigger_sequences(40, 90, TABLE, K=K, fixed=fixed, generator=seed)
     assert tokens.shape == (40, 91)
     for row, mask, qs, os in zip(tokens.tolist(), known.tolist(), triggers.tolist(), outputs.tolist(), strict=True):
         assert len(set(qs)) == K
@@ -68,7 +68,7 @@ def test_triggers_are_followed_by_the_sequences_own_output(fixed, K, seed):
 
 def test_everything_else_follows_the_table():
     """Of 500,000 pairs, those that do not begin with a trigger: each row against the table's, in total variation."""
-    tokens, *_ = sequences(2000, 250, TABLE, K=5, generator=3)
+    tokens, *_ = trigger_sequences(2000, 250, TABLE, K=5, generator=3)
     counts = torch.zeros(65, 65, dtype=torch.float64).index_put_(
         (tokens[:, :-1].flatten(), tokens[:, 1:].flatten()), torch.ones(()).double(), True
     )
@@ -80,26 +80,28 @@ def test_everything_else_follows_the_table():
 
 
 def test_outputs_are_uniform_and_random_triggers_follow_the_unigram():
-    _, _, triggers, outputs = sequences(20_000, 2, TABLE, K=1, fixed=False, generator=4)
+    _, _, triggers, outputs = trigger_sequences(20_000, 2, TABLE, K=1, fixed=False, generator=4)
     assert (torch.bincount(outputs.flatten(), minlength=65) / 20_000 - 1 / 65).abs().max() < 0.005
     assert (torch.bincount(triggers.flatten(), minlength=65) / 20_000 - TABLE.unigram).abs().max() < 0.01
 
 
 def test_noise_comes_as_often_as_it_should_and_only_after_triggers():
-    tokens, _, triggers, outputs = sequences(300, 100, TABLE, K=2, noise=0.3, generator=5)
+    tokens, _, triggers, outputs = trigger_sequences(300, 100, TABLE, K=2, noise=0.3, generator=5)
     after = (tokens[:, :-1, None] == triggers[:, None]).any(-1)
     noise = tokens[:, 1:] == TABLE.N
     assert not (noise & ~after).any()
     assert noise[after].float().mean().item() == pytest.approx(0.3, abs=0.02)
     pairs = tokens[:, :-1, None] == triggers[:, None]
     assert (tokens[:, 1:, None] == outputs[:, None])[pairs & ~noise[..., None]].all()
-    assert not (sequences(20, 30, TABLE, generator=5).tokens == TABLE.N).any()
+    assert not (trigger_sequences(20, 30, TABLE, generator=5).tokens == TABLE.N).any()
 
 
 def test_a_seed_is_a_batch():
-    first, again = (sequences(3, 20, TABLE, generator=generator) for generator in (7, torch.Generator().manual_seed(7)))
+    first, again = (
+        trigger_sequences(3, 20, TABLE, generator=generator) for generator in (7, torch.Generator().manual_seed(7))
+    )
     assert torch.equal(first.tokens, again.tokens)
-    assert not torch.equal(first.tokens, sequences(3, 20, TABLE, generator=8).tokens)
+    assert not torch.equal(first.tokens, trigger_sequences(3, 20, TABLE, generator=8).tokens)
 
 
 def test_a_trigger_that_has_been_seen_is_known():
@@ -121,7 +123,7 @@ def test_a_trigger_that_has_been_seen_is_known():
 )
 def test_bad_arguments_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):
-        sequences(**{"batch": 2, "length": 5, "table": TABLE} | wrong)
+        trigger_sequences(**{"batch": 2, "length": 5, "table": TABLE} | wrong)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_other_bad_arguments_are_named(call, message):
 
 
 def test_a_uniform_table_is_uniform():
-    tokens, *_ = sequences(1500, 60, Bigrams.uniform(4), K=1, generator=1)
+    tokens, *_ = trigger_sequences(1500, 60, Bigrams.uniform(4), K=1, generator=1)
     rest = tokens[:, 1:][tokens[:, :-1] != 0]
     assert (torch.bincount(rest) / len(rest) - 0.25).abs().max() < 0.02
 

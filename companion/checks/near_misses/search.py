@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from companion.checks.near_misses.edits import expression_edits
-from companion.checks.near_misses.trees import Edit, compiled, edited, expressions, made, parsed
+from companion.checks.near_misses.trees import Edit, compiled, definition, edited, expressions, made
 from companion.checks.near_misses.values import Scene, Site
 from companion.checks.near_misses.whole import combined, sizes_of, whole_edits
 from companion.checks.near_misses.words import Words
@@ -55,7 +55,7 @@ class Family:
 
     def __post_init__(self) -> None:
         self.answer = inspect.unwrap(self.answer)
-        tree = parsed(self.answer)
+        tree = definition(self.answer)
         self._singly = self._pairs = iter(())
         if tree is None:
             return

@@ -28,7 +28,7 @@ class Edit:
     cost: float = 1
 
 
-def parsed(answer: Callable[..., Any]) -> ast.FunctionDef | None:
+def definition(answer: Callable[..., Any]) -> ast.FunctionDef | None:
     """An answer's definition, or None if it is none, or has no source."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(answer))).body[0]

@@ -79,7 +79,7 @@ def noisy_gradient(
     return V.mT @ ((believed - true).mT @ X / len(X))
 
 
-def low_rank(W: Square, rank: int, *, generator: torch.Generator | int = 0) -> tuple[Tensor, Tensor]:
+def random_factors(W: Square, rank: int, *, generator: torch.Generator | int = 0) -> tuple[Tensor, Tensor]:
     """W_1 and W_2, each (*runs, rank, d), whose product W_1^T W_2 stands for the memory ``W``.
 
     W_1 is random, with entries N(0, 1/rank), and W_2 = W_1 W is what one gradient step on W_2 from 0 gives, if one on W
