@@ -1,4 +1,4 @@
-"""The door: ``python -m companion lab | progress | test | run | release | train | numbers | grade``.
+"""The door: ``python -m companion lab | progress | test | run | release | train | numbers | induction | grade``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -24,6 +24,7 @@ EXTRAS = {
     "release": ("grading",),
     "train": (),
     "numbers": (),
+    "induction": (),
     "grade": ("grading",),
 }
 
@@ -104,6 +105,16 @@ def parser() -> argparse.ArgumentParser:
         "--numbers", type=int, metavar="N", help="how many, from 0 (default: as many as are one token each)"
     )
     numbers.add_argument("--out", metavar="FIGURE.png", help="draw the spectrum there")
+
+    induction = commands.add_parser(
+        "induction", parents=[common], help="lesson 06's probes for induction heads on a pretrained GPT-2 or Pythia"
+    )
+    induction.add_argument(
+        "folder",
+        metavar="FOLDER",
+        help="config.json, model.safetensors and tokenizer.json, on this machine: nothing is downloaded",
+    )
+    induction.add_argument("--out", metavar="FIGURE.png", help="draw every head's scores there")
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
     grade.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression")

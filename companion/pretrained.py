@@ -1,8 +1,8 @@
-"""Checkpoints that others trained: the number-token embeddings of a language model in a local folder, in Hugging Face's
-layout.
+"""Checkpoints that others trained, in a local folder of Hugging Face's layout: the number-token embeddings of a
+language model, and the whole of a GPT-2 or a Pythia with the course's door into it.
 
-Nothing is ever downloaded. Only the rows of the numbers are read, so that a model of any size fits; and only from
-safetensors, as pickled weights could run code.
+Nothing is ever downloaded, and only safetensors are read, as pickled weights could run code. Of the numbers only their
+rows are read, so that a model of any size fits.
 """
 
 import json
@@ -12,9 +12,11 @@ from itertools import count
 from pathlib import Path
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from torch import Tensor, nn
+
+from companion.models.door import Door, Hooked
 
 try:
     import tokenizers
@@ -24,6 +26,7 @@ except ImportError:  # comes with the extra "pretrained"; without it the rest of
 INSTALL = shlex.join([sys.executable, "-m", "pip", "install", "-c", "constraints.txt", "-e", ".[pretrained]"])
 # GPT-2 alone, GPT-2 with its language-model head (GPT-J, GPT-Neo), Llama and its kin, GPT-NeoX (Pythia)
 EMBEDDINGS = ("wte.weight", "transformer.wte.weight", "model.embed_tokens.weight", "gpt_neox.embed_in.weight")
+KINDS = ("gpt2", "gpt_neox")  # whose heads and MLPs `LanguageModel` finds
 FEWEST_ASKED, FEWEST_FOUND = 20, 100
 
 
@@ -96,6 +99,116 @@ def token_embeddings(folder: str | Path, tokens: list[int]) -> Float[Tensor, "to
             f"{path}: {name} was never trained, or is damaged: rows must be finite, and not all the same"
         )
     return rows.float()
+
+
+class LanguageModel(Hooked):
+    """A GPT-2 or a GPT-NeoX (Pythia) of a local folder, run by ``transformers``, with a decoder's names for each head's
+    values and outputs and for each MLP's output.
+
+    Sizes are ``layers``, ``heads``, ``context`` and ``tokens``, how many its tokenizer knows; ``tokenizer`` is the
+    tokenizer, ``inputs`` has each MLP's first matrix, to look at and to cut. Raises PretrainedError (a ValueError) for
+    a folder or a file that cannot be used, and for a model of another kind.
+    """
+
+    def __init__(self, folder: str | Path):
+        super().__init__()
+        folder = _existing(folder)
+        self.tokenizer = _tokenizer(folder)
+        self.model = _language_model(folder)
+        config, body = self.model.config, self.model.base_model
+        self.heads, self.context, self.tokens = (
+            config.num_attention_heads,
+            config.max_position_embeddings,
+            self.tokenizer.get_vocab_size(),
+        )
+        if config.model_type == "gpt2":
+            self.norm = body.ln_f
+            parts = [(block.attn.c_attn, block.attn.c_proj, block.mlp, block.mlp.c_fc) for block in body.h]
+        else:
+            self.norm = body.final_layer_norm
+            parts = [
+                (block.attention.query_key_value, block.attention.dense, block.mlp, block.mlp.dense_h_to_4h)
+                for block in body.layers
+            ]
+        self.layers, self.inputs = len(parts), [first.weight for *_, first in parts]
+        self.outputs = [out.weight if config.model_type == "gpt2" else out.weight.mT for _, out, *_ in parts]
+        rooms = [f"blocks.{layer}." for layer in range(self.layers)]
+        self.at = Door(r + n for r in rooms for n in ("attn.hook_v", "attn.hook_z", "hook_mlp_out"))
+        for room, (qkv, out, mlp, _) in zip(rooms, parts, strict=True):
+            qkv.register_forward_hook(self._values(room + "attn.hook_v"))
+            out.register_forward_pre_hook(self._heads(room + "attn.hook_z"))
+            mlp.register_forward_hook(lambda _, __, value, name=room + "hook_mlp_out": self.at(name, value))
+        self.requires_grad_(False)
+        self.eval()
+
+    def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
+        """Every token's logit."""
+        return self.model(tokens, use_cache=False).logits
+
+    def patterns(self, tokens: Int[Tensor, "batch length"]) -> list[Float[Tensor, "batch heads length length"]]:
+        """The attention patterns of every layer."""
+        return list(self.model(tokens, use_cache=False, output_attentions=True).attentions)
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text."""
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def direct(
+        self, layer: int, values: Float[Tensor, "batch heads length h"], tokens: Int[Tensor, "candidates"]
+    ) -> Float[Tensor, "batch heads length candidates"]:
+        """What each head of a layer would add to the logits of ``tokens`` on the straight way to the output, if it
+        looked at one position alone and handed over that position's ``values``; up to the last norm's scale.
+        """
+        written = values @ self.outputs[layer].unflatten(0, (self.heads, -1))
+        centred = (written - written.mean(-1, keepdim=True)) * self.norm.weight
+        return centred @ self.model.get_output_embeddings().weight[tokens].mT
+
+    def _values(self, name: str):
+        """A forward hook on the map to queries, keys and values: all queries first in GPT-2, head by head in NeoX."""
+        kinds_first = self.model.config.model_type == "gpt2"
+
+        def hook(_, __, qkv):
+            split = qkv.clone().unflatten(-1, (3, self.heads, -1) if kinds_first else (self.heads, 3, -1))
+            v = split[..., 2, :, :] if kinds_first else split[..., 2, :]
+            v.copy_(self.at(name, v.transpose(1, 2)).transpose(1, 2))
+            return split.flatten(-3)
+
+        return hook
+
+    def _heads(self, name: str):
+        """A hook before the map out of the heads."""
+
+        def hook(_, inputs):
+            z = self.at(name, inputs[0].unflatten(-1, (self.heads, -1)).transpose(1, 2))
+            return (z.transpose(1, 2).flatten(2),)
+
+        return hook
+
+
+def _language_model(folder: Path) -> nn.Module:
+    """As ``transformers`` reads it, in float32."""
+    try:
+        import transformers  # noqa: PLC0415 (it takes seconds, which `numbers` should not wait for)
+    except ImportError:
+        raise PretrainedError(
+            f"the package transformers is not installed; `{INSTALL}` in the course's folder installs it"
+        ) from None
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    _embedding(folder)  # names a missing or damaged file better than the library does
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        if config.model_type not in KINDS:
+            raise PretrainedError(f"{folder}: a model of type {config.model_type!r}; must be {' or '.join(KINDS)}")
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, attn_implementation="eager"
+        )
+    except PretrainedError:
+        raise
+    except Exception as error:  # many classes, for a config or weights that do not fit
+        reason = str(error).strip().splitlines()[0]
+        raise PretrainedError(f"{folder}: cannot be read as a language model ({reason})") from None
+    return model.float()
 
 
 def _existing(folder: str | Path) -> Path:

@@ -13,7 +13,7 @@ from tiny_gpt2 import NUMBERS, planted, rewrite, save_tiny_gpt2, tokenizer
 from tokenizers import Tokenizer, models
 
 from companion import pretrained
-from companion.pretrained import PretrainedError, number_embeddings, number_tokens, token_embeddings
+from companion.pretrained import LanguageModel, PretrainedError, number_embeddings, number_tokens, token_embeddings
 
 
 @pytest.fixture(scope="module")
@@ -226,3 +226,79 @@ def test_without_the_extra_it_says_how_to_install_it(saved, monkeypatch):
         "'.[pretrained]'` in",
         saved,
     )
+
+
+@pytest.fixture(scope="module", params=["gpt2", "gpt_neox"])
+def language_model(request, tmp_path_factory):
+    """A model of each kind, of three heads, at its random start."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    kind, made = request.param, tokenizer()
+    sizes = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "max_position_embeddings": 16}
+    more = {"intermediate_size": 64} if kind == "gpt_neox" else {}
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(
+        kind, vocab_size=made.get_vocab_size(), bos_token_id=0, eos_token_id=0, **sizes, **more
+    )
+    folder = tmp_path_factory.mktemp(kind) / kind
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    made.save(str(folder / "tokenizer.json"))
+    return LanguageModel(folder)
+
+
+@torch.no_grad()
+def test_the_door_shows_what_the_heads_have_used(language_model):
+    tokens = torch.arange(24).view(2, 12)
+    logits, cache = language_model.run_with_cache(tokens)
+    assert logits.shape == (2, 12, language_model.tokens)
+    assert torch.equal(logits, language_model.model(tokens).logits), "looking changes nothing"
+    for layer, pattern in enumerate(language_model.patterns(tokens)):
+        values, z = cache[f"blocks.{layer}.attn.hook_v"], cache[f"blocks.{layer}.attn.hook_z"]
+        torch.testing.assert_close(pattern @ values, z)
+
+
+@torch.no_grad()
+def test_what_is_put_through_the_door_is_used(language_model):
+    tokens = torch.arange(12)[None]
+    z, v, out = "blocks.1.attn.hook_z", "blocks.1.attn.hook_v", "blocks.1.hook_mlp_out"
+
+    def only_head_1(value, _):
+        return value * torch.tensor([0.0, 1.0, 0.0])[:, None, None]
+
+    with language_model.hooks({z: only_head_1}):
+        one = language_model(tokens)
+    with language_model.hooks({v: only_head_1}):
+        torch.testing.assert_close(language_model(tokens), one)
+    assert (one - language_model(tokens)).abs().max() > 1e-4
+    with language_model.hooks({out: lambda value, _: 0 * value}):
+        without = language_model(tokens)
+    assert (without - language_model(tokens)).abs().max() > 1e-4
+
+
+@torch.no_grad()
+def test_a_heads_direct_way_is_linear_in_what_it_writes(language_model):
+    """One head's share, by hand, from the map out of the heads and the last norm."""
+    values = torch.randn(1, 3, 5, 16)
+    got = language_model.direct(0, values, torch.arange(7))
+    written = torch.zeros(1, 5, 48)
+    written[..., 32:] = values[:, 2]
+    block = language_model.model.base_model
+    out = block.h[0].attn.c_proj if hasattr(block, "h") else block.layers[0].attention.dense
+    stream = out(written) - out(torch.zeros(1, 5, 48))
+    plain = torch.nn.functional.layer_norm(stream, (48,), eps=0) * stream.std(-1, correction=0, keepdim=True)
+    torch.testing.assert_close(got[:, 2], plain @ language_model.model.get_output_embeddings().weight[:7].mT)
+
+
+def test_another_kind_of_model_is_refused(folder):
+    (folder / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(PretrainedError, match=re.escape("a model of type 'bert'; must be gpt2 or gpt_neox")):
+        LanguageModel(folder)
+    (folder / "config.json").write_text("{}")
+    with pytest.raises(PretrainedError, match="cannot be read as a language model"):
+        LanguageModel(folder)
+
+
+def test_without_transformers_it_says_how_to_install_it(saved, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(PretrainedError, match=re.escape("the package transformers is not installed; `")):
+        LanguageModel(saved)

@@ -1,5 +1,5 @@
 """What the weight matrices of the trigger-bigram task have memorised, and what they are without their smaller singular
-values.
+values; and which heads of any model are induction heads.
 """
 
 import torch
@@ -56,3 +56,28 @@ def truncated(W: Float[Tensor, "m d"], share: float) -> Float[Tensor, "m d"]:
     U, S, V = torch.linalg.svd(W, full_matrices=False)
     keep = int(share * len(S))
     return U[:, :keep] * S[:keep] @ V[:keep]
+
+
+def prefix_matching(pattern: Float[Tensor, "batch heads length length"], period: int) -> Float[Tensor, "heads"]:
+    """How much each head looks right after the earlier occurrence of its token, on texts that end with ``period``
+    tokens said for the second time: the mean attention of these tokens to the one ``period`` - 1 before.
+
+    Source: Olsson et al. (2022), arXiv:2209.11895. Raises ValueError unless 2 <= period <= length / 2.
+    """
+    length = pattern.shape[-1]
+    if not 2 <= period <= length // 2:
+        raise ValueError(f"period = {period!r}: must be 2 to {length // 2}, half of the length")
+    return pattern.diagonal(1 - period, dim1=-2, dim2=-1)[..., -period:].mean((0, -1))
+
+
+def copying(
+    logits: Float[Tensor, "batch heads length candidates"], own: Int[Tensor, "batch length"]
+) -> Float[Tensor, "heads"]:
+    """At which share of the positions a head that hands over this position alone raises the position's ``own`` token
+    most of all candidates, beside what it does to each of them on average.
+
+    ``logits`` are what it would add to the candidates', ``own`` the place of each position's token among them. A
+    variant of the copying score of Olsson et al. (2022), arXiv:2209.11895, which compares sizes instead.
+    """
+    raised = logits - logits.mean((0, 2), keepdim=True)
+    return (raised.argmax(-1) == own[:, None]).float().mean((0, 2))

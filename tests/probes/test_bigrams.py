@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from companion.models.bigrams import BigramModel, BigramModelConfig
-from companion.probes.bigrams import memories, recalled, truncated
+from companion.probes.bigrams import copying, memories, prefix_matching, recalled, truncated
 
 
 @pytest.mark.parametrize("candidates", [9, 14])
@@ -52,3 +52,24 @@ def test_truncation_is_the_best_matrix_of_its_rank(shape, share):
 def test_a_share_is_between_0_and_1(share):
     with pytest.raises(ValueError, match=f"share = {share}"):
         truncated(torch.randn(3, 4), share)
+
+
+def test_prefix_matching_is_the_attention_to_what_came_next_before():
+    pattern, period = torch.rand(3, 4, 11, 11), 4
+    expected = [
+        np.mean([pattern[b, head, t, t - period + 1].item() for b in range(3) for t in range(7, 11)])
+        for head in range(4)
+    ]
+    torch.testing.assert_close(prefix_matching(pattern, period), torch.tensor(expected, dtype=torch.float32))
+    for wrong in (1, 6):
+        with pytest.raises(ValueError, match=f"period = {wrong}: must be 2 to 5"):
+            prefix_matching(pattern, wrong)
+
+
+def test_copying_compares_with_what_a_head_says_anyway():
+    own = torch.tensor([[2, 0, 1], [1, 2, 0]])
+    copies = torch.nn.functional.one_hot(own, 3).float()
+    loud = torch.tensor([0.0, 50.0, 0.0])  # what it says wherever it looks
+    logits = torch.stack([copies, copies + loud, loud.expand(2, 3, 3), -copies], 1)
+    assert copying(logits, own)[[0, 1, 3]].tolist() == [1, 1, 0]
+    assert copying(logits, own)[2] < 0.5
