@@ -1,5 +1,5 @@
 """What nbgrader makes of a lesson: full points when it is solved; a wrong answer, or one that is missing, costs its own
-points alone.
+points alone. What the lesson draws and claims is looked at in the same run.
 """
 
 import os
@@ -12,6 +12,7 @@ import nbformat
 import pytest
 
 from companion.cli.lessons import every
+from companion.cli.run import harvest
 
 CONFIG = """
 c = get_config()
@@ -43,13 +44,13 @@ def nbgrader(tmp_path):
 
 
 def hand_in(lesson, folder, student, *, edit):
-    """What ``edit`` makes of the source of every code cell of the lesson as released, at smoke scale, as the student's
-    submission.
+    """What ``edit`` makes of the source of every code cell of the lesson as released, at smoke scale and with another
+    seed, as the student's submission.
     """
     notebook = nbformat.read(folder / "release" / lesson.name / lesson.source.name, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.source = edit(cell).replace('SCALE = "course"', 'SCALE = "smoke"')
+            cell.source = edit(cell).replace('SCALE = "course"', 'SCALE = "smoke"').replace("SEED = 0", "SEED = 1")
     target = folder / "submitted" / student / lesson.name
     target.mkdir(parents=True)
     nbformat.write(notebook, target / lesson.source.name)
@@ -96,3 +97,11 @@ def test_points_go_to_right_answers_alone(lesson, nbgrader, tmp_path):
             full = {grade.name: grade.max_score for grade in graded.grades if grade.cell.cell_type == "code"}
     assert points["solved"] == full
     assert points["mixed"] == full | {f"{name}-check": 0 for name, fate in fates.items() if fate != "solved"}
+    executed = nbformat.read(tmp_path / "autograded" / "solved" / lesson.name / lesson.source.name, as_version=4)
+    identifiers = [claim["id"] for claim in harvest(executed)]
+    assert identifiers, "a lesson makes claims"
+    assert len(set(identifiers)) == len(identifiers)
+    for number, cell in enumerate(executed.cells, 1):
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                assert output.metadata.get("image/png", {}).get("alt"), f"the figure of cell {number} has no alt text"
