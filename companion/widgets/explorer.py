@@ -11,6 +11,20 @@ from matplotlib.figure import Figure
 
 from companion.figures import STYLE, png
 
+# A slider of ipywidgets has a label and a readout, but its handle, which is what the keyboard moves, has no name for a
+# screen reader, and the text of its value may not be what is shown (a logarithmic slider says the exponent). No trait
+# of the widget reaches them. So the picture tells them, whenever it is loaded: at first their views may still be made.
+NAME_HANDLES = """[0, 300, 1000].forEach(wait => setTimeout(() => {
+    const box = this.closest('.widget-vbox');
+    for (const slider of box ? box.querySelectorAll('.widget-inline-hbox:has(.noUi-handle)') : []) {
+        const name = slider.querySelector('.widget-label').textContent, shown = slider.querySelector('.widget-readout');
+        const handles = slider.querySelectorAll('.noUi-handle');
+        for (const part of [...handles, shown]) part.setAttribute('aria-label', name);
+        shown.setAttribute('role', 'textbox');
+        if (handles.length === 1) handles[0].setAttribute('aria-valuetext', shown.textContent);
+    }
+}, wait))"""
+
 
 class Explorer:
     """Redraws a figure whenever a control moves; on a static page it is a picture of its first state.
@@ -52,7 +66,8 @@ class Explorer:
             self.draw(figure.subplots(), **{name: control.value for name, control in self.controls.items()})
             self.png = png(figure)
         encoded = base64.b64encode(self.png).decode()
-        self.picture.value = f'<img alt="{html.escape(self.alt)}" src="data:image/png;base64,{encoded}">'
+        alt, onload = html.escape(self.alt), html.escape(NAME_HANDLES)
+        self.picture.value = f'<img alt="{alt}" src="data:image/png;base64,{encoded}" onload="{onload}">'
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = self.box._repr_mimebundle_(**kwargs)

@@ -139,6 +139,31 @@ def test_the_start_page_is_rendered_and_leads_to_the_lessons(page, tmp_path):
         run_all(page, tmp_path / f"work/{NAME}/{NAME}.ipynb", 60)
 
 
+CONTRAST = """element => {
+    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
+    const light = ([r, g, b]) => {
+        const [x, y, z] = [r, g, b].map(c => c / 255).map(c => c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4);
+        return .2126 * x + .7152 * y + .0722 * z;
+    };
+    let behind = element;
+    while (channels(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+    const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor].map(channels).map(light);
+    return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+}"""
+
+
+def assert_sliders_have_names(page) -> None:
+    """Every slider's handle and its readout go by the label beside them, and a handle says the value that is shown."""
+    sliders = page.locator(".jp-OutputArea-output .widget-inline-hbox:has(.noUi-handle)").all()
+    assert sliders
+    for slider in sliders:
+        name, handle = slider.locator(".widget-label"), slider.get_by_role("slider")
+        readout = slider.get_by_role("textbox", name=name.inner_text(), exact=True)
+        assert handle.evaluate("element => element.ariaLabel") == name.inner_text()
+        assert handle.get_attribute("aria-valuetext") == readout.inner_text()
+        assert name.evaluate(CONTRAST) >= 4.5
+
+
 def test_a_lesson_runs_and_its_explorer_redraws_the_figure(page, tmp_path):
     lesson = next(lesson for lesson in every() if "Slider(" in lesson.source.read_text(encoding="utf-8"))
     folder = shutil.copytree(ROOT / "lessons" / lesson.name, tmp_path / "lessons" / lesson.name)
@@ -154,6 +179,23 @@ def test_a_lesson_runs_and_its_explorer_redraws_the_figure(page, tmp_path):
         assert before.startswith("data:image/png;base64,")
         assert after.startswith("data:image/png;base64,")
         assert after != before
+        assert_sliders_have_names(page)
+
+
+def test_the_drawings_of_the_exemplar_are_folded_when_it_is_opened(page, tmp_path):
+    name = "02-in-context-regression"
+    folder = shutil.copytree(ROOT / "lessons" / name, tmp_path / "lessons" / name)
+    cells = [cell for cell in nbformat.read(folder / f"{name}.ipynb", as_version=4).cells if cell.cell_type == "code"]
+    drawings = [cell for cell in cells if "drawing" in cell.metadata.get("tags", [])]
+    with lab(tmp_path) as address:
+        open_page(page, f"{address}/lab/tree/{name}/{name}.ipynb")
+        page.locator(".jp-CodeCell").nth(len(cells) - 1).wait_for(state="attached")
+        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+        assert page.locator(".jp-CodeCell").count() == len(cells)
+        assert page.locator(".jp-CodeCell .jp-InputPlaceholder:visible").count() == len(drawings) > 20
+        assert page.locator(".jp-CodeCell .jp-InputArea-editor:visible").count() == len(cells) - len(drawings)
+        page.locator(".jp-InputPlaceholder").first.scroll_into_view_if_needed()
+        page.screenshot(path=tmp_path / "folded.png")
 
 
 ASKED = [
@@ -172,6 +214,10 @@ SMALL = [
     'figures.Picture(figure, "A line.")',
     "predictions.sheet()",
     'print("double: correct")',
+    "import ipywidgets\nfrom companion.widgets import Explorer\n"
+    'Explorer(lambda ax, **at: ax.plot([0, 1], [0, at["slope"] * at["rate"]]), alt="A line.", '
+    'slope=ipywidgets.IntSlider(3, 0, 8, description="slope of the line"), '
+    'rate=ipywidgets.FloatLogSlider(100, min=0, max=4, description="learning rate"))',
 ]
 GRADED = {
     "grade": True,
@@ -194,19 +240,6 @@ def small_lesson(root: Path) -> Path:
     notebook.metadata = {"companion": FACTS, "kernelspec": release.KERNEL}
     nbformat.write(notebook, folder / f"{NAME}.ipynb")
     return root / "work" / NAME / f"{NAME}.ipynb"
-
-
-CONTRAST = """element => {
-    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
-    const light = ([r, g, b]) => {
-        const [x, y, z] = [r, g, b].map(c => c / 255).map(c => c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4);
-        return .2126 * x + .7152 * y + .0722 * z;
-    };
-    let behind = element;
-    while (channels(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
-    const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor].map(channels).map(light);
-    return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-}"""
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
@@ -235,6 +268,9 @@ def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows
         page.get_by_text("Kept: It halves.").wait_for()
         for label in page.locator(".companion-prediction .widget-label, .companion-prediction p").all():
             assert label.evaluate(CONTRAST) >= 4.5
+        assert_sliders_have_names(page)
+        page.get_by_role("slider", name="learning rate").scroll_into_view_if_needed()
+        page.screenshot(path=tmp_path / "explorer.png")
         page.get_by_label(ASKED[0]).scroll_into_view_if_needed()
         page.screenshot(path=tmp_path / "asked.png")
 
