@@ -102,7 +102,11 @@ def score(model: LanguageModel, texts: Int[Tensor, "texts length"]) -> Heads:
 
 
 def without(model: LanguageModel, texts: Int[Tensor, "texts length"], layer: int, head: int) -> float:
-    """The loss on what is said for the second time, with one head's output replaced by its mean."""
+    """The loss on what is said for the second time, with one head's output replaced by its mean.
+
+    ``model``, ``texts``: what reads, and what is read.
+    ``layer``, ``head``: which head, counted from 0.
+    """
 
     def mean(z: Tensor, _: str) -> Tensor:
         z = z.clone()
