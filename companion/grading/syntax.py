@@ -1,16 +1,20 @@
 """Source text of notebooks, understood without running it: which names a piece of code defines, changes and uses."""
 
 import ast
+import functools
 import hashlib
 import re
 import symtable
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Set
 from dataclasses import dataclass
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 LIKE_NONE = {"time", "capture", "prun"}  # magics that run the rest of the cell as it stands
 LONG = 60  # nodes of a syntax tree: shorter answers are alike by necessity
+INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+KEPT = 4096  # sources of which it is remembered what was found: a notebook has far fewer
 HARMLESS = {"print", "display", "repr", "len", "help"}  # calls of these change nothing
 
 
@@ -37,6 +41,7 @@ def parse(source: str) -> ast.Module | None:
 # -- what only a notebook understands
 
 
+@functools.lru_cache(KEPT)
 def plain(source: str) -> str:
     """Python alone: line magics, ``!`` and ``?`` do nothing, ``%%time`` and its like let the cell be what it is, and a
     cell of another language is empty. Line numbers stay.
@@ -93,27 +98,29 @@ def _magic(node: ast.expr) -> bool:
 # -- which names
 
 
-def defined(source: str) -> set[str]:
+@functools.lru_cache(KEPT)
+def defined(source: str) -> frozenset[str]:
     """The names that a cell defines or changes by assignment at its top level."""
     tree = parse(source)
     if tree is None:
-        return set(re.findall(r"^(?:async )?def (\w+)", source, re.MULTILINE))
-    return set().union(*map(_defines, tree.body))
+        return frozenset(re.findall(r"^(?:async )?def (\w+)", source, re.MULTILINE))
+    return frozenset().union(*(_defines(_top(statement)) for statement in tree.body))
 
 
-def _top(node: ast.AST) -> Iterator[ast.AST]:
+def _top(node: ast.AST) -> list[ast.AST]:
     """The nodes below ``node`` that run where it does: not those inside functions and classes."""
-    todo = [node]
+    found, todo = [], [node]
     while todo:
         part = todo.pop()
-        yield part
-        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        found.append(part)
+        if not isinstance(part, INNER):
             todo += ast.iter_child_nodes(part)
+    return found
 
 
-def _defines(statement: ast.stmt) -> set[str]:
+def _defines(top: list[ast.AST]) -> set[str]:
     names = set()
-    for node in _top(statement):
+    for node in top:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -129,17 +136,17 @@ def _root(node: ast.AST) -> set[str]:
     return {node.id} if isinstance(node, ast.Name) else set()
 
 
-def _changes(statement: ast.stmt, modules: set[str]) -> set[str]:
+def _changes(top: list[ast.AST], modules: Set[str]) -> set[str]:
     """The names whose values a bare call may change: ``x`` in ``x.append(2)`` and in ``fill(x)``. Inside loops and the
     like a module's functions are not taken for changes of the module.
     """
     names = set()
-    for node in _top(statement):
+    for node in top:
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
             continue
         call = node.value
         if isinstance(call.func, ast.Attribute):
-            names |= _root(call.func) - (set() if node is statement else modules)
+            names |= _root(call.func) - (set() if node is top[0] else modules)
         elif isinstance(call.func, ast.Name) and call.func.id not in HARMLESS:
             names |= {word.id for word in call.args if isinstance(word, ast.Name)}
     return names
@@ -165,39 +172,47 @@ def used(source: str) -> set[str]:
 
 def aliases(sources: list[str]) -> dict[str, str]:
     """Name -> module of the companion that it stands for (or ``module.name`` of a thing in one)."""
-    found = {}
-    for tree in filter(None, map(parse, map(plain, sources))):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "companion":
-                found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-            elif isinstance(node, ast.Import):
-                course = [alias for alias in node.names if alias.name.split(".")[0] == "companion"]
-                found |= {alias.asname or "companion": alias.name for alias in course}
-    return found
+    return {name: what for source in sources for name, what in _aliases(plain(source))}
+
+
+@functools.lru_cache(KEPT)
+def _aliases(source: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    tree = parse(source) if "companion" in unicodedata.normalize("NFKC", source) else None  # as Python reads names
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "companion":
+            found += [(alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
+        elif isinstance(node, ast.Import):
+            course = [alias for alias in node.names if alias.name.split(".")[0] == "companion"]
+            found += [(alias.asname or "companion", alias.name) for alias in course]
+    return tuple(found)
 
 
 # -- what an answer needs
 
 
-def pieces(source: str, modules: set[str]) -> list[Piece]:
+@functools.lru_cache(KEPT)
+def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
     """The statements at the top level of a cell, each with its own text."""
     tree = parse(source)
     lines = _lines(source)
     found = []
     for node in tree.body if tree else []:
         text = _text(lines, node)
-        star = any(isinstance(part, ast.ImportFrom) and part.names[0].name == "*" for part in _top(node))
-        names = _defines(node) | _changes(node, modules)
-        found.append(Piece(text, frozenset(names), frozenset(used(text) - _loops(node)), star))
-    return found
+        top = _top(node)
+        star = any(isinstance(part, ast.ImportFrom) and part.names[0].name == "*" for part in top)
+        names = _defines(top) | _changes(top, modules)
+        found.append(Piece(text, frozenset(names), frozenset(used(text) - _loops(top)), star))
+    return tuple(found)
 
 
-def _loops(statement: ast.stmt) -> set[str]:
+def _loops(top: list[ast.AST]) -> set[str]:
     """The names that loops in a statement give values to: whoever reads such a name there wants no other cell's."""
-    targets = [node.target for node in _top(statement) if isinstance(node, ast.For | ast.AsyncFor)]
+    targets = [node.target for node in top if isinstance(node, ast.For | ast.AsyncFor)]
     return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
+@functools.lru_cache(KEPT)
 def likeness(source: str) -> str:
     """A statement without its numbers and texts: the same for a line of the lesson and for one tried with others."""
     tree = parse(source)
@@ -245,7 +260,7 @@ def _text(lines: list[bytes], node: ast.stmt) -> str:
 
 def statements(cells: list[str]) -> list[Piece]:
     """The statements at the top level of all cells, in order."""
-    modules = set().union(*map(imported, cells))
+    modules = frozenset().union(*map(imported, cells))
     return [piece for cell in cells for piece in pieces(cell, modules)]
 
 
@@ -268,8 +283,9 @@ def needed(answer: str, every: list[Piece], answers: list[str]) -> list[str]:
     return [every[number].source for number in sorted(taken)]
 
 
-def imported(source: str) -> set[str]:
+@functools.lru_cache(KEPT)
+def imported(source: str) -> frozenset[str]:
     """The names that a piece of code imports at its top level."""
     tree = parse(source)
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)] if tree else []
-    return {(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names}
+    return frozenset((alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names)

@@ -318,3 +318,35 @@ WHOLE = {
     ),
     "answers three times": Student(edited(_twice), flag="3 cells define newton_step"),
 }
+
+# Ways around the rules that flag: each reaches what no answer needs, and must be shown to a person
+SLY = {
+    "reads a file as numbers": "import numpy as np\n"
+    + HEAD
+    + "    seen = np.loadtxt('/proc/self/maps', dtype=str, max_rows=1)\n    return 2 * M - M @ S @ M + 0 * len(seen)",
+    "modules by a getter": "import operator, warnings\n"
+    + HEAD
+    + "    found = operator.attrgetter('sys.modules')(warnings)\n    return found['companion.checks'].right(M, S)",
+    "attributes by a format": HEAD
+    + "    said = '{0.__class__.__init__.__globals__}'.format(exercises.newton_step)\n    return 2 * M + 0 * len(said)",
+    "code in an annotation": "import typing\ndef note(x: 'exercises.newton_step.solution(M, S)'):\n    pass\n"
+    + HEAD
+    + "    return typing.get_type_hints(note, globalns={'exercises': exercises, 'M': M, 'S': S})['x']",
+    "memory by its address": "import numpy as np\n"
+    + HEAD
+    + "    np.ctypeslib.as_array(M.data_ptr(), shape=(1 << 20,))[:] = 0\n    return M",
+    "workers of a loader": "from torch.utils.data import DataLoader\n"
+    + HEAD
+    + "    list(DataLoader([M], num_workers=4, worker_init_fn=print))\n    return 2 * M - M @ S @ M",
+    "holds the grader by the clock": "import time\n"
+    + HEAD
+    + "    end = time.monotonic() + 4\n    while time.monotonic() < end:\n        pass\n    return 2 * M - M @ S @ M",
+    "a builtin under a parameter's name": "def never(exec):\n    return exec\n"
+    + HEAD
+    + "    exec('found = 1')\n    return 2 * M - M @ S @ M",
+    "a getter that is handed on": "import functools\n"
+    + HEAD
+    + "    return functools.reduce(getattr, ('newton_step', 'real'), exercises)(M, S)",
+    "a pickle with a program": HEAD
+    + "    torch.save({'x': M}, 'kept.pt')\n    return torch.load('kept.pt', weights_only=False)['x']",
+}

@@ -5,6 +5,7 @@ import json
 import time
 
 import pytest
+from grading.hostile import SLY
 from grading.reading import assembled, given
 from grading.small_lesson import RIGHT, cell, edited, handed_in, solved
 from nbformat.v4 import new_code_cell, new_markdown_cell
@@ -153,7 +154,7 @@ def test_honest_traces_of_work_are_no_flags():
 @pytest.mark.parametrize(
     "source, flag",
     [
-        ("import os\n" + HEAD + "    return M", "mentions os"),
+        ("import os\n" + HEAD + "    return M * len(os.sep)", "mentions os"),
         (HEAD + "    return getattr(M, 'm' + 'T')", "mentions getattr"),
         (HEAD + "    return vars(torch)['s' + 'ys']", "mentions vars"),
         (HEAD + "    return M if M.is_meta else 0 * M", "mentions is_meta"),
@@ -162,6 +163,10 @@ def test_honest_traces_of_work_are_no_flags():
             "from companion.baselines.regression import newton\n" + HEAD + "    return newton(M, S)",
             "calls the course's own code",
         ),
+        (
+            "from ｃompanion.baselines.regression import newton\n" + HEAD + "    return newton(M, S)",
+            "companion.baselines",
+        ),
         (HEAD + "    return torch.ones(100 << 30, dtype=torch.uint8)", "a very large tensor"),
         (HEAD + "    print('x' * 1_000_000)\n    return 0 * M", "a very long text"),
         ("torch.equal = print\n" + HEAD + "    return M", "mentions torch.equal ="),
@@ -169,6 +174,30 @@ def test_honest_traces_of_work_are_no_flags():
 )
 def test_what_no_answer_needs_is_flagged(source, flag):
     assert any(flag in said for said in assembled(solved(newton_step=source)).flags)
+
+
+@pytest.mark.parametrize("name", SLY)
+def test_a_way_around_the_flags_is_flagged(name):
+    assert assembled(solved(newton_step=SLY[name])).flags
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os, sys\nfrom time import sleep\n" + HEAD + "    return 2 * M - M @ S @ M",
+        "import sys\n"
+        + HEAD
+        + "    print(M, file=sys.stderr)\n    return 2 * M - M @ S @ M + 0 * sys.float_info.epsilon",
+        HEAD + "    print(M.__class__.__name__)\n    input, vars = 2 * M, M @ S @ M\n    return input - vars",
+        "input = 2\nclass N:\n    def __truediv__(self, o):\n        return o\n"
+        + HEAD
+        + "    return input * M - M @ S @ M",
+        HEAD
+        + "    assert getattr(M, 'ndim') > 1, 'meta-learning, <b>no</b>: see __init__'\n    return 2 * M - M @ S @ M",
+    ],
+)
+def test_what_honest_answers_have_is_no_flag(source):
+    assert assembled(solved(newton_step=source)).flags == []
 
 
 def test_pasted_pictures_come_along_and_other_things_do_not():

@@ -119,7 +119,110 @@ def in_a_class(source: str) -> Cells:
     return cells, f"{decorator}\n{head}\n    return Mine.work({', '.join(names)})"
 
 
+def partially(source: str) -> Cells:
+    [work], answer = helper(source)
+    decorator, head, _, names = _parts(source)
+    cells = ["from functools import partial, lru_cache", work, "bound = partial(my_work)"]
+    return cells, f"{decorator}\n{head}\n    return bound({', '.join(names)})"
+
+
+def configured(source: str) -> Cells:
+    decorator, head, body, _ = _parts(source)
+    cells = [
+        "from dataclasses import dataclass\n\n@dataclass\nclass Config:\n    seed: int = 0\n    name: str = 'a learner'"
+    ]
+    return [*cells, "config = Config(seed=3)"], f"{decorator}\n{head}\n    assert config.seed == 3\n{body}"
+
+
+def suspicious_of_inputs(source: str) -> Cells:
+    decorator, head, body, names = _parts(source)
+    asked = f"    if isinstance({names[0]}, str) or not hasattr({names[0]}, '__len__') and type({names[0]}) is dict:\n"
+    return [], f"{decorator}\n{head}\n{asked}        raise TypeError(f'what is {{type({names[0]}).__name__}}?')\n{body}"
+
+
+def functional(source: str) -> Cells:
+    decorator, head, body, names = _parts(source)
+    used = f"    _ = F.relu(torch.ones(2, device='cpu')) if torch.is_tensor({names[0]}) else None\n"
+    return ["import torch.nn.functional as F\nfrom torch import nn, Tensor"], f"{decorator}\n{head}\n{used}{body}"
+
+
+def timed(source: str) -> Cells:
+    decorator, head, body, names = _parts(source)
+    work = re.sub(r"^def \w+", "def untimed", head)
+    call = f"    start = time.perf_counter()\n    out = untimed({', '.join(names)})\n"
+    said = "    print(f'{time.perf_counter() - start:.3f} s, see https://docs.pytorch.org', end='\\r')\n    return out"
+    return ["import time\nfrom time import sleep"], f"{work}\n{body}\n\n{decorator}\n{head}\n{call}{said}"
+
+
+def cleared(source: str) -> Cells:
+    decorator, head, body, _ = _parts(source)
+    cells = ["from IPython.display import clear_output, Markdown, display as show"]
+    return cells, f"{decorator}\n{head}\n    clear_output(wait=True)\n    show(Markdown('**trying**'))\n{body}"
+
+
+def with_progress(source: str) -> Cells:
+    decorator, head, body, _ = _parts(source)
+    inner = "\n".join("    " + line for line in body.splitlines())
+    return ["from tqdm.auto import tqdm, trange"], f"{decorator}\n{head}\n    for _ in trange(1, leave=False):\n{inner}"
+
+
+def without_warnings(source: str) -> Cells:
+    head = "import warnings\nwarnings.filterwarnings('ignore')\ntorch.set_printoptions(precision=3, sci_mode=False)\n"
+    return ["import numpy as np\nnp.set_printoptions(precision=3)"], head + source
+
+
+def captured(source: str) -> Cells:
+    return ["%config InlineBackend.figure_format = 'retina'\n%env OMP_NUM_THREADS=1"], f"%%capture out\n{source}"
+
+
+def generated(source: str) -> Cells:
+    decorator, head, body, names = _parts(source)
+    work = re.sub(r"^def \w+", "def once", head)
+    cell = f"{work}\n{body}\n\ndef steps(*given):\n    yield once(*given)\n"
+    return [cell], f"{decorator}\n{head}\n    *_, last = steps({', '.join(names)})\n    return last"
+
+
+def through_numpy(source: str) -> Cells:
+    decorator, head, body, names = _parts(source)
+    work = re.sub(r"^def \w+", "def mine", head)
+    back = (
+        f"    out = mine({', '.join(names)})\n    if torch.is_tensor(out) and out.device.type == 'cpu':\n"
+        "        out = torch.from_numpy(out.detach().numpy().copy()).to(out.dtype)\n    return out"
+    )
+    return [f"{work}\n{body}"], f"{decorator}\n{head}\n{back}"
+
+
+def callable_object(source: str) -> Cells:
+    decorator, head, body, names = _parts(source)
+    inner = "\n".join("    " + line for line in body.splitlines())
+    work = re.sub(r"^def \w+\(", "def __call__(self, ", head)
+    cell = f"class Solver:\n    def __init__(self):\n        self.calls = 0\n\n    {work}\n{inner}\n\nsolver = Solver()"
+    return [cell], f"{decorator}\n{head}\n    solver.calls += 1\n    return solver({', '.join(names)})"
+
+
+def in_another_script(source: str) -> Cells:
+    decorator, head, body, names = _parts(source)
+    work = re.sub(r"^def \w+", "def 解", head)
+    text = f"# Lösung, решение 🙂\n{work}\n{body}\n\n{decorator}\n{head}\n"
+    text += f"    ответ = 解({', '.join(names)})\n    return ответ"
+    return [], text.replace("\n", "\r\n")
+
+
+def logged(source: str) -> Cells:
+    decorator, head, body, names = _parts(source)
+    cells = ["import logging\nlogging.basicConfig(level=logging.INFO)\nlog = logging.getLogger('mine')"]
+    return cells, f"{decorator}\n{head}\n    log.info('called with %s', {names[0]})\n{body}"
+
+
+def with_a_duplicate_library(source: str) -> Cells:
+    return ["import os\nos.environ['KMP_DUPLICATE_LIB_OK'] = 'TRUE'\nos.makedirs('figures', exist_ok=True)"], (
+        "import os, sys\nfrom pathlib import Path\n" + source
+    )
+
+
 WAYS = (
     *(commented, unparsed, documented, helper, helper_below, line_magics, cell_magic, question_marks, shown),
     *(star_import, alias, state, undecorated, guarded, nested, tested, in_a_class),
+    *(partially, configured, suspicious_of_inputs, functional, timed, cleared, with_progress, without_warnings),
+    *(captured, generated, through_numpy, callable_object, in_another_script, logged, with_a_duplicate_library),
 )
