@@ -1,5 +1,5 @@
-"""The house style: one palette that survives colour blindness, one heat map, one way to show a figure with its alt
-text.
+"""The house style, on seaborn's: one palette that survives colour blindness, one heat map, one band around a mean, one
+way to show a figure with its alt text.
 
 Figures carry their own white paper, so that they read the same on a dark page and on a light one.
 """
@@ -7,14 +7,16 @@ Figures carry their own white paper, so that they read the same on a dark page a
 import base64
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
 # Okabe and Ito (2008): eight colours that people with any common colour vision tell apart. Who is who is the same in
 # every lesson.
@@ -29,22 +31,26 @@ COLORS = {
     "second": "#56B4E9",
 }
 
-STYLE = {
-    "figure.facecolor": "white",
+STYLE = sns.axes_style("whitegrid") | {
     "savefig.facecolor": "white",
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
+    "font.sans-serif": plt.rcParamsDefault["font.sans-serif"],  # matplotlib brings the first: no machine has another
+    "axes.edgecolor": ".15",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": "medium",
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.grid": True,
+    "axes.prop_cycle": plt.cycler(color=list(COLORS.values())),
+    "xtick.bottom": True,
+    "ytick.left": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
     "legend.frameon": False,
     "lines.linewidth": 1.8,
+    "patch.edgecolor": "black",  # in seaborn's white, arrows vanish
+    "patch.force_edgecolor": False,
     "image.cmap": "cividis",
 }
 
@@ -122,6 +128,41 @@ def heat_map(
             if not np.isfinite(values[y, x]):  # a column (row) without any number has no best one
                 continue
             ax.add_patch(plt.Rectangle((x, y), 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.2))
+
+
+def mean_and_range(
+    ax: Axes,
+    x: Iterable[float],
+    runs: Float[Tensor, "runs points"] | np.ndarray,
+    *,
+    label: str,
+    color: str,
+    **line: Any,
+) -> None:
+    """The mean over runs as a line and, from the least to the largest run, a band, by seaborn.
+
+    Raises ValueError for a y-axis that is logarithmic already: there seaborn would average logarithms. Make it so
+    afterwards.
+
+    ``ax``: where it is drawn.
+    ``x``: of each point.
+    ``runs``: a row for each run.
+    ``label``, ``color``: of the line; the band has the same colour, paler.
+    ``line``: what else the line has, such as a marker.
+    """
+    if ax.get_yscale() != "linear":
+        raise ValueError(f"ax: its y-axis is {ax.get_yscale()}; must be linear until the mean is drawn")
+    values = np.asarray(runs, dtype=float)
+    sns.lineplot(
+        x=np.tile([*x], len(values)),
+        y=values.ravel(),
+        errorbar=("pi", 100),
+        ax=ax,
+        label=label,
+        color=color,
+        legend=False,
+        **line,
+    )
 
 
 def learning_curve(

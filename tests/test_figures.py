@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from companion.figures import COLORS, STYLE, Picture, heat_map, learning_curve, png, use_house_style
+from companion.figures import COLORS, STYLE, Picture, heat_map, learning_curve, mean_and_range, png, use_house_style
 
 # Machado, Oliveira, Fernandes (2009): severe protanomaly, deuteranomaly, tritanomaly on linear RGB
 VISION = {
@@ -132,3 +132,31 @@ def test_a_learning_curve_does_without_a_floor():
     ax = Figure().subplots()
     learning_curve(ax, [(1, 1.0), (2, 0.5)], label="model", color="black")
     assert len(ax.lines) == 1
+
+
+def test_lines_that_name_no_colour_take_the_palette():
+    with matplotlib.rc_context(STYLE):
+        ax = Figure().subplots()
+        drawn = [ax.plot([0, 1])[0].get_color() for _ in COLORS]
+    assert drawn == list(COLORS.values())
+
+
+def test_a_band_reaches_from_the_least_run_to_the_largest():
+    runs = np.array([[1.0, 2.0, 4.0], [100.0, 2.0, 8.0], [1.0, 5.0, 0.0]])
+    ax = Figure().subplots()
+    mean_and_range(ax, [1, 2, 4], runs, label="three seeds", color=COLORS["newton"], marker="o")
+    [line], [band] = ax.lines, ax.collections
+    np.testing.assert_allclose(line.get_xydata(), np.stack([[1, 2, 4], runs.mean(0)], axis=1))
+    edges = band.get_paths()[0].vertices
+    for x, least, largest in zip([1, 2, 4], runs.min(0), runs.max(0), strict=True):
+        at = edges[edges[:, 0] == x, 1]
+        assert (at.min(), at.max()) == (least, largest)
+    assert ax.get_legend_handles_labels()[1] == ["three seeds"]
+    assert (line.get_color(), line.get_marker()) == (COLORS["newton"], "o")
+
+
+def test_a_mean_is_not_taken_of_logarithms():
+    ax = Figure().subplots()
+    ax.set_yscale("log")
+    with pytest.raises(ValueError, match="y-axis is log; must be linear"):
+        mean_and_range(ax, [1, 2], np.ones((2, 2)), label="runs", color="black")
