@@ -1,4 +1,4 @@
-"""The door: ``python -m companion lab | progress | test | run | release | train | numbers | induction | grade``.
+"""The door: ``python -m companion lab | progress | test | run | release | train | numbers | induction | grade | site``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -26,6 +26,7 @@ EXTRAS = {
     "numbers": (),
     "induction": (),
     "grade": ("grading",),
+    "site": ("site",),
 }
 
 
@@ -130,6 +131,13 @@ def parser() -> argparse.ArgumentParser:
     grade.add_argument(
         "--unsafe", action="store_true", help="run submissions even where there is no sandbox, with all your rights"
     )
+
+    site = commands.add_parser("site", parents=[common], help="make the course into pages to read")
+    site.add_argument(
+        "--run", default="build/run", metavar="FOLDER", help="what `run` has executed (default: %(default)s)"
+    )
+    site.add_argument("--out", default="build/site", metavar="FOLDER", help="where it goes (default: %(default)s)")
+    site.add_argument("--open", action="store_true", help="then open it in the browser")
     return door
 
 

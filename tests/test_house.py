@@ -99,13 +99,13 @@ REBUILT = {  # exercises that keep the name of the course's own function: a lear
 
 
 def defined() -> dict[str, set[str]]:
-    """Where each public function and class of the companion is defined; all of ``cli`` and ``grading``, which nobody
-    reads to learn, counts as one place.
+    """Where each public function and class of the companion is defined; all of ``cli``, ``grading`` and ``site``, which
+    nobody reads to learn, counts as one place.
     """
     places: dict[str, set[str]] = {}
     for path in (ROOT / "companion").rglob("*.py"):
         place = path.relative_to(ROOT / "companion").as_posix()
-        place = "machinery" if place.startswith(("cli/", "grading/", "__main__")) else place
+        place = "machinery" if place.startswith(("cli/", "grading/", "site/", "__main__")) else place
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, set()).add(place)

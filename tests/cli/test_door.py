@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["lab", "progress", "test", "run", "release", "train", "numbers", "induction", "grade"]
+COMMANDS = ["lab", "progress", "test", "run", "release", "train", "numbers", "induction", "grade", "site"]
 
 
 def door(*arguments: str, python: tuple[str, ...] = (sys.executable,)) -> subprocess.CompletedProcess:

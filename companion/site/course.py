@@ -1,0 +1,40 @@
+"""What a site is made from."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One lesson: its name, its notebook's facts, where it was executed, and its entry in the run's report.
+
+    ``opens`` are the names and addresses of places in which a reader can run it.
+    """
+
+    name: str
+    facts: dict
+    executed: Path
+    picture: Path
+    entry: dict
+    opens: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """Number and title."""
+        return f"{self.name[:2]} · {self.facts['title']}"
+
+    def needed(self) -> list[str]:
+        """The numbers of the lessons that this one builds on, as its facts name them."""
+        return [need[7:9] for need in self.facts["needs"] if need.startswith("lesson ")]
+
+
+@dataclass(frozen=True)
+class Course:
+    """Everything: the checkout, its chapters in order, where it is published (empty: nowhere), and which modules the
+    reference describes.
+    """
+
+    root: Path
+    chapters: list[Chapter]
+    repository: str = ""
+    modules: tuple[str, ...] = ()

@@ -1,0 +1,130 @@
+"""A lesson's page: its executed notebook, with drawings' code, answers and hints folded, and pictures that say what
+they show.
+"""
+
+import base64
+import html
+import re
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_output
+
+from companion.site.course import Chapter
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
+ANSWER = re.compile(r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION\n?", re.DOTALL | re.MULTILINE)
+WRITTEN = re.compile(r"### BEGIN SOLUTION\n(.*?)\n### END SOLUTION", re.DOTALL)
+HIDDEN = re.compile(r"\n? *### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", re.DOTALL)
+ASKED = re.compile(r'predictions\.\w+\(\s*"([\w-]+)"')
+SHOWN = re.compile(r'predictions\.(?:compare|mark)\(\s*"([\w-]+)"')
+VERBATIM = re.compile(
+    r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^#.*?$)", re.DOTALL | re.MULTILINE
+)
+
+
+def page(chapter: Chapter, terms: dict[str, re.Pattern], pictures: Path) -> NotebookNode:
+    """The notebook of ``chapter`` as the site shows it; its pictures are written into ``pictures``. The first time that
+    one of ``terms`` occurs, it leads to the glossary.
+    """
+    notebook = nbformat.read(chapter.executed, as_version=4)
+    unseen, cells = dict(terms), []
+    for number, cell in enumerate(notebook.cells):
+        tags = cell.metadata.get("tags", [])
+        if {"injected-parameters", "colab"} & set(tags):
+            continue
+        if cell.cell_type == "markdown":
+            cells.append(new_markdown_cell(_linked(_prose(cell.source), unseen)))
+        else:
+            cells += _code(cell, f"{chapter.name}-{number}", pictures)
+    if chapter.opens:
+        places = " · ".join(f"[{name}]({address})" for name, address in chapter.opens)
+        cells.insert(1, new_markdown_cell(f"Run it: {places}"))
+    notebook.cells = cells
+    notebook.metadata.pop("widgets", None)
+    return notebook
+
+
+def _prose(source: str) -> str:
+    """Markdown with its folded parts as Markdown too, and links that lead to pages of the site."""
+    source = WRITTEN.sub(lambda found: f"<details><summary>An answer</summary>{found[1]}</details>", source)
+    source = DETAILS.sub(lambda found: _fold(found[1], found[2]), source)
+    source = source.replace("(../README.md)", "(/index.md)")
+    return re.sub(r"(\]\([^()\s#]+\.ipynb)#([^()\s]+)\)", lambda found: f"{found[1]}#{slug(found[2])})", source)
+
+
+def _fold(summary: str, body: str) -> str:
+    """``<details>`` whose body is Markdown, so that its mathematics is set."""
+    summary = re.sub(r"`([^`]+)`", lambda code: f"<code>{code[1]}</code>", summary)
+    summary = re.sub(r"\$([^$]+)\$", lambda math: f'<span class="math">\\({html.escape(math[1])}\\)</span>', summary)
+    return f"\n\n<details>\n<summary>{summary}</summary>\n\n{body.strip()}\n\n</details>\n\n"
+
+
+def slug(anchor: str) -> str:
+    """JupyterLab's anchor of a heading, as MyST has it."""
+    return re.sub(r"[^\w\-]", "", anchor.lower())
+
+
+def _linked(source: str, unseen: dict[str, re.Pattern]) -> str:
+    """Markdown whose first mention of a term, in running text, is a link; it is taken out of ``unseen``."""
+    parts = VERBATIM.split(source)
+    for place in range(0, len(parts), 2):
+        for term, pattern in list(unseen.items()):
+            if found := pattern.search(parts[place]):
+                start, end = found.span()
+                parts[place] = f"{parts[place][:start]}{{term}}`{found[0]} <{term}>`{parts[place][end:]}"
+                del unseen[term]
+                break  # one to a stretch of text: a second might lie within the first
+    return "".join(parts)
+
+
+def _code(cell: NotebookNode, name: str, pictures: Path) -> list[NotebookNode]:
+    """A code cell as one or two cells: an exercise's stub stands before its answer."""
+    tags, prompt, before = set(cell.metadata.get("tags", [])), "", []
+    source = HIDDEN.sub("", cell.source)
+    if ANSWER.search(source):
+        stub = ANSWER.sub(lambda found: f"{found[1]}...\n", source)
+        before = [new_markdown_cell(f"```python\n{stub.rstrip()}\n```")]
+        prompt, source = "An answer", re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", source, flags=re.M)
+    elif "drawing" in tags or cell.metadata.get("jupyter", {}).get("source_hidden"):
+        prompt = "The code of this"
+    asked = ASKED.search(source)
+    body = "\n".join(filter(None, (_html(output, f"{name}-{n}", pictures) for n, output in enumerate(cell.outputs))))
+    if asked and "<strong>Your prediction.</strong>" in body:
+        prompt, body = "The code that asks", _question(asked[1], body)
+    elif shown := SHOWN.search(source):
+        summary = "<summary>Predicted? See what was measured</summary>"
+        body = f'<details class="measured" data-prediction="{shown[1]}">{summary}{body}</details>'
+    cell.source, cell.outputs, cell.execution_count = source, [], None
+    if body:
+        cell.outputs = [new_output("display_data", {"text/html": body})]
+    cell.metadata = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": prompt}} if prompt else {}
+    return [*before, cell]
+
+
+def _question(name: str, body: str) -> str:
+    """A prediction's question with a box for the answer, which the reader's browser keeps."""
+    question = re.sub(r"<em>.*?</em>", "", body.split("</strong>", 1)[1])
+    text = html.escape(html.unescape(re.sub(r"<[^>]+>", " ", question)).strip())
+    return f'<p class="prediction"><label>Your prediction: {text} <input data-prediction="{name}"></label></p>'
+
+
+def _html(output: NotebookNode, name: str, pictures: Path) -> str:
+    """An output as HTML: a picture by its address, with its text; nothing for what needs a kernel."""
+    if output.output_type == "stream":
+        return f"<pre>{html.escape(output.text)}</pre>" if output.name == "stdout" else ""
+    data = output.get("data", {})
+    if "image/png" in data:
+        content = base64.b64decode(data["image/png"])
+        (pictures / f"{name}.png").write_bytes(content)
+        width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))
+        alt = html.escape(output.metadata.get("image/png", {}).get("alt") or data.get("text/plain", ""), quote=True)
+        source = f"../../_static/{pictures.name}/{name}.png"
+        return f'<img src="{source}" alt="{alt}" width="{width}" height="{height}" loading="lazy">'
+    if "text/html" in data:
+        return f'<div class="wide" tabindex="0">{data["text/html"]}</div>'
+    if WIDGET in data or "text/plain" not in data:
+        return ""
+    return f"<pre>{html.escape(data['text/plain'])}</pre>"

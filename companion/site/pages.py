@@ -1,0 +1,298 @@
+"""The pages that are not lessons, in MyST Markdown."""
+
+import html
+import re
+import tomllib
+from pathlib import Path
+
+from companion.checkpoints import Header, read_header
+from companion.claims import FAILS, HOLDS, UNASSESSED, bibliography, cite, statements
+from companion.site.course import Chapter, Course
+
+GLOSSARY = Path(__file__).with_name("glossary.toml")
+NOTATION = {
+    r"T,\ t,\ s": "length of a text; positions in it",
+    r"d,\ d_h,\ H": "width of the stream, width of a head, number of heads",
+    r"N,\ K": "number of tokens; number of triggers",
+    r"W_Q, W_K, W_V, W_O": "a head's four matrices; it computes with $W_{KQ} = W_K^\\top W_Q$ and $W_{OV} = W_O W_V$",
+    r"S,\ \lambda,\ \kappa": "covariance of the inputs, an eigenvalue of it, its condition number (lessons 02 and 03)",
+    r"S,\ R,\ D": "numbers of subjects, of relations, and of answers to a relation (lesson 07)",
+    r"k,\ m,\ \Theta_i": "tokens of a sequence, number of heads, the $i$-th head's matrix (lesson 09)",
+}
+VERDICTS = (HOLDS, FAILS, UNASSESSED)
+
+
+def every(course: Course) -> dict[str, str]:
+    """The text of each page, by its name in the source folder."""
+    return {
+        "index.md": front(course),
+        "claims.md": claims(course),
+        "sources.md": sources(course),
+        "glossary.md": glossary(),
+        "teaching.md": (course.root / "TEACHING.md").read_text(encoding="utf-8"),
+        "made.md": made(course.root / "companion/weights"),
+        **reference(course.modules),
+    }
+
+
+def front(course: Course) -> str:
+    """What it is, for whom, the two commands, the map, and a card for each lesson."""
+    cards = "\n".join(
+        f":::{{grid-item-card}} {chapter.title}\n:link: lessons/{chapter.name}/{chapter.name}\n:link-type: doc\n"
+        f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes · {_held(chapter)}*\n:::"
+        for chapter in course.chapters
+    )
+    documents = "\n".join(f"lessons/{chapter.name}/{chapter.name}" for chapter in course.chapters)
+    return f"""# Transformers as Algorithms
+
+**Nine notebooks that build, run and try to break what is claimed of how transformers compute**
+
+For people who know linear algebra and a little PyTorch, and would rather measure a claim than believe it.
+Each published figure stands beside the one measured here; exercises name your mistake; all of it runs on a CPU, in
+2 GB, offline.
+
+To read: begin with a lesson below. To run, in a checkout, with Python 3.11 or newer:
+
+```
+python3 -m companion lab     # installs, and opens JupyterLab on the map of the lessons
+python3 -m companion test    # every test
+```
+
+## Which lesson needs which
+
+{map_of(course.chapters)}
+
+## The lessons
+
+::::{{grid}} 1 2 2 2
+:gutter: 3
+
+{cards}
+::::
+
+The course shares its title with a paper, {{cite:t}}`li2023`, and is not its authors'.
+
+```{{toctree}}
+:hidden:
+:caption: Lessons
+
+{documents}
+```
+
+```{{toctree}}
+:hidden:
+:caption: The course
+
+claims
+sources
+glossary
+teaching
+made
+reference/index
+```
+"""
+
+
+def _held(chapter: Chapter) -> str:
+    verdicts = [claim["verdict"] for claim in chapter.entry["claims"]]
+    return f"{verdicts.count(HOLDS)} of {len(verdicts)} claims hold"
+
+
+def map_of(chapters: list[Chapter]) -> str:
+    """The map as a picture (SVG): an arrow from each lesson to those that need it, and every lesson a link."""
+    names = {chapter.name[:2]: chapter for chapter in chapters}
+    first = [number for number, chapter in names.items() if not chapter.needed()]
+    later = [number for number in names if number not in first]
+    places = {number: (10, 20 + 64 * row) for row, number in enumerate(first)}
+    places |= {number: (390, 20 + 64 * row) for row, number in enumerate(later)}
+    pairs = [(need, number) for number in later for need in names[number].needed() if need in places]
+    arrows = "".join(
+        f'<path d="M{places[need][0] + 300},{places[need][1] + 22} C350,{places[need][1] + 22} '
+        f'350,{places[number][1] + 22} {places[number][0]},{places[number][1] + 22}"/>'
+        for need, number in pairs
+    )
+    boxes = "".join(
+        f'<a href="lessons/{chapter.name}/{chapter.name}.html"><rect x="{places[number][0]}" y="{places[number][1]}" '
+        f'width="300" height="44" rx="6"/><text x="{places[number][0] + 14}" y="{places[number][1] + 28}">'
+        f"{html.escape(chapter.title)}</text></a>"
+        for number, chapter in names.items()
+    )
+    said = ". ".join(f"{number} needs {' and '.join(names[number].needed())}" for number in later)
+    height = 20 + 64 * max(len(first), len(later))
+    return (
+        f'<div class="wide"><svg class="map" viewBox="0 0 700 {height}" role="group" aria-label="Which lesson needs '
+        f'which: {html.escape(said or "none needs another")}">{arrows}{boxes}</svg></div>'
+    )
+
+
+def claims(course: Course) -> str:
+    """Every claim, with a choice of lesson, verdict and source."""
+    rows, kinds = [], {"lesson": [], "verdict": list(VERDICTS), "source": []}
+    for chapter in course.chapters:
+        keys = {each.id: each.source for each in _statements(chapter).values()}
+        kinds["lesson"].append(chapter.title)
+        for claim in chapter.entry["claims"]:
+            source = cite(keys.get(claim["id"], "course"))
+            kinds["source"].append(source)
+            rows.append(_row(chapter, claim, source))
+    kinds["source"] = sorted(set(kinds["source"]))
+    choices = "".join(
+        f'<label>{kind} <select name="{kind}"><option value="">all</option>'
+        + "".join(f"<option>{html.escape(value)}</option>" for value in values)
+        + "</select></label>"
+        for kind, values in kinds.items()
+    )
+    heads = ("Lesson", "Claim", "Published", "Holds if", "Checked by", "Checkpoint", "This run", "Verdict")
+    made = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
+    return f"""# Claims, and what became of them
+
+What a source says, when it would count as holding here, what could make it fail, and what was measured: by the shipped
+checkpoints, and by one run ({"; ".join(made)}).
+
+<div class="claims-filter">{choices}
+<span>showing <span class="claims-count" aria-live="polite">{len(rows)}</span></span></div>
+
+{_box("The claims", "claims", heads, rows)}
+"""
+
+
+def _statements(chapter: Chapter) -> dict:
+    """The claims of the chapter's file; none where it has none."""
+    try:
+        return statements(chapter.name)
+    except ValueError:
+        return {}
+
+
+def _row(chapter: Chapter, claim: dict, source: str) -> str:
+    guards = "; ".join(f"{name}: {claim[name]}" for name in ("control", "interval", "reference") if claim[name])
+    cells = [
+        f'<a href="lessons/{chapter.name}/{chapter.name}.html">{chapter.name[:2]}</a>',
+        f"{html.escape(claim['statement'])} ({html.escape(claim['source'])})",
+        *(html.escape(text) for text in (claim["published"], claim["threshold"], guards)),
+        *(html.escape("–" if claim[name] == "-" else claim[name]) for name in ("checkpoint", "run")),
+    ]
+    facts = {"lesson": chapter.title, "verdict": claim["verdict"], "source": source}
+    data = " ".join(f'data-{name}="{html.escape(value)}"' for name, value in facts.items())
+    verdict = f'<td class="{"no" if claim["verdict"] == FAILS else "yes"}">{claim["verdict"]}</td>'
+    row = "".join(f"<td>{cell}</td>" for cell in cells) + verdict
+    return f'<tr id="{chapter.name[:2]}-{claim["id"]}" {data}>{row}</tr>'
+
+
+def _box(label: str, kind: str, heads: tuple[str, ...], rows: list[str]) -> str:
+    """A table of HTML that scrolls in a box of its own, so that a phone's page does not.
+
+    ``label``: what a screen reader calls it.
+    ``kind``: its class.
+    ``heads``: its columns.
+    ``rows``: as HTML.
+    """
+    head = "".join(f'<th scope="col">{word}</th>' for word in heads)
+    body = "\n".join(rows)
+    return (
+        f'<div class="claims-box" tabindex="0" role="region" aria-label="{label}"><table class="{kind}">'
+        f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def sources(course: Course) -> str:
+    """What was taken from each source, place by place, and what became of it; then all of them."""
+    taken: dict[str, list[tuple[str, Chapter, dict]]] = {}
+    for chapter in course.chapters:
+        known = _statements(chapter)
+        for claim in chapter.entry["claims"]:
+            if claim["id"] in known and known[claim["id"]].source != "course":
+                taken.setdefault(known[claim["id"]].source, []).append((claim["where"], chapter, claim))
+    parts = [
+        "# Sources\n\nWhat was measured of each, place by place. Then all that the course cites, "
+        "[as BibTeX](references.bib), too."
+    ]
+    for key in sorted(taken, key=cite):
+        rows = "\n".join(
+            f"| {_cell(where)} | [{chapter.name[:2]}](lessons/{chapter.name}/{chapter.name}.ipynb) "
+            f"| {_cell(claim['statement'])} | {_cell(claim['published'])} | {claim['verdict']} |"
+            for where, chapter, claim in taken[key]
+        )
+        title = re.sub(r"[{}]", "", bibliography().entries[key].fields["title"])
+        parts.append(
+            f"## {cite(key)}\n\n*{title}*: {{cite:t}}`{key}`\n\n| Where | Lesson | Claim | Published | Verdict |\n"
+            f"|---|---|---|---|---|\n{rows}"
+        )
+    parts.append("## All\n\n```{bibliography}\n:all:\n```")
+    return "\n\n".join(parts).replace("[as BibTeX](references.bib)", "{download}`as BibTeX <references.bib>`") + "\n"
+
+
+def _cell(text: str) -> str:
+    """A text in a table of Markdown, with nothing in it that Markdown would read."""
+    return re.sub(r"([\\`*_{}\[\]<>$|#~])", r"\\\1", text)
+
+
+def glossary() -> str:
+    """Notation and terms."""
+    terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
+    symbols = "\n".join(f"| ${symbol}$ | {meaning} |" for symbol, meaning in NOTATION.items())
+    entries = "\n\n".join(f"{term}\n  {meaning}" for term, meaning in sorted(terms.items(), key=lambda e: e[0].lower()))
+    return f"# Notation and glossary\n\n| Symbol | Meaning |\n|---|---|\n{symbols}\n\n```{{glossary}}\n{entries}\n```\n"
+
+
+def patterns() -> dict[str, re.Pattern]:
+    """For each term of the glossary, what a mention of it looks like."""
+    terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
+    return {term: re.compile(rf"(?<![\w-]){re.escape(term)}(?![\w-])", re.IGNORECASE) for term in terms}
+
+
+def made(weights: Path) -> str:
+    """The shipped checkpoints: recipe, scale, seed, steps, machine, minutes and the loss on the way."""
+    headers = [read_header(path) for path in sorted(weights.glob("*.safetensors"))]
+    rows = [
+        f"<tr><td>{header.recipe}</td><td>{header.scale}</td><td>{header.seed}</td><td>{header.steps}</td>"
+        f"<td>{html.escape(f'{header.device}: {header.machine}')}</td><td>{header.seconds / 60:.1f}</td>"
+        f"<td>{_curve(header)}</td></tr>"
+        for header in headers
+    ]
+    hours = sum(header.seconds for header in headers) / 3600
+    heads = ("Recipe", "Scale", "Seed", "Steps", "Machine", "Minutes", "Loss")
+    return f"""# How it was made
+
+{len(headers)} checkpoints are shipped, made in {hours:.1f} hours in all. Each file's header says how;
+`python3 -m companion train RECIPE --scale SCALE --seed SEED` makes one again. The curves are the training loss over the
+steps, each on a scale of its own.
+
+{_box("The checkpoints", "made", heads, rows)}
+"""
+
+
+def _curve(header: Header) -> str:
+    """The loss curve as a small picture, from its first value to its last."""
+    if len(header.loss_curve) < 2:
+        return "–"
+    steps, losses = zip(*header.loss_curve, strict=True)
+    low, high = min(losses), max(losses)
+    points = " ".join(
+        f"{100 * step / steps[-1]:.0f},{28 - 26 * (loss - low) / (high - low or 1):.1f}"
+        for step, loss in zip(steps, losses, strict=True)
+    )
+    return (
+        f'<svg class="curve" viewBox="0 0 100 30" role="img" aria-label="from {losses[0]:.3g} to {losses[-1]:.3g}">'
+        f'<polyline points="{points}"/></svg>'
+    )
+
+
+def reference(modules: tuple[str, ...]) -> dict[str, str]:
+    """A page for each room of the companion, with its modules' docstrings, and an index of them."""
+    rooms: dict[str, list[str]] = {}
+    for module in modules:
+        rooms.setdefault(module.split(".")[1], []).append(module)
+    texts = {}
+    for room, inside in rooms.items():
+        parts = [
+            f"## {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :show-inheritance:\n```"
+            for module in inside
+        ]
+        texts[f"reference/{room}.md"] = f"# companion.{room}\n\n" + "\n\n".join(parts) + "\n"
+    listed = "\n".join(rooms)
+    texts["reference/index.md"] = (
+        "# Reference\n\nThe companion, room by room, from its docstrings; *[source]* shows the code.\n\n"
+        f"```{{toctree}}\n:maxdepth: 2\n\n{listed}\n```\n"
+    )
+    return texts

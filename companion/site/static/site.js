@@ -1,0 +1,34 @@
+// Predictions are kept in this browser, and come back beside what was measured; the claims can be filtered.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const arrow of document.querySelectorAll(".bd-sidebar summary, nav summary")) {
+    if (!arrow.textContent.trim()) arrow.setAttribute("aria-label", "Show the pages within");
+  }
+  const key = (name) => `prediction:${location.pathname.split("/").pop()}:${name}`;
+  for (const box of document.querySelectorAll("input[data-prediction]")) {
+    box.value = localStorage.getItem(key(box.dataset.prediction)) ?? "";
+    box.addEventListener("input", () => localStorage.setItem(key(box.dataset.prediction), box.value));
+  }
+  for (const fold of document.querySelectorAll("details.measured")) {
+    const said = fold.insertBefore(document.createElement("p"), fold.children[1]);
+    fold.addEventListener("toggle", () => {
+      const kept = localStorage.getItem(key(fold.dataset.prediction));
+      said.textContent = kept ? `You predicted: ${kept}` : "You have made no prediction.";
+    });
+  }
+
+  const rows = [...document.querySelectorAll("table.claims tbody tr")];
+  const choices = [...document.querySelectorAll(".claims-filter select")];
+  const filter = () => {
+    for (const row of rows) row.hidden = choices.some(({ name, value }) => value && row.dataset[name] !== value);
+    document.querySelector(".claims-count").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
+  };
+  for (const choice of choices) choice.addEventListener("change", filter);
+  if (choices.length) filter();
+});
+
+// A formula that is wider than the page scrolls: with the keyboard, too.
+addEventListener("load", () =>
+  window.MathJax?.startup?.promise.then(() => {
+    for (const formula of document.querySelectorAll("mjx-container[display]")) formula.tabIndex = 0;
+  }),
+);

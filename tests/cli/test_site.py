@@ -1,0 +1,148 @@
+"""``site``: a small course as pages, looked at in a real browser."""
+
+import functools
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from argparse import Namespace
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from sample_lesson import CLAIM, NAME, checkout, notebook
+
+from companion.cli import site
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+PAGES = ("index", f"lessons/{NAME}/{NAME}", "claims", "sources", "glossary", "made", "reference/files")
+LONG = r"A long formula: $$" + " + ".join(rf"\frac{{x_{{{n}}}}}{{{n}!}}" for n in range(1, 40)) + "$$"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """The folder of a site of one lesson and one module, made in a process of its own."""
+    root = checkout(tmp_path_factory.mktemp("checkout"))
+    for name in ("TEACHING.md", "companion/published/references.bib", "solutions/01-attention-basics/figure.png"):
+        place = root / (name if "figure" not in name else f"solutions/{NAME}/figure.png")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, place)
+    executed = notebook()
+    asked = {"text/html": "<div><p><strong>Your prediction.</strong> How many?</p><p><em>none</em></p></div>"}
+    executed.cells += [
+        new_markdown_cell(
+            f"{LONG}\n\n<details><summary>Hint</summary>A residual stream.</details>\n\n![A](figure.png)"
+        ),
+        new_code_cell('predictions.number("n", "How many?")', outputs=[new_output("execute_result", asked)]),
+        new_code_cell('predictions.compare("n", 3)', outputs=[new_output("stream", name="stdout", text="measured 3")]),
+    ]
+    run = root / "run"
+    run.mkdir()
+    nbformat.write(executed, run / f"{NAME}.ipynb")
+    claims = [CLAIM, CLAIM | {"id": "trebles", "verdict": "does not hold"}]
+    entry = {"lesson": NAME, "scale": "smoke", "seed": 3, "claims": claims}
+    (run / "report.json").write_text(json.dumps({"lessons": [entry]}))
+    code = (
+        "import sys; from pathlib import Path; from companion.cli import site; from companion.site.build import build\n"
+        "root = Path(sys.argv[1])\n"
+        "print(build(site.course(root, root / 'run', ('companion.files',)), root / 'site'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, root], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), f"Sphinx has nothing to warn of: {done.stderr}{done.stdout}"
+    return root / "site/html"
+
+
+@pytest.fixture(scope="module")
+def address(built):
+    """Where the site is served."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(built)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on PATH (Debian: apt install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def test_every_page_is_there(built):
+    assert [page for page in PAGES if not (built / f"{page}.html").is_file()] == []
+    text = (built / f"lessons/{NAME}/{NAME}.html").read_text(encoding="utf-8")
+    assert "double(3)" not in text, "what learners must not see of a check"
+    assert 'id="atomic_write"' in (built / "_modules/companion/files.html").read_text(encoding="utf-8"), "the source"
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 18, 18)")])
+def test_nothing_serious_is_wrong_and_no_other_host_is_asked(address, browser, scheme, paper):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    page = browser.new_page(color_scheme=scheme)
+    asked, found = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    for name in PAGES:
+        page.goto(f"{address}/{name}.html")
+        page.evaluate("window.MathJax?.startup?.promise")
+        violations = axe.run(page).response["violations"]
+        found += [(name, each["id"]) for each in violations if each["impact"] in ("serious", "critical")]
+    assert found == []
+    assert any("mathjax" in url for url in asked)
+    assert [url for url in asked if not url.startswith((address, "data:"))] == []
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
+    page.close()
+
+
+def test_a_phone_s_page_does_not_scroll_sideways(address, browser):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    for name in PAGES:
+        page.goto(f"{address}/{name}.html")
+        page.evaluate("window.MathJax?.startup?.promise")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 1, name  # the theme rounds up
+    page.close()
+
+
+def test_claims_are_filtered_and_a_prediction_comes_back(address, browser):
+    page = browser.new_page()
+    page.goto(f"{address}/claims.html")
+    assert page.inner_text(".claims-count") == "2 of 2"
+    page.select_option("select[name=verdict]", "does not hold")
+    assert page.inner_text(".claims-count") == "1 of 2"
+    assert [row.get_attribute("id") for row in page.query_selector_all("tbody tr:visible")] == ["07-trebles"]
+    page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
+    assert not page.is_visible("text=measured 3")
+    page.fill("input[data-prediction=n]", "four")
+    page.reload()
+    page.click("details.measured summary")
+    page.wait_for_selector("text=You predicted: four")
+    assert page.is_visible("text=measured 3")
+    page.close()
+
+
+def test_what_has_not_been_run_is_named(tmp_path, capsys):
+    arguments = Namespace(run=str(tmp_path / "run"), out=str(tmp_path / "site"), open=False)
+    assert site.main(arguments, checkout(tmp_path)) == 1
+    assert f"run lacks {NAME}: `python3 -m companion run` makes it" in capsys.readouterr().out
+
+
+def test_the_reference_is_of_what_people_read_to_learn():
+    names = site.modules(ROOT)
+    assert {"companion.models.decoder", "companion.samplers.regression", "companion.training"} <= set(names)
+    assert not [name for name in names if ".cli" in name or ".grading" in name or name.endswith("__init__")]

@@ -1,0 +1,108 @@
+"""A lesson's page: what is folded, what leads where, what a picture says."""
+
+import re
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from companion.site import notebooks
+from companion.site.course import Chapter
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # one pixel
+
+
+@pytest.fixture
+def page(tmp_path):
+    """The page's cells of a notebook with these cells."""
+
+    def made(*cells, opens=(), terms=()):
+        path = tmp_path / "07-doubling.ipynb"
+        nbformat.write(new_notebook(cells=list(cells)), path)
+        chapter = Chapter("07-doubling", {}, path, path, {}, list(opens))
+        patterns = {term: re.compile(rf"(?<![\w-]){term}", re.IGNORECASE) for term in terms}
+        return notebooks.page(chapter, patterns, tmp_path).cells
+
+    return made
+
+
+def test_answers_and_hints_are_folded(page):
+    stub, code, hint, written = page(
+        new_code_cell("def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION"),
+        new_markdown_cell("<details><summary>Hint: $x$ and `y`</summary>Is $2x$ right?</details>"),
+        new_markdown_cell("Why?\n\n### BEGIN SOLUTION\nBecause.\n### END SOLUTION"),
+    )
+    assert stub.source == "```python\ndef double(x):\n    ...\n```"
+    assert code.source == "def double(x):\n    return 2 * x\n"
+    assert code.metadata == {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "An answer"}}
+    assert '<summary>Hint: <span class="math">\\(x\\)</span> and <code>y</code></summary>\n\nIs $2x$' in hint.source
+    assert "<summary>An answer</summary>\n\nBecause.\n\n</details>" in written.source
+
+
+def test_hidden_tests_are_not_shown_and_what_draws_is_folded(page):
+    check, drawing, plain = page(
+        new_code_cell("check(f)\n### BEGIN HIDDEN TESTS\ngrade(f)\n### END HIDDEN TESTS"),
+        new_code_cell("draw()", metadata={"tags": ["drawing"]}),
+        new_code_cell("1 + 1"),
+        new_code_cell("SEED = 1", metadata={"tags": ["injected-parameters"]}),
+    )
+    assert check.source == "check(f)"
+    assert drawing.metadata["tags"] == ["hide-input"]
+    assert plain.metadata == {}
+
+
+def test_a_picture_is_a_file_with_its_text(page, tmp_path):
+    data = {"image/png": PNG, "text/plain": 'A "line".', notebooks.WIDGET: {}}
+    [cell] = page(
+        new_code_cell("f", outputs=[new_output("display_data", data, metadata={"image/png": {"alt": 'A "line".'}})])
+    )
+    [output] = cell.outputs
+    assert output.data["text/html"] == (
+        f'<img src="../../_static/{tmp_path.name}/07-doubling-0-0.png" alt="A &quot;line&quot;." '
+        'width="1" height="1" loading="lazy">'
+    )
+    assert (tmp_path / "07-doubling-0-0.png").is_file()
+
+
+def test_what_needs_a_kernel_is_left_out(page):
+    bar = new_output("display_data", {notebooks.WIDGET: {}, "text/plain": "100%"})
+    [cell] = page(new_code_cell("train()", outputs=[bar, new_output("stream", name="stderr", text="a warning")]))
+    assert cell.outputs == []
+
+
+def test_a_prediction_is_asked_for_before_the_measurement_shows(page):
+    asked = {"text/html": "<div><p><strong>Your prediction.</strong> How &lt; many?</p><p><em>none</em></p></div>"}
+    question, answer = page(
+        new_code_cell('predictions.number("many", "How")', outputs=[new_output("execute_result", asked)]),
+        new_code_cell(
+            'predictions.compare("many", 3)', outputs=[new_output("stream", name="stdout", text="measured 3")]
+        ),
+    )
+    assert (
+        '<label>Your prediction: How &lt; many? <input data-prediction="many">' in question.outputs[0].data["text/html"]
+    )
+    shown = answer.outputs[0].data["text/html"]
+    assert shown.startswith('<details class="measured" data-prediction="many"><summary>')
+    assert shown.index("</summary>") < shown.index("measured 3") < shown.index("</details>")
+
+
+def test_links_lead_to_pages_and_terms_to_the_glossary_once(page):
+    first, second, third = page(
+        new_markdown_cell("# A head"),
+        new_markdown_cell(
+            "`head` $head$ [head](x.md): a Head. [a](../01-a/01-a.ipynb#2-·-What-it-does?) [all](../README.md)"
+        ),
+        new_markdown_cell("Another head."),
+        terms=("head",),
+    )
+    assert first.source == "# A head"
+    assert second.source == (
+        "`head` $head$ [head](x.md): a {term}`Head <head>`. [a](../01-a/01-a.ipynb#2--what-it-does) [all](/index.md)"
+    )
+    assert third.source == "Another head."
+
+
+def test_places_to_run_it_are_named_where_there_are_any(page):
+    cells = page(new_markdown_cell("# A"), opens=[("Binder", "https://b"), ("Colab", "https://c")])
+    assert cells[1].source == "Run it: [Binder](https://b) · [Colab](https://c)"
+    assert len(page(new_markdown_cell("# A"))) == 1
