@@ -172,7 +172,7 @@ NEWTON = {
     "answers with 1 GB": Student(
         HEAD + "    return torch.zeros(1 << 27, dtype=M.dtype)", LOST, says="which is too large"
     ),
-    "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions os"),
+    "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions _exit, os"),
     "os._exit in the cell": Student(RIGHT["newton-step"] + "\nimport os\nos._exit(0)", LOST, says="ended itself"),
     "an error in half a letter": Student(HEAD + "    raise ValueError('\\ud800')", LOST, says="raises ValueError"),
     "leaves by SystemExit": Student(HEAD + "    raise SystemExit('correct')", LOST, says="raises SystemExit"),
