@@ -87,11 +87,13 @@ class Book:
     def notes(self, student: str) -> list[str]:
         """What a student should know about the points."""
         days = self.results[student]["days_late"]
-        notes = [f"Handed in {self.when(student)}."] if self.when(student) else []
+        when = self.results[student]["when"]
+        notes = [f"Handed in on {when:%d %B %Y, %H:%M} UTC."] if self.when(student) else []
         if days:
             lost = round(100 * (1 - self.settings.factor(days)))
             notes.append(f"Late: day {days} after the deadline; {lost} % of the points are lost.")
         for question in self.given.questions:
             if override := self.overrides.get((student, question.id)):
-                notes.append(f"{question.answer_id}: {override.points:g} points, given by a person: {override.reason}")
+                points = f"{override.points:g} of {question.points:g} points"
+                notes.append(f"{question.answer_id}: {points}, given by a person: {override.reason}")
         return notes
