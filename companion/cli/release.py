@@ -12,6 +12,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import capture_log
 from traitlets.config import Config
 
+from companion.cli import launch
 from companion.cli.lessons import Lesson, LessonError, chosen, every, start_page
 from companion.cli.setup import ROOT
 
@@ -28,7 +29,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         with tempfile.TemporaryDirectory(
             dir=root / "build"
         ) as folder:  # on lessons/'s own disk, so that a rename will do
-            made = generate(lessons, Path(folder), every(root))
+            made = generate(lessons, Path(folder), every(root), launch.repository(root))
             (made / "README.md").write_bytes(start_page(every(root)).encode())
             differences = compare(made, root / "lessons", whole=not arguments.lessons)
             for difference in differences:
@@ -44,9 +45,13 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     return 0
 
 
-def generate(lessons: list[Lesson], folder: Path, course: list[Lesson]) -> Path:
-    """Make ``lessons``, of all those of the ``course``, in ``folder`` and return where they lie. Raises LessonError
-    with nbgrader's reason.
+def generate(lessons: list[Lesson], folder: Path, course: list[Lesson], repository: str = "") -> Path:
+    """Make lessons and return where they lie. Raises LessonError with nbgrader's reason.
+
+    ``lessons``: which ones.
+    ``folder``: where they are made.
+    ``course``: all there are.
+    ``repository``: ``owner/name``, from where a lesson on Colab installs the companion; empty if there is none.
     """
     made = folder / "lessons"
     made.mkdir()
@@ -67,6 +72,8 @@ def generate(lessons: list[Lesson], folder: Path, course: list[Lesson]) -> Path:
             "language_info": {"name": "python"},
         }
         notebook.cells.append(footer(lesson, course))
+        if repository:
+            notebook.cells.insert(1, colab(repository))
         nbformat.write(notebook, source / lesson.source.name)
         config.CourseDirectory.assignment_id = lesson.name
         result = capture_log(GenerateAssignment(coursedir=CourseDirectory(config=config), config=config))
@@ -75,6 +82,13 @@ def generate(lessons: list[Lesson], folder: Path, course: list[Lesson]) -> Path:
             raise LessonError(f"{lesson.name}: nbgrader could not make it\n{reason}")
         _settle(made / lesson.name / lesson.source.name)
     return made
+
+
+def colab(repository: str) -> nbformat.NotebookNode:
+    """A folded cell that installs the companion on Colab, with the torch that is there, and does nothing elsewhere."""
+    source = f'import sys\n\nif "google.colab" in sys.modules:\n    %pip install -q git+https://github.com/{repository}'
+    fold = {"tags": ["colab"], "jupyter": {"source_hidden": True}, "cellView": "form"}
+    return nbformat.v4.new_code_cell(source, id="colab", metadata=fold)
 
 
 def footer(lesson: Lesson, course: list[Lesson]) -> nbformat.NotebookNode:

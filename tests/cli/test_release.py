@@ -1,9 +1,11 @@
 """Lessons come from solutions, the same byte for byte, or not at all."""
 
+import sys
 from argparse import Namespace
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from sample_lesson import FACTS, NAME, checkout, notebook
 
 from companion.cli import release
@@ -128,6 +130,25 @@ def test_a_lesson_leads_to_its_neighbours(tmp_path):
     assert last[2].startswith("Before: [07") and last[2].endswith(every)
     assert run(tmp_path, "07") == 0
     assert run(tmp_path, check=True) == 0, "one lesson made alone has the same neighbours"
+
+
+def test_on_colab_a_lesson_installs_the_companion_and_elsewhere_nothing(tmp_path):
+    assert run(checkout(tmp_path, repository="someone/course")) == 0
+    cell = nbformat.read(tmp_path / LESSON, as_version=4).cells[1]
+    assert cell.metadata.tags == ["colab"]
+    assert cell.metadata.jupyter.source_hidden
+    assert "%pip install -q git+https://github.com/someone/course" in cell.source
+    shell = InteractiveShell()
+    installed = []
+    shell.register_magic_function(installed.append, "line", "pip")
+    shell.run_cell(cell.source).raise_error()
+    assert installed == [], "not on Colab"
+    sys.modules["google.colab"] = sys
+    try:
+        shell.run_cell(cell.source).raise_error()
+    finally:
+        del sys.modules["google.colab"]
+    assert installed == ["install -q git+https://github.com/someone/course"]
 
 
 def test_a_lesson_is_chosen_by_number_name_or_part_of_it(tmp_path):

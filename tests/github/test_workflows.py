@@ -1,0 +1,62 @@
+"""The workflows do what the README says, on every Python and system that the course is for."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from companion.__main__ import parser
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def jobs(path: Path) -> dict:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+
+
+def said(path: Path) -> list[str]:
+    """The commands of the course that a workflow runs."""
+    steps = [step.get("run", "") for job in jobs(path).values() for step in job["steps"]]
+    return re.findall(r"python -m companion ([^\n]+)", "\n".join(steps))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_the_door_understands_what_is_run(path):
+    commands = [line.split() for line in said(path)]
+    assert commands
+    for command in commands:
+        parser().parse_args([word for word in command if (command[0], word) != ("test", "--cpu")])
+
+
+def test_it_is_tested_on_every_system_and_python():
+    matrix = jobs(ROOT / ".github/workflows/tests.yml")["tests"]["strategy"]["matrix"]
+    assert [name.partition("-")[0] for name in matrix["os"]] == ["ubuntu", "macos", "windows"]
+    least = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert matrix["python"][0] == least.removeprefix(">=")
+    assert matrix["python"] == [f"3.{minor}" for minor in range(11, 15)]
+
+
+def test_no_workflow_may_write_more_than_the_pages():
+    for path in WORKFLOWS:
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert workflow["permissions"] == {"contents": "read"}
+        rights = [job.get("permissions", {}) for job in workflow["jobs"].values()]
+        assert all(set(right) <= {"pages", "id-token"} for right in rights)
+
+
+def test_the_pages_are_where_the_site_is_made():
+    steps = jobs(ROOT / ".github/workflows/site.yml")["build"]["steps"]
+    [path] = [step["with"]["path"] for step in steps if "upload-pages-artifact" in step.get("uses", "")]
+    out = parser().parse_args(["site"]).out
+    assert path == f"{out}/html"
+
+
+def test_the_container_installs_as_binder_does():
+    container = (ROOT / ".devcontainer.json").read_text(encoding="utf-8")
+    version = (ROOT / "binder/runtime.txt").read_text().strip().removeprefix("python-")
+    assert f"devcontainers/python:{version}" in container
+    for option in ("-c constraints.txt", "-e .", "--extra-index-url https://download.pytorch.org/whl/cpu"):
+        assert option in container
