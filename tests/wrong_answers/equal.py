@@ -71,6 +71,7 @@ EQUAL = {
         ("transposed", "S is symmetric"),
         (SIGN, "eigenvalues and what is reached are not negative, nor above 1"),
         ("sorted", "edges come sorted"),
+        ("the division .* comes before the sum", "a sum divided is the sum of the parts divided"),
     ],
     "delta_write": [("brought to length 1", "keys have length 1")],
     "rls_update": [

@@ -310,7 +310,7 @@ def best_so_far(found, distances):
         Case(FOUND.replace("==", "<"), "every entry is 0"),
         Case(
             FOUND.replace("so_far.mean(dim=0)", "so_far.sum(dim=0)"),
-            "the sum of the comparison of seen with the smallest of distances is taken; its mean is due",
+            "the sum of the running maximum of hits is taken; its mean is due",
         ),
         Case(FOUND.replace("so_far.mean(dim=0)", "so_far.mean(dim=1)"), "wrong shape"),
         Case(FOUND.replace(".float()", ".double()"), None, advice="float32"),

@@ -19,6 +19,13 @@ def inner(now: ast.Call) -> ast.expr:
     return now.args[0] if from_module(now) or isinstance(now.func, ast.Name) else now.func.value
 
 
+def with_inner(now: ast.Call, new: ast.expr) -> ast.Call:
+    """The call of another tensor."""
+    if from_module(now) or isinstance(now.func, ast.Name):
+        return ast.Call(now.func, [new, *now.args[1:]], now.keywords)
+    return ast.Call(ast.Attribute(new, now.func.attr, ast.Load()), now.args, now.keywords)
+
+
 def axis_of(node: ast.Call) -> tuple[str | int, int] | None:
     """Where the axis stands among a call's arguments, and what it is."""
     for at, keyword in enumerate(node.keywords):

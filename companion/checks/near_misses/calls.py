@@ -4,10 +4,12 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from companion.checks.near_misses.call_parts import Proposal, axis_of, from_module, inner
+from torch import Tensor
+
+from companion.checks.near_misses.call_parts import Proposal, axis_of, from_module, inner, with_inner
 from companion.checks.near_misses.special import SPECIAL
 from companion.checks.near_misses.trees import made
-from companion.checks.near_misses.words import OPERATIONS, Words
+from companion.checks.near_misses.words import OPERATIONS, ORDINALS, Words
 
 ALONG = {"softmax", "log_softmax", "sum", "mean", "amin", "amax", "argmin", "argmax", "any", "all", "norm", "cumsum", "cummin", "cummax",
          "cumprod", "sort", "argsort", "flip", "std", "var", "normalize", "logsumexp", "prod", "unsqueeze", "stack", "cat", "gather", "scatter", "roll", "diff", "min", "max", "median"}  # fmt: skip
@@ -23,6 +25,8 @@ INSTEAD = {
 }  # fmt: skip
 ONE_BY_ONE = {"softmax", "exp", "log", "sqrt", "square", "abs", "relu", "tanh", "sigmoid", "cos", "sin", "nan_to_num", "clamp", "clamp_min", "clamp_max",
               "normalize", "masked_fill", "triu", "tril", "cumsum", "cummin", "cummax", "flip", "roll", "neg", "to", "double", "entr", "sort", "int", "maximum", "minimum", "log_softmax", "scatter"}  # fmt: skip
+RUNNING = {"cummin", "cummax"}
+TWICE = {"sum", "mean", "amin", "amax", "any", "all"}
 UNLIKELY = {"prod", "median", "relu", "exp"}
 SAID = {
     "log2": "the logarithm has base 2", "log10": "the logarithm has base 10", "log1p": "1 is added within the logarithm",
@@ -59,6 +63,10 @@ def call_edits(node: ast.Call | ast.Attribute, value: Any, words: Words) -> Iter
         )
     if name in ALONG:
         yield from _axes(node, name, inside, said, word)
+        if name in TWICE and isinstance(value, Tensor) and value.ndim:
+            yield from _more_axes(name, said, word, value.ndim)
+    if name in ("cumsum", "cumprod"):
+        yield from _running(node, node, f"the {word} of {said}", words)
     yield from SPECIAL.get(name, lambda *_: iter(()))(node, said, words)
 
 
@@ -83,20 +91,50 @@ def _attributes(node: ast.Attribute, words: Words) -> Iterator[Proposal]:
     said = words.noun(node.value)
     if node.attr in ("mT", "T"):
         yield lambda now: now.value, f"{said} is not transposed", "transpose left out", 1
-    if node.attr == "values":
-        yield (
-            lambda now: ast.Attribute(now.value, "indices", ast.Load()),
-            f"the indices are taken where the values of {said} are due",
-            "indices",
-            1,
-        )
-    if node.attr == "indices":
-        yield (
-            lambda now: ast.Attribute(now.value, "values", ast.Load()),
-            f"the values are taken where the indices of {said} are due",
-            "values",
-            1,
-        )
+    for attr, other in (("values", "indices"), ("indices", "values")):
+        if node.attr == attr:
+            yield (
+                lambda now, other=other: ast.Attribute(now.value, other, ast.Load()),
+                f"the {other} are taken where the {attr} of {said} are due",
+                other,
+                1,
+            )
+    if node.attr == "values" and isinstance(node.value, ast.Call) and words.operation(node.value)[0] in RUNNING:
+        yield from _running(node, node.value, said, words)
+
+
+def _running(node: ast.expr, call: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
+    """What is built up step by step along an axis: not at all, at its end for all, a step late, added up."""
+    found = axis_of(call)
+    if found is None:
+        return
+    name, dim = words.operation(call)[0], found[1]
+    inside = words.noun(inner(call))
+    if isinstance(node, ast.Attribute):
+        yield lambda now: inner(now.value), f"{said} is missing: each entry stands for itself", f"{name} left out", 1
+        slot = f"X.cumsum({dim})"
+        says = f"{inside} is added up from step to step; {said} is due"
+        yield lambda now: made(slot, X=inner(now.value)), says, "added up", 1
+    size = f"X.shape[{dim}]"
+    for text, says in (
+        (f"X.narrow({dim}, {size} - 1, 1).expand_as(X)", f"{said} is taken at its end for all; each entry has its own"),
+        (
+            f"torch.cat([torch.zeros_like(X.narrow({dim}, 0, 1)), X.narrow({dim}, 0, {size} - 1)], {dim})",
+            f"{said} is one step late: an entry counts itself, too",
+        ),
+        (
+            f"torch.cat([X.narrow({dim}, 1, {size} - 1), X.narrow({dim}, {size} - 1, 1)], {dim})",
+            f"{said} is one step early: an entry knows itself and those before it",
+        ),
+    ):
+        yield lambda now, text=text: made(text, X=now), says, "running", 1.1
+
+    def backwards(now: ast.expr) -> ast.expr:
+        run = now.value if isinstance(now, ast.Attribute) else now
+        turned = with_inner(run, made(f"X.flip({dim})", X=inner(run)))
+        return made(f"X.flip({dim})", X=ast.Attribute(turned, "values", ast.Load()) if run is not now else turned)
+
+    yield backwards, f"{said} runs from the end to the start", "running", 1.1
 
 
 def _again(now: ast.Call) -> ast.Call:
@@ -112,8 +150,8 @@ def _renamed(other: str) -> Callable[[ast.Call], ast.AST]:
         }.get(other)  # fmt: skip
         if text and now.args and not from_module(now):
             return made(text, X=now.func.value, D=now.args[0])
-        if other in ("exp", "sigmoid", "relu"):
-            return made(f"X.{other}()", X=inner(now))
+        if other in ("exp", "sigmoid", "relu") or isinstance(now.func, ast.Name):
+            return made(f"X.{other}()", X=inner(now))  # of a number this fails, and is no near miss
         keywords = [each for each in now.keywords if not (other in ("norm",) and each.arg == "unbiased")]
         if from_module(now):
             return ast.Call(ast.Attribute(inner(now), other, ast.Load()), now.args[1:], keywords)
@@ -181,13 +219,25 @@ def _axes(node: ast.Call, name: str, inside: ast.AST, said: str, word: str) -> I
                 if one == "first"
                 else f"X.narrow({dim}, 0, X.shape[{dim}] - 1)"
             )
-            fewer = lambda now, rest=rest: _with_inner(now, made(rest, X=inner(now)))  # noqa: E731
+            fewer = lambda now, rest=rest: with_inner(now, made(rest, X=inner(now)))  # noqa: E731
             yield fewer, f"the {one} of {said} is left out of the {word}", f"without the {one}", 1.3
         yield (
-            lambda now, dim=dim: _with_inner(now, made(f"X.cumsum({dim})", X=inner(now))),
+            lambda now, dim=dim: with_inner(now, made(f"X.cumsum({dim})", X=inner(now))),
             f"running sums of {said} enter the {word}",
             "running sum",
             1.9,
+        )
+
+
+def _more_axes(name: str, said: str, word: str, ndim: int) -> Iterator[Proposal]:
+    """A reduction that goes on over an axis that should be kept."""
+    for dim in range(ndim):
+        where = "all" if ndim == 1 else f"the {ORDINALS[dim]} axis of what is left, too"
+        yield (
+            lambda now, dim=dim: made(f"X.{name}({dim}, keepdim=True).expand_as(X)", X=now),
+            f"the {word} of {said} runs over {where}; there is one for each",
+            "one axis too many",
+            1.25,
         )
 
 
@@ -195,9 +245,3 @@ def _over(dim: int, *, keepdim: bool) -> Callable[[ast.Call], ast.Call]:
     """A call over one axis alone."""
     options = [ast.keyword("dim", made(str(dim))), *([ast.keyword("keepdim", made("True"))] if keepdim else [])]
     return lambda now: ast.Call(now.func, now.args, [*now.keywords, *options])
-
-
-def _with_inner(now: ast.Call, new: ast.expr) -> ast.Call:
-    if from_module(now):
-        return ast.Call(now.func, [new, *now.args[1:]], now.keywords)
-    return ast.Call(ast.Attribute(new, now.func.attr, ast.Load()), now.args, now.keywords)

@@ -1,13 +1,17 @@
 """One step away from an answer, expression by expression: what people write instead, and how to say it."""
 
 import ast
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from companion.checks.near_misses.call_parts import inner, with_inner
 from companion.checks.near_misses.calls import call_edits
 from companion.checks.near_misses.operators import COMPARISONS, comparisons, operators, signs
+from companion.checks.near_misses.order import orders_of_call, orders_of_operator
 from companion.checks.near_misses.trees import Edit, made
 from companion.checks.near_misses.values import Scene, Site, scalars, sizes, wraps
 from companion.checks.near_misses.words import OPERATIONS, size_of
@@ -31,9 +35,15 @@ def expression_edits(site: Site, scene: Scene) -> Iterator[Edit]:
             return made(text, **parts)
 
         yield Edit(site.path, change, says, kind, cost)
+    proposals: list[Iterator[tuple]] = []
     if isinstance(node, ast.Call | ast.Attribute):
-        for change, says, kind, cost in call_edits(node, site.value, scene.words):
-            yield Edit(site.path, change, says, kind, cost)
+        proposals.append(call_edits(node, site.value, scene.words))
+    if isinstance(node, ast.Call):
+        proposals.append(orders_of_call(node, scene.words))
+    if isinstance(node, ast.BinOp):
+        proposals.append(orders_of_operator(node, scene.words))
+    for change, says, kind, cost in itertools.chain(*proposals):
+        yield Edit(site.path, change, says, kind, cost)
 
 
 def _proposals(site: Site, scene: Scene) -> Iterator[tuple]:
@@ -75,7 +85,9 @@ def _proposals(site: Site, scene: Scene) -> Iterator[tuple]:
 def _numbers(site: Site) -> Iterator[tuple]:
     value, above = site.node.value, site.above
     if any(isinstance(node, ast.keyword) for node in above[-1:]) or (
-        above and isinstance(above[-1], ast.Call) and type(value) is int
+        type(value) is int
+        and above
+        and isinstance(above[-2 if isinstance(above[-1], ast.UnaryOp) else -1], ast.Call | ast.keyword)
     ):
         return  # an axis or an option; the call's own edits know it
     if any(size_of(node) for node in above[-2:]):
@@ -87,8 +99,8 @@ def _numbers(site: Site) -> Iterator[tuple]:
     if value == 0 and inside:
         others = {1: 1.2, -1: 1.2}
     if (value and type(value) is float) or not inside:
-        others |= {1 / value: 1.5} if value else {}
-        others |= {value**2: 1.5, 10 * value: 1.7, value / 10: 1.7, 5: 1.8, 1: 1.4, 2: 1.5, 0: 1.4, 0.5: 1.5}
+        others = ({1 / value: 1.5} if value else {}) | others
+        others = {value**2: 1.5, 10 * value: 1.7, value / 10: 1.7, 5: 1.8, 0.5: 1.5} | others | {1: 1.4, 2: 1.5, 0: 1.4}
     for number, cost in others.items():
         if number == value or (inside and number != int(number)):
             continue
@@ -105,9 +117,9 @@ def _numbers(site: Site) -> Iterator[tuple]:
 def _names(site: Site, scene: Scene) -> Iterator[tuple]:
     node, own = site.node, scene.variables.get(site.node.id)
     said = scene.words.noun(node)
-    for inner in scene.words.inside(node.id):
-        says = f"{scene.words.noun(inner)} is used where {said} belongs"
-        yield "I", says, f"inside of {type(inner).__name__}", 1.2, lambda now, inner=inner: {"I": inner}
+    for part in scene.words.inside(node.id):
+        says = f"{scene.words.noun(part)} is used where {said} belongs"
+        yield "I", says, f"inside of {type(part).__name__}", 1.2, lambda now, part=part: {"I": part}
     for other, value in scene.variables.items():
         if other == node.id or isinstance(value, bool):
             continue
@@ -131,8 +143,25 @@ def _names(site: Site, scene: Scene) -> Iterator[tuple]:
 
 
 def _of_another(node: ast.Call, scene: Scene) -> Iterator[tuple]:
-    """A mean, a sum, a variance of another variable, over all of it or row by row."""
+    """A mean, a sum, a variance of another variable, over all of it or row by row; and an extreme of what an index
+    picks.
+    """
     name, inside = scene.words.operation(node)
+    if (
+        name in ("amin", "amax")
+        and isinstance(inside, ast.Name)
+        and isinstance(value := scene.variables.get(inside.id), Tensor)
+    ):
+        for index, places in scene.variables.items():
+            if isinstance(places, Tensor) and places.dtype == torch.int64 and places.ndim == value.ndim:
+                says = f"the {OPERATIONS[name]} is that of those in {index} alone; it is that of all of {inside.id}"
+                yield (
+                    "Y",
+                    says,
+                    "picked first",
+                    1.2,
+                    lambda now, index=index: {"Y": with_inner(now, made(f"X.gather(-1, {index})", X=inner(now)))},
+                )
     if name not in ("mean", "sum", "var", "std", "norm") or not isinstance(inside, ast.Name):
         return
     options = "".join(f", {each.arg}={ast.unparse(each.value)}" for each in node.keywords if each.arg == "unbiased")

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from companion.checks.near_misses.call_parts import axis_of
 from companion.checks.near_misses.words import Words
 
 COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -30,6 +31,13 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
             (f"L {counter} R", f"{right} is {other}; it is to be {way}", "sign of a term", 1),
             ("L", f"{right} is not {way}: that term is missing", "term left out", 1),
             ("R", f"{left} is missing: only {right} is there", "term left out", 1.1),
+            (
+                "L + torch.zeros_like(R)",
+                f"{right} is not {way}: that term is missing",
+                "term left out",
+                1,
+            ),  # in its shape
+            (f"torch.zeros_like(L) {sign} R", f"{left} is missing: only {right} is there", "term left out", 1.1),
             (f"L {sign} 2 * R", f"{right} is {way} twice", "term doubled", 1.6),
             (f"L {sign} R / 2", f"only half of {right} is {way}", "term halved", 1.6),
             (f"2 * L {sign} R", f"{left} is counted twice", "term doubled", 1.6),
@@ -90,6 +98,8 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
         table += [
             ("L", f"the factor {right} is missing", "factor left out", 1),
             ("R", f"the factor {left} is missing", "factor left out", 1),
+            ("L * torch.ones_like(R)", f"the factor {right} is missing", "factor left out", 1),  # in its shape
+            ("torch.ones_like(L) * R", f"the factor {left} is missing", "factor left out", 1),
             ("L / R", f"divides by {right}; it is a factor", "* for /", 1),
             ("R / L", f"divides by {left}; it is a factor", "* for /", 1),
             ("L + R", f"{left} and {right} are added; they are to be multiplied", "+ for *", 1.5),
@@ -172,6 +182,8 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
                 ("L * R", f"multiplied by {right}; it is an exponent", "* for power", 1.1),
                 ("1 - L ** R", "this is 1 minus the power", "complement", 1.6),
                 ("R", f"only the exponent is there; it belongs to a power of {left}", "power left out", 1.6),
+                ("R + 1", f"the exponents stand where powers of {left} belong", "power left out", 1.6),
+                ("R ** 2", f"squares stand where powers of {left} belong", "power left out", 1.5),
             ]
         if inner_left in (ast.Add, ast.Sub):
             sign = "+" if inner_left is ast.Add else "-"
@@ -261,7 +273,39 @@ def comparisons(node: ast.Compare, words: Words) -> Iterator[tuple]:
         1.1,
         sides,
     )
+    yield (
+        "L * (R == R)",
+        f"{left} itself is used; only its comparison with {right} counts",
+        "value for comparison",
+        1.1,
+        sides,
+    )
+    yield (
+        f"2 * (L {now_is} R) - 1",
+        f"the comparison of {left} with {right} gives 1 and -1; it gives 1 and 0",
+        "signs for bits",
+        1,
+        sides,
+    )
+    if isinstance(node.comparators[0], ast.Call) and words.operation(node.comparators[0])[0] in ("amin", "amax"):
+        yield from _ties(node, left)
     yield f"L {now_is} 0", f"{left} is compared with 0, not with {right}", "limit", 1.6, sides
+
+
+def _ties(node: ast.Compare, left: str) -> Iterator[tuple]:
+    """Of x == x.amin(dim, keepdim=True), where several are equally small."""
+    found = axis_of(node.comparators[0])
+    if found is None:
+        return
+    first = f"(X.to(torch.int64).cumsum({found[1]}) == 1) & X"
+    for text, says in (
+        (first, f"of several entries of {left} that are equal only the first counts; all do"),
+        (
+            f"(X.sum({found[1]}, keepdim=True) == 1) & X",
+            f"of several entries of {left} that are equal none counts; all do",
+        ),
+    ):
+        yield text, says, "ties", 1, lambda now: {"X": now}
 
 
 def signs(node: ast.UnaryOp, words: Words) -> Iterator[tuple]:

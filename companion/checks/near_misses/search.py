@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from companion.checks.near_misses.edits import expression_edits
-from companion.checks.near_misses.trees import Edit, compiled, definition, edited, expressions, made
+from companion.checks.near_misses.trees import BEFORE, Edit, compiled, definition, edited, expressions, made
 from companion.checks.near_misses.values import Scene, Site
 from companion.checks.near_misses.whole import combined, sizes_of, whole_edits
 from companion.checks.near_misses.words import Words
@@ -25,6 +25,7 @@ DRAW_SEEDS = range(2000, 2004)
 CONFIRM_SEEDS = range(2000, 2006)
 BUDGET = 1.3  # seconds of this process for one wrong answer
 PAIRS = 6000
+MOST_ENTRIES = 100_000  # of a tensor on the way
 PAIR_COST = 1.3  # only the likelier single steps are combined
 
 
@@ -49,7 +50,7 @@ class Family:
     drawn: Callable[[int], dict[str, Any]]
     tolerance: float
     singles: list[NearMiss] = field(default_factory=list)
-    alike: list[NearMiss] = field(default_factory=list)  # what is no different on the first input
+    alike: list[NearMiss] = field(default_factory=list)  # what is no different on any input
     _values: dict[tuple[int, ...], list[tuple[Tensor, NearMiss]]] = field(default_factory=dict)
     _pair_values: dict[tuple[int, ...], list[tuple[Tensor, NearMiss]]] = field(default_factory=dict)
 
@@ -60,11 +61,13 @@ class Family:
         if tree is None:
             return
         self.home = {**self.answer.__globals__, "torch": torch}
-        self.guard = _Guard() if "lstsq" in ast.unparse(tree) else contextlib.nullcontext()
+        self.guard = _Guard() if "lstsq" in ast.unparse(tree) or _picks_in_a_loop(tree) else contextlib.nullcontext()
         self.draws = [self.drawn(seed) for seed in DRAW_SEEDS]
         self.inputs = list(self.draws[0].values())
-        right = self.answer(*_copies(self.inputs))
+        self.rights = [self.answer(*_copies(list(draw.values()))) for draw in self.draws]
+        right = self.rights[0]
         self.right, self.right_shape = _flat(right), tuple(right.shape)
+        self.whole = right.dtype in (torch.int32, torch.int64)
         self.tree = tree
         self._singly = self._single()
 
@@ -101,6 +104,9 @@ class Family:
         for path, node, _ in expressions(tree):
             if type(node).__name__ == "Name" and path in values and node.id not in self.home:
                 variables.setdefault(node.id, values[path])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id.startswith(BEFORE) and node.id.removeprefix(BEFORE) in variables:
+                variables.setdefault(node.id, variables[node.id.removeprefix(BEFORE)])
         scene = Scene(
             words, {name: value for name, value in variables.items() if isinstance(value, Tensor | int | float)}, sizes
         )
@@ -123,8 +129,7 @@ class Family:
 
     def _known(self, miss: NearMiss, values: dict) -> bool:
         """Whether it runs, and differs from the answer; if so, what it gives on the first input is kept."""
-        with self.guard:
-            got = _called(miss.function, self.inputs)
+        got = self.run(miss.function, self.inputs)
         if got is None:
             return False
         flat = _flat(got)
@@ -132,12 +137,26 @@ class Family:
             tuple(got.shape) == self.right_shape
             and flat.shape == self.right.shape
             and _alike(flat, self.right, self.tolerance)
+            and (values is not self._values or not self._differs_elsewhere(miss))
         ):
-            if values is self._values:
-                self.alike.append(miss)
             return False
         values.setdefault((flat.numel(), *got.shape), []).append((flat, miss))
         return True
+
+    def _differs_elsewhere(self, miss: NearMiss) -> bool:
+        """Whether a near miss that does as the answer on the first input does otherwise on another."""
+        for draw, right in zip(self.draws[1:], self.rights[1:], strict=True):
+            got = self.run(miss.function, list(draw.values()))
+            if got is None or got.shape != right.shape or not _alike(_flat(got), _flat(right), self.tolerance):
+                return True
+        self.alike.append(miss)
+        return False
+
+    def run(self, function: Callable[..., Any], inputs: list[Any]) -> Tensor | None:
+        """What a near miss gives; cut to whole numbers where these are due, since a float is told by its dtype."""
+        with self.guard:
+            got = _called(function, inputs)
+        return got.long() if got is not None and self.whole and got.is_floating_point() else got
 
     def _paired(self, edits: list[Edit]) -> Iterator[NearMiss | None]:
         order = sorted(
@@ -204,8 +223,7 @@ class _Trial:
         for i, inputs in enumerate(self.inputs):
             if len(self.got) <= i:
                 self.got.append(_called(self.function, list(inputs.values())))
-            with self.family.guard:
-                theirs, ours = self.got[i], _called(miss.function, list(inputs.values()))
+            theirs, ours = self.got[i], self.family.run(miss.function, list(inputs.values()))
             if (theirs is None) != (ours is None):
                 return False
             if theirs is not None and (
@@ -218,14 +236,28 @@ class _Trial:
 
 
 class _Guard(TorchFunctionMode):
-    """Least squares of nothing, or of what is not finite, makes LAPACK complain on the terminal."""
+    """Least squares of nothing, or of what is not finite, makes LAPACK complain on the terminal; and what gets another
+    axis in each round of a loop fills the memory.
+    """
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function is torch.linalg.lstsq and not (
             args[0].numel() and torch.stack([each.isfinite().all() for each in args]).all()
         ):
             raise ValueError
-        return function(*args, **(kwargs or {}))
+        got = function(*args, **(kwargs or {}))
+        if isinstance(got, Tensor) and got.numel() > MOST_ENTRIES:
+            raise ValueError
+        return got
+
+
+def _picks_in_a_loop(tree: ast.AST) -> bool:
+    """Whether a loop picks entries by several indices, x[rows, columns], where a slice for one adds an axis."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
+    picked = [node.slice for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Subscript)]
+    return any(
+        isinstance(index, ast.Tuple) and all(isinstance(each, ast.Name) for each in index.elts) for index in picked
+    )
 
 
 def _advance(work: Iterator[Any], end: float) -> None:

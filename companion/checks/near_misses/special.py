@@ -162,6 +162,12 @@ def _softmaxes(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
             "late mask",
             0.9,
         )
+        yield (
+            late("S.masked_fill(M | torch.eye(S.shape[-1], dtype=torch.bool), -torch.inf).softmax(D).nan_to_num()"),
+            "each position is hidden from itself, too: the mask takes one place too many",
+            "diagonal",
+            1,
+        )
         yield late("S.masked_fill(M, 0)"), "there is no softmax: masked scores are used as weights", "no softmax", 0.95
         yield (
             late("S.exp().masked_fill(M, 0)"),
@@ -332,6 +338,26 @@ def _flags(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
         )
 
 
+def _groups(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
+    """Of unflatten, view and reshape: the first two sizes exchanged, and their axes with them."""
+    within = from_module(node) or node.func.attr == "unflatten"
+    sizes = node.args[-1].elts if within and isinstance(node.args[-1], ast.Tuple) else node.args
+    if len(sizes) < 2 or isinstance(node.args[0], ast.Starred):
+        return
+
+    def change(now: ast.Call) -> ast.expr:
+        if sizes is node.args:
+            first, second, *rest = now.args
+            return made("X.transpose(0, 1)", X=ast.Call(now.func, [second, first, *rest], now.keywords))
+        *before, tuple_ = now.args
+        first, second, *rest = tuple_.elts
+        turned = ast.Call(now.func, [*before, ast.Tuple([second, first, *rest], ast.Load())], now.keywords)
+        dim = ast.unparse(before[0]) if node.func.attr == "unflatten" else "0"
+        return made(f"X.transpose({dim}, {dim} + 1)", X=turned)
+
+    yield change, f"what lies side by side in {said} comes into different groups; it belongs together", "grouping", 1
+
+
 SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
     "masked_fill": _fills, "softmax": _softmaxes, "triu": _triangles, "tril": _triangles, "stack": _orders, "cat": _orders, "sort": _sorts,
     "range": _ranges, "arange": _ranges, "int": _cuts, "std": _flags, "var": _flags,
@@ -353,15 +379,18 @@ SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
         ("(A / X)", "divides by {0} entry by entry; its inverse is a matrix", "entrywise inverse", 1.2),
     ),
     "lstsq": _arguments(
+        ("torch.linalg.lstsq(A, X)", "the fit is the wrong way round: {0} and {1} are exchanged", "fit turned", 1),
         ("torch.linalg.lstsq(X + torch.eye(*X.shape).to(X), A)", "the identity is added to {0}", "ridge", 2),
     ),
     "where": lambda node, said, words: iter([
         (lambda now: ast.Call(now.func, [now.args[0], now.args[2], now.args[1]], []), f"the two cases are exchanged: {words.noun(node.args[1])} and {words.noun(node.args[2])}", "cases exchanged", 0.95),
+        (lambda now: made("X.clamp(min=0)", X=now.args[1]), f"{words.noun(node.args[2])} is never used: what falls below 0 is set to 0 instead", "case left out", 1.2),
         (lambda now: now.args[1], f"{words.noun(node.args[2])} is never used: the case distinction is missing", "case left out", 1),
         (lambda now: now.args[2], f"{words.noun(node.args[1])} is never used: the case distinction is missing", "case left out", 1),
     ]),
-    "maximum": _arguments(("A", "{0} is overwritten by {1}, even where it is larger", "maximum left out", 1)),
-    "minimum": _arguments(("A", "{0} is overwritten by {1}, even where it is smaller", "minimum left out", 1)),
+    "maximum": _arguments(*((text, "{0} is overwritten by {1}, even where it is larger", "maximum left out", 0.95) for text in ("A", "(A + torch.zeros_like(X))"))),
+    "minimum": _arguments(*((text, "{0} is overwritten by {1}, even where it is smaller", "minimum left out", 0.95) for text in ("A", "(A + torch.zeros_like(X))"))),
+    "unflatten": _groups, "view": _groups, "reshape": _groups,
     "normalize": _arguments(
         ("(X / X.norm())", "one length for all: each row of {0} has its own", "one length", 1),
         ("(X / X.square().sum(-1, keepdim=True))", "divides {0} by the squared length; divide by the length", "squared length", 1),

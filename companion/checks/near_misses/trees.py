@@ -132,7 +132,7 @@ def made(text: str, **nodes: Any) -> Any:
 
 def _filled(node: Any, nodes: dict[str, Any]) -> Any:
     if isinstance(node, ast.Name):
-        return nodes.get(node.id, node)
+        return _located(nodes[node.id]) if node.id in nodes else node
     if isinstance(node, list):
         return [_filled(item, nodes) for item in node]
     if not isinstance(node, ast.AST):

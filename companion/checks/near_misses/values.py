@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
+
 from companion.checks.near_misses.trees import Path
 from companion.checks.near_misses.words import Words
 
@@ -38,6 +40,12 @@ def sizes(node: ast.expr, said: str, scene: Scene) -> Iterator[tuple]:
     yield "(X + 1)", f"one more than {said} is used", "size off by one", 1.2
     yield "X ** 0.5", f"the square root of {said} is used, where {said} itself is due", "root", 1.3
     yield "X ** 2", f"the square of {said} is used", "square", 1.4
+    for name, value in scene.variables.items():
+        if isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 2:
+            for text, of in ((f"{name}.sum(0)", "columns"), (f"{name}.sum(1, keepdim=True)", "rows")):
+                says = f"the sums of the {of} of {name} are used where {said} belongs"
+                yield text, says, "sum for a size", 1.3
+                yield f"{text}.clamp_min(1e-300)", says, "sum for a size", 1.3
     for text, words in scene.sizes:
         if text != own:
             yield text, f"{words} is used where {said} belongs", "another size", 1
@@ -65,6 +73,11 @@ def wraps(site: Site, scene: Scene) -> Iterator[tuple]:
     if value.ndim >= 2 and not (isinstance(node, ast.Attribute) and node.attr in ("mT", "T")):
         name = "the answer is transposed" if whole else f"{said} is transposed, and should not be"
         yield "X.mT", name, "transposed", base + 0.1
+    counts = (
+        value.is_floating_point() and value.numel() and not (value % 1).any() and value.min() >= 0 and value.max() > 1
+    )
+    if isinstance(node, ast.Name) and counts:
+        yield "X.sign()", f"only whether {said} is above 0 counts here, not how much it is", "sign alone", 1.3
     if value.dtype.is_floating_point:
         yield "-X", "the sign is flipped" if whole else f"the sign of {said} is wrong", "sign", base
         if step:

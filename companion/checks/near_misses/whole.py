@@ -1,12 +1,14 @@
 """Near misses of an answer as a whole: what is done to its arguments, its statements and its result."""
 
 import ast
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from companion.checks.near_misses.loops import loops
 from companion.checks.near_misses.trees import BEFORE, SLOT, Edit, Path, made, statement
 from companion.checks.near_misses.words import SIZE, Words
 
@@ -51,6 +53,7 @@ def whole_edits(tree: ast.FunctionDef, draws: list[dict[str, Any]], words: Words
     for places in tied:
         yield from _parts(places, draws[0])
     yield from _statements(tree, words)
+    yield from loops(tree, words)
     yield from _returns(tree, draws[0], words)
 
 
@@ -225,6 +228,15 @@ def _statements(tree: ast.FunctionDef, words: Words) -> Iterator[Edit]:
     for path, body in _blocks(tree, ()):
         for index, line in enumerate(body):
             here = (*path[:-1], ("body", index))
+            if isinstance(line, ast.Expr) and isinstance(line.value, ast.Call):
+                said = words.about(line.value).removeprefix("the part with ")
+                yield Edit(
+                    here,
+                    lambda _: ast.Pass(),
+                    f"a step is missing: {said} should be changed in place",
+                    "statement left out",
+                    1,
+                )
             if not isinstance(line, ast.Assign):
                 continue
             target = line.targets[0]
@@ -321,9 +333,10 @@ def _returns(tree: ast.FunctionDef, inputs: dict[str, Any], words: Words) -> Ite
             ):
                 yield Edit(path, lambda now, text=text: made(text, X=now), says, f"answer and {name}", cost)
     for text, says, cost in (
+        *_bases(tree),
         ("torch.softmax(X, -1)", "a softmax of the answer is taken", 1.5), ("X / X.norm()", "the answer is brought to length 1; leave it as it is", 1.1),
         ("X.mean(0, keepdim=True).expand_as(X)", "the answer is averaged over its first axis", 1.5),
-        ("X.flatten().flip(0).view(X.shape)", "the answer is in reversed order", 1.2), ("X / 0.6931471805599453", "the logarithm has base 2; take the natural logarithm", 0.75), ("X / 2.302585092994046", "the logarithm has base 10; take the natural logarithm", 0.75),
+        ("X.flatten().flip(0).view(X.shape)", "the answer is in reversed order", 1.2),
         ("X.to(torch.float64).exp()", "this is the exponential of the answer", 1.3), ("X.sum()", "all is summed up to one number", 1.4), ("X.mean()", "all is averaged to one number", 1.4),
         ("X.mean(-1)", "the last axis is averaged away", 1.4), ("X.sum(-1)", "the last axis is summed away", 1.4), ("X.mean(0)", "the first axis is averaged away", 1.4), ("X.sum(0)", "the first axis is summed away", 1.4),
         ("X[0]", "only the first of what is due is returned", 1.4), ("X[-1]", "only the last of what is due is returned", 1.4), ("X[:, 0]", "only the first column of the answer is returned", 1.4), ("X[:, -1]", "only the last column of the answer is returned", 1.4),
@@ -346,17 +359,29 @@ def _returns(tree: ast.FunctionDef, inputs: dict[str, Any], words: Words) -> Ite
         )
 
 
-def row_by_row(answer: Callable[..., Tensor], names: list[str], changed: str) -> Callable[..., Tensor]:
-    """The answer with the rows of one argument replaced one after the other, so that each sees those before it
-    replaced.
+def _bases(tree: ast.FunctionDef) -> list[tuple[str, str, float]]:
+    """The answer with logarithms of another base."""
+    in_bits = any(text in ast.unparse(tree) for text in ("log2", "log(2)"))
+    if in_bits:
+        return [(f"X * {math.log(2)}", "the logarithm is the natural one; for bits it has base 2", 0.75)]
+    return [
+        (f"X / {math.log(base)}", f"the logarithm has base {base}; take the natural logarithm", 0.75)
+        for base in (2, 10)
+    ]
+
+
+def part_by_part(answer: Callable[..., Tensor], names: list[str], changed: str, dim: int) -> Callable[..., Tensor]:
+    """The answer with the parts of one argument along an axis replaced one after the other, so that each sees those
+    before it replaced.
     """
     at = names.index(changed)
 
     def sequential(*arguments: Any) -> Tensor:
-        rows = arguments[at].clone()
-        for i in range(len(rows)):
-            rows[i] = answer(*arguments[:at], rows.clone(), *arguments[at + 1 :])[i]
-        return rows
+        new = arguments[at].clone()
+        for i in range(new.shape[dim]):
+            after = answer(*arguments[:at], new.clone(), *arguments[at + 1 :])
+            new.select(dim, i).copy_(after.select(dim, i))
+        return new
 
     return sequential
 
@@ -384,9 +409,11 @@ def combined(
             isinstance(draw[name], Tensor) and tuple(draw[name].shape) == shape and len(shape) > 0
             for draw, shape in zip(draws, shapes, strict=True)
         ):
-            yield (
-                row_by_row(answer, names, name),
-                f"the rows of {name} are replaced one after the other, so that later ones see the new ones; all follow from the old {name}",
-                1,
-            )
+            for dim in range(draws[0][name].ndim):
+                parts = "rows" if dim == 0 else f"parts along the {PLACES[dim]} axis"
+                yield (
+                    part_by_part(answer, names, name, dim),
+                    f"the {parts} of {name} are replaced one after the other, so that later ones see the new ones; all follow from the old {name}",
+                    1,
+                )
             yield twice(answer, names, name), "this is the answer after two steps; make one", 1

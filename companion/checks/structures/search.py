@@ -56,10 +56,10 @@ def _stopping_search(stored: Tensor, query: Tensor, lookups: int) -> Tensor:
 def _binary_search(stored: Tensor, query: Tensor, lookups: int) -> Tensor:
     low = torch.zeros_like(query, dtype=torch.long)
     high = torch.full_like(low, stored.shape[1] - 1)
-    place, places = low, []
+    rows, place, places = torch.arange(len(query), device=query.device), low, []
     for _ in range(lookups):
         place = torch.where(low <= high, (low + high) // 2, place)
-        left = query < stored.gather(1, place[:, None])[:, 0]
+        left = query < stored[rows, place]
         low, high = torch.where(left, low, place + 1), torch.where(left, place - 1, high)
         places.append(place)
     return torch.stack(places, 1)
@@ -288,8 +288,9 @@ def _nearest_found(found: Tensor, distances: Tensor) -> Tensor:
 
 
 def _best_so_far(found: Tensor, distances: Tensor) -> Tensor:
-    seen = distances.gather(1, found).cummin(1).values
-    return (seen <= distances.amin(1, keepdim=True)).to(distances.dtype).mean(0)
+    nearest = distances == distances.amin(1, keepdim=True)
+    hits = nearest.gather(1, found).to(distances.dtype)
+    return hits.cummax(1).values.mean(0)
 
 
 best_so_far = Exercise(
