@@ -157,10 +157,10 @@ def assert_sliders_have_names(page) -> None:
     sliders = page.locator(".jp-OutputArea-output .widget-inline-hbox:has(.noUi-handle)").all()
     assert sliders
     for slider in sliders:
-        name, handle = slider.locator(".widget-label"), slider.get_by_role("slider")
+        name = slider.locator(".widget-label")
+        handle = slider.get_by_role("slider", name=name.inner_text(), exact=True)
         readout = slider.get_by_role("textbox", name=name.inner_text(), exact=True)
-        assert handle.evaluate("element => element.ariaLabel") == name.inner_text()
-        assert handle.get_attribute("aria-valuetext") == readout.inner_text()
+        playwright.expect(handle).to_have_attribute("aria-valuetext", readout.inner_text(), timeout=30_000)
         assert name.evaluate(CONTRAST) >= 4.5
 
 
