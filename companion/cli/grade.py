@@ -4,7 +4,7 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from companion.cli.lessons import Lesson, LessonError, chosen
+from companion.cli.lessons import Lesson, LessonError, select_lessons
 from companion.cli.release import generate
 from companion.cli.setup import ROOT
 from companion.grading import classroom, formgrader, lms, walls
@@ -19,7 +19,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     could be done.
     """
     try:
-        lessons = chosen(arguments.lessons, root) if arguments.lessons else []
+        lessons = select_lessons(arguments.lessons, root) if arguments.lessons else []
     except LessonError as error:
         print(f"grade: {error}")
         return 2

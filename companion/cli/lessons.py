@@ -31,7 +31,7 @@ class Lesson:
         return facts
 
 
-def every(root: Path = ROOT) -> list[Lesson]:
+def all_lessons(root: Path = ROOT) -> list[Lesson]:
     """All lessons, in order."""
     sources = sorted(root.glob("solutions/*/*.ipynb"))
     return [Lesson(source.stem, source) for source in sources if source.stem == source.parent.name]
@@ -43,13 +43,13 @@ def released(root: Path = ROOT) -> list[Lesson]:
     return [Lesson(path.stem, path) for path in paths if path.stem == path.parent.name]
 
 
-def chosen(words: list[str], root: Path = ROOT, *, among: list[Lesson] | None = None) -> list[Lesson]:
+def select_lessons(words: list[str], root: Path = ROOT, *, among: list[Lesson] | None = None) -> list[Lesson]:
     """The lessons (``among`` these) that ``words`` name, in order: a number, a whole name, or a part of one name only;
     all of them if no word is given.
 
     Raises LessonError, naming what there is, for a word that names none or more than one.
     """
-    lessons = every(root) if among is None else among
+    lessons = all_lessons(root) if among is None else among
     if not words:
         return lessons
     found = set()

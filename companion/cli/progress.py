@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from companion.cli import work
-from companion.cli.lessons import Lesson, LessonError, chosen, released
+from companion.cli.lessons import Lesson, LessonError, released, select_lessons
 from companion.cli.setup import ROOT
 
 
@@ -13,9 +13,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Print a line for each lesson, or with ``--reset`` start one anew."""
     try:
         if arguments.reset:
-            [lesson] = chosen([arguments.reset], among=released(root))
+            [lesson] = select_lessons([arguments.reset], among=released(root))
             return _reset(lesson, root, sure=arguments.yes)
-        lessons = chosen(arguments.lessons, among=released(root))
+        lessons = select_lessons(arguments.lessons, among=released(root))
     except LessonError as error:
         print(f"progress: {error}")
         return 1

@@ -13,7 +13,7 @@ from nbgrader.utils import capture_log
 from traitlets.config import Config
 
 from companion.cli import launch
-from companion.cli.lessons import Lesson, LessonError, chosen, every, start_page
+from companion.cli.lessons import Lesson, LessonError, all_lessons, select_lessons, start_page
 from companion.cli.setup import ROOT
 
 STUB = "# your code here\nraise NotImplementedError"
@@ -24,13 +24,13 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Make the lessons, or with ``--check`` tell what differs."""
     try:
-        lessons = chosen(arguments.lessons, root)
+        lessons = select_lessons(arguments.lessons, root)
         (root / "build").mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=root / "build"
         ) as folder:  # on lessons/'s own disk, so that a rename will do
-            made = generate(lessons, Path(folder), every(root), launch.repository(root))
-            (made / "README.md").write_bytes(start_page(every(root)).encode())
+            made = generate(lessons, Path(folder), all_lessons(root), launch.repository(root))
+            (made / "README.md").write_bytes(start_page(all_lessons(root)).encode())
             differences = compare(made, root / "lessons", whole=not arguments.lessons)
             for difference in differences:
                 print(f"lessons/{difference}")

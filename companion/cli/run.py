@@ -17,7 +17,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from companion.claims import FAILS, HOLDS, MIME, UNASSESSED
 from companion.cli import scoreboard
-from companion.cli.lessons import Lesson, LessonError, chosen
+from companion.cli.lessons import Lesson, LessonError, select_lessons
 from companion.cli.setup import ROOT
 from companion.files import atomic_write
 
@@ -28,7 +28,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         print("run: --readme needs a run of all lessons; leave LESSON out")
         return 2
     try:
-        lessons = chosen(arguments.lessons, root)
+        lessons = select_lessons(arguments.lessons, root)
     except LessonError as error:
         print(f"run: {error}")
         return 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from companion.claims import FAILS, HOLDS, UNASSESSED
 from companion.cli import launch
-from companion.cli.lessons import Lesson, every, machine_time
+from companion.cli.lessons import Lesson, all_lessons, machine_time
 from companion.cli.setup import ROOT
 from companion.files import atomic_write
 
@@ -16,13 +16,13 @@ WORDS = {HOLDS: "yes", FAILS: "**no**", UNASSESSED: "not assessed"}
 
 def update(report: dict, root: Path = ROOT) -> None:
     """Write ``CLAIMS.md`` and the README's lines from ``report``. Raises ValueError where the README has no marks."""
-    atomic_write(root / "CLAIMS.md", table(report, every(root)))
+    atomic_write(root / "CLAIMS.md", table(report, all_lessons(root)))
     readme = root / "README.md"
     text = readme.read_text(encoding="utf-8")
     block = re.compile(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", re.DOTALL)
     if not block.search(text):
         raise ValueError(f"{readme}: has no {OPEN} … {CLOSE} to put the lessons in")
-    new = f"{OPEN}\n{lines(report, every(root), launch.repository(root))}\n{CLOSE}"
+    new = f"{OPEN}\n{lines(report, all_lessons(root), launch.repository(root))}\n{CLOSE}"
     atomic_write(readme, block.sub(lambda _: new, text))
 
 

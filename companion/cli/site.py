@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from companion.cli import launch
-from companion.cli.lessons import every
+from companion.cli.lessons import all_lessons
 from companion.cli.setup import ROOT
 from companion.site.build import build
 from companion.site.course import Chapter, Course
@@ -18,7 +18,7 @@ FILES = ("training", "checkpoints", "rounding", "pretrained", "claims", "figures
 def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Build the site; 1 if a lesson has not been executed, or Sphinx warned of something."""
     run = Path(arguments.run)
-    lacking = [lesson.name for lesson in every(root) if not (run / f"{lesson.name}.ipynb").is_file()]
+    lacking = [lesson.name for lesson in all_lessons(root) if not (run / f"{lesson.name}.ipynb").is_file()]
     if lacking or not (run / "report.json").is_file():
         print(f"site: {run} lacks {', '.join(lacking) or 'report.json'}: `python3 -m companion run` makes it")
         return 1
@@ -48,7 +48,7 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
                 for place in launch.places(repository, f"lessons/{lesson.name}/{lesson.name}.ipynb")
             ],
         )
-        for lesson in every(root)
+        for lesson in all_lessons(root)
     ]
     return Course(root, chapters, repository, modules)
 

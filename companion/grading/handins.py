@@ -55,10 +55,10 @@ def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dic
             when = parse_stamp(path.name.partition("Z-")[0] + "Z")
             late = settings.late_days(name, lesson, when)
             found.setdefault(name, []).append(HandIn(name, path, when, "", late))
-    return {name: chosen(handed) for name, handed in sorted(found.items())}
+    return {name: hand_in_that_counts(handed) for name, handed in sorted(found.items())}
 
 
-def chosen(handed: list[HandIn]) -> HandIn:
+def hand_in_that_counts(handed: list[HandIn]) -> HandIn:
     """The hand-in that counts: the last in time, else the last late, else one that cannot be read."""
     readable = [one for one in handed if one.path]
     in_time = [one for one in readable if one.days_late == 0]

@@ -69,7 +69,7 @@ for _layers, _words, _longer in ((1, "one-layer", 1), (2, "two-layers", 1), (1, 
     )
 
 
-def learned(
+def runs_that_learn(
     kind: Literal["head", "mlp", "l1"],
     length: int,
     samples: list[int],

@@ -1,8 +1,8 @@
 """Recipes of lesson 07: one model of facts, and banks of many that differ in one or two sizes.
 
 Setting: Nichani, Lee, Bietti (2024), arXiv:2412.06538, section 6, at sizes that a CPU trains in minutes: random frozen
-embeddings, Adam, fresh sentences. Facts are those of `world` with seed 0. A bank's loss is the sum of its members', and
-its gradient is clipped as one.
+embeddings, Adam, fresh sentences. Facts are those of `random_world` with seed 0. A bank's loss is the sum of its
+members', and its gradient is clipped as one.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from tqdm.auto import tqdm
 from companion.arguments import at_least, positive
 from companion.models.facts import Bank, BankConfig, LinearRecaller, Member
 from companion.recipes import register
-from companion.samplers.facts import World, counts, sentences, world
+from companion.samplers.facts import World, counts, random_world, sentences
 from companion.training import Schedule, batch_generator
 
 
 def facts_of(config: BankConfig) -> World:
     """The facts that a bank of this shape is trained on."""
-    return world(config.largest("subjects"), config.largest("relations"), config.answers, noise=config.noise)
+    return random_world(config.largest("subjects"), config.largest("relations"), config.answers, noise=config.noise)
 
 
 def cross_entropy(model, tokens, answer):

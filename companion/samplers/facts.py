@@ -47,7 +47,7 @@ class World:
         return self.words - 1
 
 
-def world(
+def random_world(
     subjects: int, relations: int, answers: int, *, noise: int = 16, generator: torch.Generator | int = 0
 ) -> World:
     """Random facts: in each relation the subjects share its ``answers`` answers evenly, in an order of its own.

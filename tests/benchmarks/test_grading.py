@@ -10,7 +10,7 @@ import time
 import pytest
 
 from companion.cli import grade
-from companion.cli.lessons import chosen
+from companion.cli.lessons import select_lessons
 from companion.cli.run import PeakMemory
 from companion.grading import walls
 
@@ -20,7 +20,7 @@ NAME = "02-in-context-regression"
 @pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
 def test_a_class_of_lesson_02(benchmark, capsys, tmp_path):
     """All six exercises solved in every submission; two cores, two at a time."""
-    [lesson] = chosen([NAME])
+    [lesson] = select_lessons([NAME])
     many = 200 if benchmark.enabled else 2
     for student in range(many):
         folder = tmp_path / "grading" / "submitted" / f"student {student}" / NAME
@@ -28,7 +28,7 @@ def test_a_class_of_lesson_02(benchmark, capsys, tmp_path):
         (folder / f"{NAME}.ipynb").write_bytes(lesson.source.read_bytes())
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
     (tmp_path / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(lesson.source.read_bytes())
-    [lesson] = chosen([NAME], tmp_path)
+    [lesson] = select_lessons([NAME], tmp_path)
     with PeakMemory() as peak:
         started = time.perf_counter()
         assert benchmark.pedantic(grade.grade, (lesson, tmp_path), {"jobs": 2}, rounds=1) == []

@@ -8,7 +8,7 @@ import pytest
 from grading.small_lesson import NAME, checkout, hand_in, handed_in, solved
 
 from companion.cli import grade
-from companion.cli.lessons import chosen
+from companion.cli.lessons import select_lessons
 from companion.grading import classroom, formgrader, sandbox, walls
 
 safe = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
@@ -168,7 +168,7 @@ def test_a_cluster_of_dask_gives_the_same(tmp_path):
     root = checkout(tmp_path)
     for name in ("anna", "bert"):
         hand_in(root, name, solved())
-    [lesson] = chosen([NAME], root)
+    [lesson] = select_lessons([NAME], root)
     with distributed.Client(n_workers=1, threads_per_worker=2, dashboard_address=None), parallel_config(backend="dask"):
         assert grade.grade(lesson, root) == []
     assert [row["points"] for row in csv.DictReader(table(root).decode().splitlines())] == ["6", "6"]

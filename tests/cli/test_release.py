@@ -9,7 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from sample_lesson import FACTS, NAME, checkout, notebook
 
 from companion.cli import release
-from companion.cli.lessons import LessonError, chosen
+from companion.cli.lessons import LessonError, select_lessons
 
 LESSON = f"lessons/{NAME}/{NAME}.ipynb"
 
@@ -153,7 +153,7 @@ def test_on_colab_a_lesson_installs_the_companion_and_elsewhere_nothing(tmp_path
 
 def test_a_lesson_is_chosen_by_number_name_or_part_of_it(tmp_path):
     checkout(checkout(tmp_path), name="08-doubling-back")
-    names = lambda *words: [lesson.name for lesson in chosen(list(words), tmp_path)]  # noqa: E731
+    names = lambda *words: [lesson.name for lesson in select_lessons(list(words), tmp_path)]  # noqa: E731
     assert names() == [NAME, "08-doubling-back"]
     assert names("08") == names("back") == ["08-doubling-back"]
     assert names("back", "7-") == [NAME, "08-doubling-back"], "in the course's order"

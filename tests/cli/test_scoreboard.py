@@ -9,7 +9,7 @@ from sample_lesson import CLAIM, NAME, checkout
 
 from companion.claims import statements
 from companion.cli import scoreboard
-from companion.cli.lessons import every
+from companion.cli.lessons import all_lessons
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,7 +54,7 @@ def test_it_takes_its_place(tmp_path):
 
 
 def test_badges_appear_with_a_repository(tmp_path):
-    lessons = every(checkout(tmp_path))
+    lessons = all_lessons(checkout(tmp_path))
     assert "](https://" not in scoreboard.lines({"lessons": []}, lessons, "")
     line = scoreboard.lines({"lessons": []}, lessons, "someone/course")
     assert re.findall(r"Open in (\w+)", line) == ["Binder", "Colab", "Codespaces"]
@@ -78,7 +78,7 @@ def test_a_cell(value, cell):
 def test_the_readme_is_a_page_and_the_claims_are_the_lessons():
     readme, claims = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CLAIMS.md"))
     assert len(readme.encode()) <= 12_000
-    for lesson in every(ROOT):
+    for lesson in all_lessons(ROOT):
         assert f"(lessons/{lesson.name}/{lesson.name}.ipynb)" in readme
         missing = [
             each.id for each in statements(lesson.name).values() if scoreboard._cell(each.statement) not in claims

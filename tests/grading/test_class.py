@@ -12,7 +12,7 @@ from grading.hostile import NEWTON, WHOLE, at_a_place
 from grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, solved
 
 from companion.cli import grade
-from companion.cli.lessons import chosen
+from companion.cli.lessons import select_lessons
 from companion.grading import walls
 from companion.grading.names import file_name
 from companion.grading.sandbox import Limits
@@ -37,7 +37,7 @@ class Graded:
         for name, student in self.students.items():
             hand_in(root, name, student.handed_in, student.file)
         self.places()
-        [self.lesson] = chosen([NAME], root)
+        [self.lesson] = select_lessons([NAME], root)
         self.before, self.folders = self.files(), self.listed()
         self.failed = grade.grade(self.lesson, root, jobs=3, limits=QUICK)
         self.rows = {

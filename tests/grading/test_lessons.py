@@ -10,7 +10,7 @@ import pytest
 from grading.honest import right, wrong
 
 from companion.cli import grade
-from companion.cli.lessons import chosen
+from companion.cli.lessons import select_lessons
 from companion.grading import walls
 
 pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
@@ -21,7 +21,7 @@ NAME = "02-in-context-regression"
 def course(tmp_path_factory):
     """A checkout with lesson 02, and the students' notebooks by what they answer."""
     root = tmp_path_factory.mktemp("course")
-    [lesson] = chosen([NAME])
+    [lesson] = select_lessons([NAME])
     folder = root / "solutions" / NAME
     folder.mkdir(parents=True)
     (folder / f"{NAME}.ipynb").write_bytes(lesson.source.read_bytes())
@@ -58,7 +58,7 @@ def test_each_gets_its_points_and_its_diagnosis(course):
         folder = root / "grading" / "submitted" / student / NAME
         folder.mkdir(parents=True)
         (folder / f"{NAME}.ipynb").write_bytes(answered(released, answers))
-    assert grade.grade(chosen([NAME], root)[0], root, jobs=2) == []
+    assert grade.grade(select_lessons([NAME], root)[0], root, jobs=2) == []
     rows = {
         row["student"]: row for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text().splitlines())
     }

@@ -9,7 +9,7 @@ import pytest
 from grading.variants import WAYS
 from nbformat.v4 import new_code_cell
 
-from companion.cli.lessons import every
+from companion.cli.lessons import all_lessons
 from companion.grading import marking, rooms, walls
 from companion.grading.handout import handout
 from companion.grading.marking import mark
@@ -17,7 +17,7 @@ from companion.grading.sandbox import Limits, Process
 from companion.grading.submissions import assemble, cells
 
 pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
-LESSONS = every()[:4]
+LESSONS = all_lessons()[:4]
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from companion.models.constructions.facts import attention_only, dual, with_mlp
-from companion.samplers.facts import every_fact, world
+from companion.samplers.facts import every_fact, random_world
 
 
 def asked(bank, facts, length, seed=0):
@@ -28,7 +28,7 @@ def test_duals_read_one_embedding_and_no_other():
     [(32, 8, 8, 16, 12), (48, 6, 4, 99, 40), (24, 10, 8, 50, 8)],
 )
 def test_attention_alone_stores_every_fact(subjects, relations, answers, noise, length, seed):
-    facts = world(subjects, relations, answers, noise=noise, generator=seed)
+    facts = random_world(subjects, relations, answers, noise=noise, generator=seed)
     torch.manual_seed(seed)
     d = 12 * (relations + answers)
     bank = attention_only(facts.table, answers, d=d, head_width=4, noise=noise, length=length)
@@ -41,7 +41,7 @@ def test_attention_alone_stores_every_fact(subjects, relations, answers, noise, 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("subjects", "relations", "answers", "d"), [(32, 8, 8, 64), (64, 16, 8, 128), (96, 8, 4, 128)])
 def test_heads_and_neurons_store_every_fact(subjects, relations, answers, d, seed):
-    facts = world(subjects, relations, answers, noise=16, generator=seed)
+    facts = random_world(subjects, relations, answers, noise=16, generator=seed)
     torch.manual_seed(seed)
     bank = with_mlp(facts.table, answers, d=d, head_width=4, each=8, noise=16, length=12)
     assert bank.config.members[0].mlp * d <= 32 * subjects * relations
@@ -50,7 +50,7 @@ def test_heads_and_neurons_store_every_fact(subjects, relations, answers, d, see
 
 @pytest.mark.parametrize("build", [attention_only, with_mlp])
 def test_without_a_head_its_subjects_are_forgotten_and_no_others(build):
-    facts = world(32, 8, 8, noise=16, generator=1)
+    facts = random_world(32, 8, 8, noise=16, generator=1)
     torch.manual_seed(1)
     bank = build(facts.table, 8, d=128, head_width=4, noise=16, length=12, **({"each": 4} if build is with_mlp else {}))
     bank.out[0, 2] = 0
@@ -61,7 +61,7 @@ def test_without_a_head_its_subjects_are_forgotten_and_no_others(build):
 
 
 def test_too_few_dimensions_do_not_do():
-    facts = world(64, 8, 8, noise=32, generator=1)
+    facts = random_world(64, 8, 8, noise=32, generator=1)
     torch.manual_seed(0)
     assert (
         asked(attention_only(facts.table, 8, d=24, head_width=4, noise=32, length=12), facts, 12)[0].float().mean()
@@ -69,7 +69,7 @@ def test_too_few_dimensions_do_not_do():
     )
 
 
-TABLE = world(8, 2, 2).table
+TABLE = random_world(8, 2, 2).table
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 from sample_lesson import FACTS, NAME, checkout
 
 from companion.cli import release
-from companion.cli.lessons import every
+from companion.cli.lessons import all_lessons
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -165,7 +165,7 @@ def assert_sliders_have_names(page) -> None:
 
 
 def test_a_lesson_runs_and_its_explorer_redraws_the_figure(page, tmp_path):
-    lesson = next(lesson for lesson in every() if "Slider(" in lesson.source.read_text(encoding="utf-8"))
+    lesson = next(lesson for lesson in all_lessons() if "Slider(" in lesson.source.read_text(encoding="utf-8"))
     folder = shutil.copytree(ROOT / "lessons" / lesson.name, tmp_path / "lessons" / lesson.name)
     path = folder / lesson.source.name
     notebook = nbformat.read(path, as_version=4)

@@ -9,12 +9,12 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from companion.cli.lessons import Lesson, every
+from companion.cli.lessons import Lesson, all_lessons
 from companion.cli.setup import ROOT
 
 # Lessons whose cells are not divided yet; empty when the last of them is rewritten
 STILL_TO_COME: set[str] = set()
-LESSONS = [Lesson(lesson.name, ROOT / "lessons" / lesson.name / lesson.source.name) for lesson in every()]
+LESSONS = [Lesson(lesson.name, ROOT / "lessons" / lesson.name / lesson.source.name) for lesson in all_lessons()]
 DRAWS = re.compile(r"plt\.|\bsns\.|\baxe?s?\.|\bfigure\b|Picture\(|\bprint\(|claims\.")
 LONGEST, SHARE = 25, 2 / 3  # lines of a visible cell; of the visible lines, how much computes
 

@@ -7,11 +7,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from companion.claims import PUBLISHED, statements
-from companion.cli.lessons import every
+from companion.cli.lessons import all_lessons
 
 # Lessons that still say in their cells what belongs into a file; empty when the last of them is rewritten
 STILL_TO_COME: set[str] = set()
-CONVERTED = [lesson for lesson in every() if lesson.name not in STILL_TO_COME]
+CONVERTED = [lesson for lesson in all_lessons() if lesson.name not in STILL_TO_COME]
 
 
 def recorded(notebook: nbformat.NotebookNode) -> list[str]:
@@ -66,13 +66,13 @@ def test_the_stored_verdicts_are_the_files(lesson):
 
 
 def test_every_lesson_has_its_file_and_every_file_its_lesson():
-    assert [file.stem for file in sorted(PUBLISHED.glob("*.toml"))] == [lesson.name for lesson in every()]
+    assert [file.stem for file in sorted(PUBLISHED.glob("*.toml"))] == [lesson.name for lesson in all_lessons()]
 
 
 def test_only_lessons_that_are_still_to_come_are_listed():
     done = [
         lesson.name
-        for lesson in every()
+        for lesson in all_lessons()
         if lesson.name in STILL_TO_COME
         and not faults(nbformat.read(lesson.source, as_version=4), lesson.name, list(statements(lesson.name)))
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from companion.cli.lessons import every
+from companion.cli.lessons import all_lessons
 from companion.cli.run import harvest
 
 CONFIG = """
@@ -57,7 +57,7 @@ def hand_in(lesson, folder, student, *, edit):
 
 
 @pytest.mark.filterwarnings("default")  # nbgrader's own deprecations are not ours to mend
-@pytest.mark.parametrize("lesson", every(), ids=lambda lesson: lesson.name)
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 def test_points_go_to_right_answers_alone(lesson, nbgrader, tmp_path):
     from nbgrader.api import Gradebook
 

@@ -11,10 +11,10 @@ import pytest
 from nbval_lesson import compare_outputs
 
 from companion.cli import release, run
-from companion.cli.lessons import Lesson, every
+from companion.cli.lessons import Lesson, all_lessons
 
 ROOT = Path(__file__).resolve().parents[2]
-SOLUTIONS = every()
+SOLUTIONS = all_lessons()
 UNSOLVED = [Lesson(lesson.name, ROOT / "lessons" / lesson.name / lesson.source.name) for lesson in SOLUTIONS]
 REMOTE = re.compile(
     r"""!\[[^\]]*\]\(\s*https?:|<(?:img|script|iframe|video|link)\b[^>]*(?:src|href)\s*=\s*["']?https?:|@import|url\(\s*["']?https?:"""

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from companion.models.facts import Bank, BankConfig, LinearRecaller, Member
 from companion.probes.facts import conserved, knowledge, recall_accuracy
 from companion.recipes.facts import facts_of
-from companion.samplers.facts import counts, every_fact, sentences, world
+from companion.samplers.facts import counts, every_fact, random_world, sentences
 
 
 def test_knowledge_is_counted():
@@ -35,7 +35,7 @@ def test_each_member_is_asked_about_its_own_world():
 
 
 def test_gradient_flow_does_not_change_what_is_conserved():
-    facts, model = world(6, 2, 3, noise=4), LinearRecaller(13, 6).double()
+    facts, model = random_world(6, 2, 3, noise=4), LinearRecaller(13, 6).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape))

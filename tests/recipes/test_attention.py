@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from companion.recipes import recipe
-from companion.recipes.attention import learned
+from companion.recipes.attention import runs_that_learn
 
 
 def accuracy(model, sample):
@@ -23,21 +23,21 @@ def test_two_layers_continue_a_phrase_and_one_does_not():
 
 @pytest.mark.parametrize("start", [40, 80])
 def test_the_head_learns_from_a_hundred_examples_where_the_mlp_does_not(start):
-    head, mlp = (learned(kind, 64, [100], range(start, start + 5)).sum().item() for kind in ("head", "mlp"))
+    head, mlp = (runs_that_learn(kind, 64, [100], range(start, start + 5)).sum().item() for kind in ("head", "mlp"))
     assert head >= 4
     assert mlp <= 1
-    assert learned("mlp", 64, [800], range(start, start + 5)).sum() >= 4
+    assert runs_that_learn("mlp", 64, [800], range(start, start + 5)).sum() >= 4
 
 
 def test_an_l1_penalty_needs_as_few_examples_as_the_head():
-    assert learned("l1", 64, [100], range(5)).sum() >= 4
-    assert learned("l1", 64, [12], range(5)).sum() <= 1
+    assert runs_that_learn("l1", 64, [100], range(5)).sum() >= 4
+    assert runs_that_learn("l1", 64, [12], range(5)).sum() <= 1
 
 
 def test_runs_do_not_depend_on_the_global_random_state():
-    first = learned("head", 16, [25, 50], range(3))
+    first = runs_that_learn("head", 16, [25, 50], range(3))
     torch.rand(7)
-    assert torch.equal(first, learned("head", 16, [25, 50], range(3)))
+    assert torch.equal(first, runs_that_learn("head", 16, [25, 50], range(3)))
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_runs_do_not_depend_on_the_global_random_state():
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
-        learned(*arguments)
+        runs_that_learn(*arguments)

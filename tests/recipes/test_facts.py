@@ -10,7 +10,7 @@ from companion.models.facts import LinearRecaller
 from companion.probes.facts import conserved, knowledge, recall_accuracy
 from companion.recipes import recipe, shipped
 from companion.recipes.facts import cross_entropy, facts_of, phases
-from companion.samplers.facts import counts, every_fact, sentences, world
+from companion.samplers.facts import counts, every_fact, random_world, sentences
 from companion.training import batch_generator
 
 
@@ -38,7 +38,7 @@ def test_heads_and_neurons_make_up_for_each_other():
 
 
 def test_the_phases_are_those_of_the_theorem():
-    facts = world(8, 2, 4, noise=12, generator=1)
+    facts = random_world(8, 2, 4, noise=12, generator=1)
     run = phases(facts, steps=2600, length=12, batch=256, seed=3)
     loss = dict(zip(run.steps, run.losses.tolist(), strict=True))
     assert loss[0] == pytest.approx(math.log(8), abs=1e-3)
@@ -56,7 +56,7 @@ def test_the_phases_are_those_of_the_theorem():
 
 
 def test_a_run_is_plain_gradient_descent():
-    facts = world(4, 2, 2, noise=3, generator=1)
+    facts = random_world(4, 2, 2, noise=3, generator=1)
     run = phases(facts, steps=2, length=5, batch=64, every=1, lr=0.5, seed=2)
     torch.testing.assert_close(run.w[0], LinearRecaller(facts.words, facts.all_answers).w.detach().double())
     assert run.steps == [0, 1]
@@ -72,4 +72,4 @@ def test_a_run_is_plain_gradient_descent():
 )
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
-        phases(world(4, 2, 2), **arguments)
+        phases(random_world(4, 2, 2), **arguments)

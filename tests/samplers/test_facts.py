@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from companion.samplers.facts import World, counts, every_fact, sentences, world
+from companion.samplers.facts import World, counts, every_fact, random_world, sentences
 
-WORLD = world(12, 3, 4, noise=5, generator=1)
+WORLD = random_world(12, 3, 4, noise=5, generator=1)
 
 
 def test_every_relation_shares_its_own_answers_evenly():
@@ -17,7 +17,7 @@ def test_every_relation_shares_its_own_answers_evenly():
 
 
 def test_relations_do_not_share_an_order():
-    table = world(60, 2, 6, generator=3).table
+    table = random_world(60, 2, 6, generator=3).table
     assert (table[:, 0] == table[:, 1] - 6).float().mean() < 0.4
 
 
@@ -67,11 +67,11 @@ def test_the_same_seed_gives_the_same_sentences():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: world(0, 2, 1), "subjects = 0"),
-        (lambda: world(4, 0, 1), "relations = 0"),
-        (lambda: world(4, 2, 0), "answers = 0"),
-        (lambda: world(4, 2, 5), "answers = 5: must be at most subjects = 4"),
-        (lambda: world(4, 2, 2, noise=0), "noise = 0"),
+        (lambda: random_world(0, 2, 1), "subjects = 0"),
+        (lambda: random_world(4, 0, 1), "relations = 0"),
+        (lambda: random_world(4, 2, 0), "answers = 0"),
+        (lambda: random_world(4, 2, 5), "answers = 5: must be at most subjects = 4"),
+        (lambda: random_world(4, 2, 2, noise=0), "noise = 0"),
         (lambda: sentences(0, WORLD, 5), "batch = 0"),
         (lambda: sentences(2, WORLD, 2), "length = 2: must be at least 3"),
         (lambda: sentences(2, WORLD, 5, subjects=13), "subjects = 13: must be 1 to 12"),
