@@ -23,9 +23,8 @@ def bayes(tokens: Int[Tensor, "batch length"], k: int, *, order: int = 2) -> Flo
     if order == 1:
         counts = here.cumsum(1)
     else:
-        pairs = (
-            here[:, :-1, :, None] * here[:, 1:, None]
-        )  # (batch, length - 1, k, k): a 1 where i at t is followed by j
+        # (batch, length - 1, k, k): a 1 where i at t is followed by j
+        pairs = here[:, :-1, :, None] * here[:, 1:, None]
         seen = torch.cat([torch.zeros_like(pairs[:, :1]), pairs.cumsum(1)], dim=1)  # pairs complete at position t
         counts = (seen * here[..., None]).sum(2)  # the row of the token at t
     return (counts + 1) / (counts.sum(-1, keepdim=True) + k)
@@ -38,9 +37,8 @@ def follower(tokens: Int[Tensor, "batch length"]) -> Int[Tensor, "batch length"]
     """
     batch, length = tokens.shape
     places = torch.arange(length, device=tokens.device)
-    match = (tokens[:, :, None] == tokens[:, None]) & (
-        places[:, None] > places
-    )  # [b, t, s]: the same token, s before t
+    # [b, t, s]: the same token, s before t
+    match = (tokens[:, :, None] == tokens[:, None]) & (places[:, None] > places)
     latest = torch.where(match, places, -1).amax(-1)
     after = tokens.gather(1, (latest + 1).clamp(max=length - 1))
     return after.where(latest >= 0, -1)

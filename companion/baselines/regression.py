@@ -180,9 +180,8 @@ def gradient_descent_iterated(
 def online_gradient_descent(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n d"]:
     """One step an example, from 0: w <- w + (y - w^T x) x / |x|^2 fits the newest example and forgets older ones."""
     _check(xs, ys)
-    directions = xs / xs.square().sum(-1, keepdim=True).clamp_min(
-        torch.finfo(xs.dtype).tiny
-    )  # an input of 0 teaches nothing
+    # an input of 0 teaches nothing
+    directions = xs / xs.square().sum(-1, keepdim=True).clamp_min(torch.finfo(xs.dtype).tiny)
     w = torch.zeros_like(xs[:, 0])
     ws = []
     for x, y, direction in zip(xs.unbind(1), ys.unbind(1), directions.unbind(1), strict=True):

@@ -185,9 +185,8 @@ def kd_tree(
     order = _median_order(points).expand(batch, n)
     rows = torch.arange(batch, device=query.device)
 
-    part = torch.tensor([0, n, 0], device=query.device).repeat(
-        batch, 1
-    )  # a subtree: low, high and depth; its root is in the middle
+    # a subtree: low, high and depth; its root is in the middle
+    part = torch.tensor([0, n, 0], device=query.device).repeat(batch, 1)
     gaps = torch.zeros_like(query)  # from the query to the box of the part, along every axis
     kept = part.new_zeros(batch, lookups, 3)  # one part for each lookup
     kept_gaps = gaps.new_zeros(batch, lookups, dim)
@@ -351,10 +350,8 @@ def _narrow(points: Tensor, query: Tensor, lookups: int, place: Callable[[int, R
         ranks.append(rank)
         x = values.gather(1, rank[:, None])[:, 0]
         low, above = torch.where(x <= q, rank + 1, low), torch.where(x <= q, x, above)
-        high, below = (
-            torch.where(x >= q, rank, high),
-            torch.where(x >= q, x, below),
-        )  # at the query itself, nothing remains
+        # at the query itself, nothing remains
+        high, below = torch.where(x >= q, rank, high), torch.where(x >= q, x, below)
     return order.expand(batch, n).gather(1, torch.stack(ranks, 1))
 
 

@@ -19,9 +19,8 @@ __all__ = ["error_signature", "ppmi", "remove_waves", "share_of_logits", "wave_r
 
 
 def _draw_wave(generator: Generator) -> dict:
-    period = float(
-        5 + 6 * torch.rand((), generator=generator)
-    )  # no whole number: a wave that fits into n hides mistakes
+    # no whole number: a wave that fits into n hides mistakes
+    period = float(5 + 6 * torch.rand((), generator=generator))
     return {"n": draw_size(generator, 12, 16), "period": period, "k": draw_size(generator, 3, 4)}
 
 
@@ -65,9 +64,8 @@ wave_rows = Exercise(
 
 def _draw_parts(generator: Generator) -> dict:
     modules, width, answers = draw_size(generator, 3, 5), draw_size(generator, 5, 8), draw_size(generator, 4, 7)
-    parts = 0.1 + 0.1 * draw_normal(
-        generator, modules, width
-    )  # as small as this eps shows, and as far from mean 0 the centring does
+    # as small as this eps shows, and as far from mean 0 the centring does
+    parts = 0.1 + 0.1 * draw_normal(generator, modules, width)
     return {
         "parts": parts,
         "stream": parts.sum(0),
@@ -173,9 +171,8 @@ share_of_logits = Exercise(
 def _draw_rows(generator: Generator) -> dict:
     r = draw_size(generator, 2, 3)
     width = r + draw_size(generator, 2, 4)
-    rows = draw_normal(generator, r, width) + draw_normal(
-        generator, width
-    )  # what they share keeps them from being orthogonal
+    # what they share keeps them from being orthogonal
+    rows = draw_normal(generator, r, width) + draw_normal(generator, width)
     return {"x": draw_normal(generator, width), "rows": rows}
 
 

@@ -20,9 +20,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> NoReturn:
     command += ["--FileContentsManager.post_save_hook=companion.cli.work.after_saving"]
     command += ["--LabApp.default_url=/lab/tree/README.md"] + ["--no-browser"] * arguments.no_browser
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append(
-            "--allow-root"
-        )  # whoever is root here is most likely in a container, where JupyterLab would refuse to start
+        # whoever is root here is most likely in a container, where JupyterLab would refuse to start
+        command.append("--allow-root")
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(
         filter(None, [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH")])
     )

@@ -132,9 +132,8 @@ def failing_cell(executed: nbformat.NotebookNode, lesson: Lesson) -> str:
     """``cell 17 ("Newton's method")``: the place of the cell that failed in the source, and the heading that it stands
     under.
     """
-    failed = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")][
-        -1
-    ]  # the last that began
+    # the last that began
+    failed = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")][-1]
     heading = "no heading"
     for number, cell in enumerate(nbformat.read(lesson.source, as_version=4).cells, 1):
         if cell.cell_type == "markdown":

@@ -10,8 +10,7 @@ from companion.cli.setup import ROOT, go_on_as
 
 def main(arguments: Namespace) -> NoReturn:
     """Go on as pytest."""
-    os.environ.setdefault(
-        "OMP_NUM_THREADS", "1"
-    )  # two workers of one thread each are faster on two cores than two of two
+    # two workers of one thread each are faster on two cores than two of two
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.chdir(ROOT)
     go_on_as([sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", *arguments.pytest_args])

@@ -72,9 +72,8 @@ def read_notebook(folder: Path, name: str, largest: int) -> tuple[bytes, float]:
     """
     if folder.is_symlink() or folder.parent.is_symlink():
         raise Unreadable("the folder is a link")
-    paths = [
-        path for path in sorted(folder.iterdir()) if path.suffix == ".ipynb" and not path.name.startswith("._")
-    ]  # macOS's own
+    # names that begin with ._ are macOS's own
+    paths = [path for path in sorted(folder.iterdir()) if path.suffix == ".ipynb" and not path.name.startswith("._")]
     path = folder / f"{name}.ipynb"
     if path not in paths:
         if len(paths) != 1:

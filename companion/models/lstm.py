@@ -40,9 +40,8 @@ class LSTM(Hooked):
         self.at = Door(["hook_embed", *(f"blocks.{layer}.hook_resid_post" for layer in range(config.layers))])
         self.layers = nn.ModuleList(nn.LSTM(config.width, config.width, batch_first=True) for _ in range(config.layers))
         for layer in self.layers:
-            nn.init.ones_(
-                layer.bias_ih_l0.data[config.width : 2 * config.width]
-            )  # gates lie as input, forget, cell, output
+            # gates lie as input, forget, cell, output
+            nn.init.ones_(layer.bias_ih_l0.data[config.width : 2 * config.width])
 
     def memory(self, length: int) -> int:  # noqa: ARG002 - the same for every length, and that is the point
         """How many numbers keep the past after ``length`` positions: each layer's hidden state and cell."""

@@ -80,9 +80,8 @@ class Structure(Hooked):
         self.config = config
         dim, places, hidden = config.dim, config.n + config.extra, config.hidden
         self.embed = nn.Linear(3 * dim, config.width)
-        self.given = nn.Parameter(
-            0.5 * torch.randn(places, config.width)
-        )  # one for each input; smaller, and an untrained network sorts
+        # one for each input; smaller, and an untrained network sorts
+        self.given = nn.Parameter(0.5 * torch.randn(places, config.width))
         decoder = DecoderConfig(config.width, config.layers, heads=4, context=places, causal=False, positions=False)
         self.decoder = Decoder(decoder)
         self.at = self.decoder.at

@@ -90,9 +90,8 @@ def trained_accuracy(
 
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = lr * (1 - step / steps)
-        loss = runs * F.cross_entropy(
-            logits().flatten(0, 1), target.flatten()
-        )  # the sum over runs of a mean over facts
+        # the sum over runs of a mean over facts
+        loss = runs * F.cross_entropy(logits().flatten(0, 1), target.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -32,13 +32,8 @@ from companion.training import Schedule
 
 Kind = Literal["line", "hard-line", "plane", "hard-plane", "tree-plane", "sphere", "pictures"]
 DIM = 30  # of the sphere
-SCALES_OF = {
-    "hard-line": 400.0,
-    "hard-plane": 400.0,
-    "tree-plane": 400.0,
-    "sphere": DIM**-0.5,
-    "pictures": 0.4,
-}  # the size of a coordinate, where it is not 1
+# the size of a coordinate, where it is not 1
+SCALES_OF = {"hard-line": 400.0, "hard-plane": 400.0, "tree-plane": 400.0, "sphere": DIM**-0.5, "pictures": 0.4}
 
 
 def problems(kind: Kind, n: int, dim: int = DIM) -> Callable[[int, torch.Generator], Search]:

@@ -161,9 +161,8 @@ def trigger_sequences(
     else:  # the K largest of log pi_u + Gumbel noise are K draws without replacement
         triggers = (table.unigram.log().to(device) - (-uniform(batch, N).log()).log()).topk(K, dim=1).indices
     outputs = (uniform(batch, K) * N).long()
-    after = torch.full((batch, N + 1), -1, device=device).scatter_(
-        1, triggers, outputs
-    )  # what follows a token here; -1: the table says
+    # what follows a token here; -1: the table says
+    after = torch.full((batch, N + 1), -1, device=device).scatter_(1, triggers, outputs)
 
     # Row i of the cumulative table, shifted by i: one sorted list, in which the place of i + u is i (N + 1) + a draw
     # from row i

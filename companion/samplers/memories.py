@@ -64,9 +64,8 @@ def tokens(
     if (p < 0).any() or abs(p.sum().item() - 1) > 1e-6:
         raise ValueError(f"p: probabilities must be at least 0 and sum to 1, not to {p.sum().item():.6g}")
     uniform = torch.rand(runs, n, generator=as_generator(generator), device=p.device, dtype=p.dtype)
-    return torch.searchsorted(p.cumsum(0), uniform, right=True).clamp_max(
-        len(p) - 1
-    )  # rounding may leave the sum a little below 1
+    # rounding may leave the sum a little below 1
+    return torch.searchsorted(p.cumsum(0), uniform, right=True).clamp_max(len(p) - 1)
 
 
 def sign_patterns(n: int, d: int, *, generator: torch.Generator | int = 0) -> Float[Tensor, "n d"]:

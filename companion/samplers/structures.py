@@ -96,9 +96,8 @@ def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | 
     points = torch.cat(tree, 1)
     rows = torch.arange(batch, device=generator.device)[:, None]
     points = points[rows, torch.rand(batch, points.shape[1], **where).argsort(1)]
-    near = points[
-        rows[:, 0], torch.randint(points.shape[1], (batch,), **where)
-    ]  # not a fixed one: its place would give the answer away
+    # not a fixed one: its place would give the answer away
+    near = points[rows[:, 0], torch.randint(points.shape[1], (batch,), **where)]
     return _between(points, near + torch.randn(batch, dim, **where))
 
 
@@ -166,9 +165,8 @@ def pictures(
     images, labels = (tensor[HELD_OUT:] if held_out else tensor[:HELD_OUT] for tensor in _digits())
     by_digit = [images[labels == digit].to(generator.device) for digit in range(10)]
     most = max(map(len, by_digit))
-    drawers = torch.stack(
-        [each[torch.arange(most, device=each.device) % len(each)] for each in by_digit]
-    )  # the rare ones go round again
+    # the rare ones go round again
+    drawers = torch.stack([each[torch.arange(most, device=each.device) % len(each)] for each in by_digit])
     digits = torch.stack([numbers // 100, numbers // 10 % 10, numbers % 10], -1)
     drawn = drawers[digits, torch.randint(most, digits.shape, generator=generator, device=generator.device)].flatten(2)
     return Search(drawn[:, :-1], drawn[:, -1], (shown - asked[:, None]).abs().float())

@@ -152,9 +152,8 @@ def _draw_gd(generator: Generator) -> dict:
     x = draw_normal(generator, 3 * d, d)
     S = x.T @ x
     lr = float(0.05 / torch.linalg.eigvalsh(S)[-1])
-    steps = draw_size(
-        generator, 3, 7
-    )  # at least 3: of 2 steps, one too few is just one; at most 7: not even 2^steps steps must arrive
+    # at least 3: of 2 steps, one too few is just one; at most 7: not even 2^steps steps must arrive
+    steps = draw_size(generator, 3, 7)
     return {"S": S, "b": S @ draw_normal(generator, d), "lr": lr, "steps": steps}
 
 
@@ -241,10 +240,8 @@ gd_closed_form = Exercise(
 
 
 def _draw_layer(generator: Generator) -> dict:
-    n, d = (
-        draw_size(generator, 6, 9),
-        (2, 3, 5)[draw_size(generator, 0, 2)],
-    )  # d = 4 would hide sqrt(d) behind another factor of 2
+    # d = 4 would hide sqrt(d) behind another factor of 2
+    n, d = draw_size(generator, 6, 9), (2, 3, 5)[draw_size(generator, 0, 2)]
     x = draw_normal(generator, n, d)
     return {"a": 0.5 * x @ draw_normal(generator, d, d), "b": x}
 

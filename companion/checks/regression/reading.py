@@ -18,10 +18,8 @@ __all__ = ["readout_predictions", "similarity_of_errors"]
 
 
 def _draw_errors(generator: Generator) -> dict:
-    batch, n = (
-        draw_size(generator, 3, 4),
-        draw_size(generator, 6, 9),
-    )  # batch < n - 1, so that one does not broadcast as the other
+    # batch < n - 1, so that one does not broadcast as the other
+    batch, n = draw_size(generator, 3, 4), draw_size(generator, 6, 9)
     ys = 2 + draw_normal(generator, batch, n)
     first = ys + draw_normal(generator, batch, n) * (1 + 3 * torch.arange(batch)[:, None])
     return {"first": first, "second": first + draw_normal(generator, batch, n), "ys": ys}

@@ -170,10 +170,8 @@ ogd_step = Exercise(
 def _draw_question(generator: Generator) -> dict:
     batch, n, d = draw_size(generator, 2, 4), draw_size(generator, 5, 9), draw_size(generator, 2, 4)
     gap = draw_size(generator, 2, n - 1)
-    return {
-        "xs": draw_normal(generator, batch, n, d),
-        "gap": gap + (2 * gap == n + 1),
-    }  # in the middle, both ends count alike
+    # in the middle, both ends count alike
+    return {"xs": draw_normal(generator, batch, n, d), "gap": gap + (2 * gap == n + 1)}
 
 
 def _with_question(xs: Tensor, question: Tensor) -> Tensor:

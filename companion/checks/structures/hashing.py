@@ -83,11 +83,8 @@ def _draw_memory(generator: Generator) -> dict:
     memory = torch.randint(5, (batch, rows, size), generator=generator).double()
     cells = torch.randint(size, (batch, rows), generator=generator)
     counts = 1 + torch.randint(3, (batch, rows), generator=generator).double()
-    counts[0], counts[1, 1:], counts[2] = (
-        2,
-        1,
-        counts[2].new_tensor([1, 2, 2, 4])[:rows],
-    )  # all equal, some equal, one smallest
+    # all equal, some equal, one smallest
+    counts[0], counts[1, 1:], counts[2] = 2, 1, counts[2].new_tensor([1, 2, 2, 4])[:rows]
     counts[1, 0] = 3
     return {"memory": memory.scatter(2, cells[..., None], counts[..., None]), "cells": cells}
 

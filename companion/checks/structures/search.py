@@ -262,9 +262,8 @@ def _draw_found(generator: Generator) -> dict:
     batch, n, lookups = draw_size(generator, 40, 50), draw_size(generator, 6, 8), draw_size(generator, 4, 5)
     distances = torch.randint(5, (batch, n), generator=generator) + torch.randint(4, (batch, 1), generator=generator)
     two = torch.rand(batch, n, generator=generator).argsort(1)[::2, :2]
-    distances[::2] = distances[::2].scatter(
-        1, two, distances[::2].amin(1, keepdim=True).expand(-1, 2)
-    )  # ties, in every other row
+    # ties, in every other row
+    distances[::2] = distances[::2].scatter(1, two, distances[::2].amin(1, keepdim=True).expand(-1, 2))
     found = torch.randint(n, (batch, lookups), generator=generator)
     return {"found": found, "distances": distances.float()}  # float32, what .float() makes of True and False
 
