@@ -134,7 +134,10 @@ def parser() -> argparse.ArgumentParser:
 
     site = commands.add_parser("site", parents=[common], help="make the course into pages to read")
     site.add_argument(
-        "--run", default="build/run", metavar="FOLDER", help="what `run` has executed (default: %(default)s)"
+        "--run",
+        default="build/run",
+        metavar="FOLDER",
+        help="what `run` has executed, with COURSE_FRAMES=1 if explorers are to move (default: %(default)s)",
     )
     site.add_argument("--out", default="build/site", metavar="FOLDER", help="where it goes (default: %(default)s)")
     site.add_argument("--open", action="store_true", help="then open it in the browser")

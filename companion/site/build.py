@@ -102,6 +102,8 @@ def settings(course: Course) -> dict:
         "html_static_path": ["_static"],
         "html_css_files": ["site.css"],
         "html_js_files": ["site.js"],
+        "html_use_index": False,
+        "html_domain_indices": False,
         "html_show_sourcelink": False,
         "html_copy_source": False,
         "language": "en",

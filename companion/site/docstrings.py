@@ -44,6 +44,11 @@ def _listen(*arguments: Any) -> None:
     lines[:] = convert(lines)
 
 
+def _skip(*arguments: Any) -> bool | None:
+    """What Sphinx asks of a member, which is the fourth argument: a named tuple's fields say nothing."""
+    return True if str(getattr(arguments[3], "__doc__", "")).startswith("Alias for field number") else None
+
+
 def _plain(app: Sphinx, page: str, template: str, context: dict, doctree: Any) -> None:  # noqa: ARG001 (Sphinx's own)
     """A list of citations is no ARIA list: links back stand between its items."""
     if "citation" in context.get("body", ""):
@@ -53,5 +58,6 @@ def _plain(app: Sphinx, page: str, template: str, context: dict, doctree: Any) -
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx's door."""
     app.connect("autodoc-process-docstring", _listen)
+    app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _plain)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,7 @@ they show.
 
 import base64
 import html
+import json
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 
 from companion.site.course import Chapter
+from companion.widgets.frames import MIME
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 DETAILS = re.compile(r"<details><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
@@ -118,6 +120,8 @@ def _html(output: NotebookNode, name: str, pictures: Path) -> str:
     data = output.get("data", {})
     if "image/png" in data:
         content = base64.b64decode(data["image/png"])
+        if MIME in data:
+            return _explorer(data[MIME], name, pictures, data["text/plain"])
         (pictures / f"{name}.png").write_bytes(content)
         width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))
         alt = html.escape(output.metadata.get("image/png", {}).get("alt") or data.get("text/plain", ""), quote=True)
@@ -128,3 +132,28 @@ def _html(output: NotebookNode, name: str, pictures: Path) -> str:
     if WIDGET in data or "text/plain" not in data:
         return ""
     return f"<pre>{html.escape(data['text/plain'])}</pre>"
+
+
+def _explorer(grid: dict, name: str, pictures: Path, alt: str) -> str:
+    """An explorer that moves without a kernel: sliders over a grid of frames.
+
+    ``grid``: what `companion.widgets.frames` made.
+    ``name``: what the frames' files are called.
+    ``pictures``: the folder for them.
+    ``alt``: what is to be seen.
+    """
+    for number, frame in enumerate(grid["frames"]):
+        (pictures / f"{name}-{number}.png").write_bytes(base64.b64decode(frame))
+    start, boxes = 0, ""
+    for control in grid["controls"]:
+        many, here = len(control["values"]), control["start"]
+        start = start * many + here
+        values = html.escape(json.dumps(control["values"]), quote=True)
+        boxes += (
+            f'<label>{html.escape(control["label"])} <input type="range" min="0" max="{many - 1}" value="{here}" '
+            f'data-values="{values}" aria-valuetext="{html.escape(control["values"][here])}"> '
+            f"<output>{html.escape(control['values'][here])}</output></label> "
+        )
+    frames = f"../../_static/{pictures.name}/{name}"
+    picture = f'<img src="{frames}-{start}.png" alt="{html.escape(alt, quote=True)}" loading="lazy">'
+    return f'<div class="explorer" data-frames="{frames}">{boxes}{picture}</div>'

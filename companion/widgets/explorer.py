@@ -2,6 +2,7 @@
 
 import base64
 import html
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from companion.figures import STYLE, png
+from companion.widgets.frames import MIME, grid
 
 # A slider of ipywidgets has a label and a readout, but its handle, which is what the keyboard moves, has no name for a
 # screen reader, and the text of its value may not be what is shown (a logarithmic slider says the exponent). No trait
@@ -27,7 +29,8 @@ NAME_HANDLES = """[0, 300, 1000].forEach(wait => setTimeout(() => {
 
 
 class Explorer:
-    """Redraws a figure whenever a control moves; on a static page it is a picture of its first state.
+    """Redraws a figure whenever a control moves; on a static page it is a picture of its first state. Where the
+    environment has COURSE_FRAMES, it shows a grid of frames, too, for pages that move it without a kernel.
 
     ``draw(ax, **values)`` draws the figure for the controls' values; it is an ordinary function, which tests call
     without a kernel. ``alt`` says what is to be seen, for those who cannot see it. A control is any ipywidget that has
@@ -60,11 +63,14 @@ class Explorer:
         self.box = ipywidgets.VBox([*controls.values(), self.picture])
         self._redraw()
 
-    def _redraw(self) -> None:
+    def _draw(self, values: dict[str, Any]) -> bytes:
         with rc_context(STYLE):
             figure = Figure(figsize=self.size)
-            self.draw(figure.subplots(), **{name: control.value for name, control in self.controls.items()})
-            self.png = png(figure)
+            self.draw(figure.subplots(), **values)
+            return png(figure)
+
+    def _redraw(self) -> None:
+        self.png = self._draw({name: control.value for name, control in self.controls.items()})
         encoded = base64.b64encode(self.png).decode()
         alt, onload = html.escape(self.alt), html.escape(NAME_HANDLES)
         self.picture.value = f'<img alt="{alt}" src="data:image/png;base64,{encoded}" onload="{onload}">'
@@ -73,4 +79,6 @@ class Explorer:
         bundle = self.box._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         data = {**data, "image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
+        if os.environ.get("COURSE_FRAMES") and (frames := grid(self._draw, self.controls)):
+            data[MIME] = frames
         return data, {**metadata, "image/png": {"alt": self.alt}}

@@ -16,11 +16,15 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from sample_lesson import CLAIM, NAME, checkout, notebook
 
 from companion.cli import site
+from companion.widgets.frames import MIME
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 PAGES = ("index", f"lessons/{NAME}/{NAME}", "claims", "sources", "glossary", "made", "reference/files")
 LONG = r"A long formula: $$" + " + ".join(rf"\frac{{x_{{{n}}}}}{{{n}!}}" for n in range(1, 40)) + "$$"
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+CONTROLS = [{"label": "k", "values": ["0", "1"], "start": 0}, {"label": "m", "values": ["a", "b"], "start": 1}]
+EXPLORER = {"image/png": PNG, "text/plain": "A line.", MIME: {"controls": CONTROLS, "frames": [PNG] * 4}}
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +43,7 @@ def built(tmp_path_factory) -> Path:
         ),
         new_code_cell('predictions.number("n", "How many?")', outputs=[new_output("execute_result", asked)]),
         new_code_cell('predictions.compare("n", 3)', outputs=[new_output("stream", name="stdout", text="measured 3")]),
+        new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
     ]
     run = root / "run"
     run.mkdir()
@@ -98,7 +103,7 @@ def test_nothing_serious_is_wrong_and_no_other_host_is_asked(address, browser, s
     page = browser.new_page(color_scheme=scheme)
     asked, found = [], []
     page.on("request", lambda request: asked.append(request.url))
-    for name in PAGES:
+    for name in PAGES if scheme == "light" else PAGES[:3]:
         page.goto(f"{address}/{name}.html")
         page.evaluate("window.MathJax?.startup?.promise")
         violations = axe.run(page).response["violations"]
@@ -133,6 +138,20 @@ def test_claims_are_filtered_and_a_prediction_comes_back(address, browser):
     page.click("details.measured summary")
     page.wait_for_selector("text=You predicted: four")
     assert page.is_visible("text=measured 3")
+    page.close()
+
+
+def test_an_explorer_moves_with_the_keyboard(address, browser):
+    page = browser.new_page()
+    page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
+    frame = lambda: page.get_attribute(".explorer img", "src").rpartition("-")[2]  # noqa: E731
+    assert frame() == "1.png"
+    page.focus(".explorer input")
+    page.keyboard.press("ArrowRight")
+    assert (frame(), page.get_attribute(".explorer input", "aria-valuetext")) == ("3.png", "1")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowLeft")
+    assert (frame(), page.inner_text(".explorer label:nth-of-type(2) output")) == ("2.png", "a")
     page.close()
 
 

@@ -8,6 +8,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from companion.site import notebooks
 from companion.site.course import Chapter
+from companion.widgets.frames import MIME
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # one pixel
 
@@ -62,6 +63,16 @@ def test_a_picture_is_a_file_with_its_text(page, tmp_path):
         'width="1" height="1" loading="lazy">'
     )
     assert (tmp_path / "07-doubling-0-0.png").is_file()
+
+
+def test_an_explorer_is_sliders_over_frames(page, tmp_path):
+    controls = [{"label": "k", "values": ["0", "1"], "start": 1}, {"label": "m", "values": ["a", "b", "c"], "start": 2}]
+    data = {"image/png": PNG, "text/plain": "Bars.", MIME: {"controls": controls, "frames": [PNG] * 6}}
+    [cell] = page(new_code_cell("Explorer(f)", outputs=[new_output("execute_result", data)]))
+    shown = cell.outputs[0].data["text/html"]
+    assert re.findall(r'max="(\d)" value="(\d)".*?aria-valuetext="(\w)"', shown) == [("1", "1", "1"), ("2", "2", "c")]
+    assert '07-doubling-0-0-5.png" alt="Bars."' in shown, "where it stood"
+    assert len(list(tmp_path.glob("07-doubling-0-0-*.png"))) == 6
 
 
 def test_what_needs_a_kernel_is_left_out(page):

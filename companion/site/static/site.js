@@ -16,6 +16,25 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
+  // An explorer: the frame at the sliders' places, the last slider's values following each other
+  for (const explorer of document.querySelectorAll(".explorer")) {
+    const sliders = [...explorer.querySelectorAll("input")];
+    const show = () => {
+      let frame = 0;
+      for (const slider of sliders) {
+        const label = JSON.parse(slider.dataset.values)[slider.value];
+        slider.setAttribute("aria-valuetext", label);
+        slider.nextElementSibling.textContent = label;
+        frame = frame * (Number(slider.max) + 1) + Number(slider.value);
+      }
+      explorer.querySelector("img").src = `${explorer.dataset.frames}-${frame}.png`;
+    };
+    for (const slider of sliders) {
+      slider.value = slider.getAttribute("value"); // not where a reload left it
+      slider.addEventListener("input", show);
+    }
+  }
+
   const rows = [...document.querySelectorAll("table.claims tbody tr")];
   const choices = [...document.querySelectorAll(".claims-filter select")];
   const filter = () => {

@@ -1,0 +1,95 @@
+"""An explorer's pictures for a page without a kernel: a grid over its controls' values."""
+
+import base64
+import io
+from collections.abc import Callable, Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+import ipywidgets
+from PIL import Image
+
+MIME = "application/vnd.companion.frames+json"
+FRAMES, BYTES, CONTROLS, COLOURS = 60, 2**20, 3, 32  # at most, for an explorer; two of them make a lesson's 2 MB
+
+
+def values(control: ipywidgets.ValueWidget) -> list[tuple[str, Any]]:
+    """What a control can be set to, each with its label: a slider's steps, a menu's options, both of a box; its value
+    alone if anything can be typed into it.
+    """
+    if hasattr(control, "options"):
+        options = control.options.items() if isinstance(control.options, Mapping) else control.options
+        return [option if isinstance(option, tuple) else (str(option), option) for option in options]
+    if isinstance(control, ipywidgets.Checkbox):
+        return [("no", False), ("yes", True)]
+    if hasattr(control, "step"):
+        steps = round((control.max - control.min) / control.step)
+        found = [control.min + number * control.step for number in range(steps + 1)]
+        return [(f"{value:g}", value) for value in found]
+    return [(str(control.value), control.value)]
+
+
+def spread(counts: list[int], limit: int) -> list[int]:
+    """How many values of each control a grid of at most ``limit`` frames takes, none more than its ``counts``."""
+    sizes = [1] * len(counts)
+    while True:
+        able = [
+            place
+            for place, size in enumerate(sizes)
+            if size < counts[place] and prod(sizes) // size * (size + 1) <= limit
+        ]
+        if not able:
+            return sizes
+        sizes[min(able, key=lambda place: sizes[place])] += 1
+
+
+def thinned(choices: list[tuple[str, Any]], size: int, value: Any) -> list[tuple[str, Any]]:
+    """``size`` of the ``choices``, evenly apart from the first to the last, the one nearest to ``value`` among them."""
+    here = min(range(len(choices)), key=lambda place: _distance(choices[place][1], value))
+    if size == 1:
+        return [choices[here]]
+    places = [round(number * (len(choices) - 1) / (size - 1)) for number in range(size)]
+    if here not in places:
+        places[min(range(size), key=lambda number: abs(places[number] - here))] = here
+    return [choices[place] for place in sorted(places)]
+
+
+def _distance(one: Any, other: Any) -> float:
+    return abs(one - other) if isinstance(one, int | float) and isinstance(other, int | float) else float(one != other)
+
+
+def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidgets.ValueWidget]) -> dict[str, Any]:
+    """The frames of ``picture`` (values to PNG) over the first three of the ``controls`` that can be moved, the others
+    as they stand: ``controls``, each with its label, its values' labels and the place to start at, and ``frames`` in
+    base64, the last control's values following each other. Empty if nothing can be moved.
+    """
+    start = {name: control.value for name, control in controls.items()}
+    moved = {name: choices for name in controls if len(choices := values(controls[name])) > 1}
+    moved = dict(list(moved.items())[:CONTROLS])
+    if not moved:
+        return {}
+    limit = min(FRAMES, BYTES // len(small(picture(start))))
+    sizes = spread([len(choices) for choices in moved.values()], limit)
+    axes = [thinned(moved[name], size, start[name]) for name, size in zip(moved, sizes, strict=True)]
+    frames = [
+        small(picture(start | dict(zip(moved, (value for _, value in place), strict=True)))) for place in product(*axes)
+    ]
+    return {
+        "controls": [
+            {
+                "label": controls[name].description or name,
+                "values": [label for label, _ in axis],
+                "start": axis.index(thinned(axis, 1, start[name])[0]),
+            }
+            for name, axis in zip(moved, axes, strict=True)
+        ],
+        "frames": [base64.b64encode(frame).decode() for frame in frames],
+    }
+
+
+def small(png: bytes) -> bytes:
+    """A PNG in a few colours, which is a fraction of its size."""
+    buffer = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(COLOURS).save(buffer, format="png", optimize=True)
+    return buffer.getvalue()
