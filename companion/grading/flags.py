@@ -47,8 +47,12 @@ PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
 
 
 def odd(code: list[str], names: dict[str, str], modules: set[str], questions: list[Question]) -> list[str]:
-    """What is odd in the code that the answers reach. ``names`` says which name stands for which part of the course,
-    ``modules`` what the lesson imports.
+    """What is odd in the code that the answers reach, in at most two sentences.
+
+    ``code``: that code, by cells.
+    ``names``: which name stands for which part of the course.
+    ``modules``: what the lesson imports.
+    ``questions``: the lesson's, whose own exercises an answer may decorate.
     """
     mentioned, course = set(), set()
     functions = {question.exercise[1]: question.function for question in questions if question.exercise}

@@ -28,7 +28,7 @@ def build(course: Course, out: Path) -> list[str]:
     pictures.mkdir(parents=True)
     for name, text in pages.every(course).items():
         atomic_write(source / name, text)
-    terms = pages.patterns()
+    terms = pages.mentions()
     for chapter in course.chapters:
         folder = source / "lessons" / chapter.name
         folder.mkdir(parents=True)

@@ -30,7 +30,7 @@ def every(course: Course) -> dict[str, str]:
         "sources.md": sources(course),
         "glossary.md": glossary(),
         "teaching.md": (course.root / "TEACHING.md").read_text(encoding="utf-8"),
-        "made.md": made(course.root / "companion/weights"),
+        "made.md": checkpoints_page(course.root / "companion/weights"),
         **reference(course.modules),
     }
 
@@ -235,13 +235,13 @@ def glossary() -> str:
     return f"# Notation and glossary\n\n| Symbol | Meaning |\n|---|---|\n{symbols}\n\n```{{glossary}}\n{entries}\n```\n"
 
 
-def patterns() -> dict[str, re.Pattern]:
+def mentions() -> dict[str, re.Pattern]:
     """For each term of the glossary, what a mention of it looks like."""
     terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
     return {term: re.compile(rf"(?<![\w-]){re.escape(term)}(?![\w-])", re.IGNORECASE) for term in terms}
 
 
-def made(weights: Path) -> str:
+def checkpoints_page(weights: Path) -> str:
     """The shipped checkpoints: recipe, scale, seed, steps, machine, minutes and the loss on the way."""
     headers = [read_header(path) for path in sorted(weights.glob("*.safetensors"))]
     rows = [

@@ -35,7 +35,7 @@ def test_a_claim_has_its_control_and_can_be_found():
 
 
 def test_the_shipped_checkpoints_say_how_they_were_made():
-    page = pages.made(ROOT / "companion/weights")
+    page = pages.checkpoints_page(ROOT / "companion/weights")
     there = len(list((ROOT / "companion/weights").glob("*.safetensors")))
     assert page.startswith(f"# How it was made\n\n{there} checkpoints are shipped")
     assert page.count("<tr><td>") == there
@@ -43,8 +43,8 @@ def test_the_shipped_checkpoints_say_how_they_were_made():
 
 def test_the_glossary_is_sorted_and_every_term_is_looked_for():
     terms = tomllib.loads(pages.GLOSSARY.read_text(encoding="utf-8"))
-    assert list(pages.patterns()) == list(terms)
-    assert pages.patterns()["bigram"].search("a Bigram, and") and not pages.patterns()["bigram"].search("two bigrams")
+    assert list(pages.mentions()) == list(terms)
+    assert pages.mentions()["bigram"].search("a Bigram, and") and not pages.mentions()["bigram"].search("two bigrams")
     assert (
         pages.glossary().index("\nablation\n")
         < pages.glossary().index("\nLSTM\n")

@@ -373,6 +373,11 @@ def _bases(tree: ast.FunctionDef) -> list[tuple[str, str, float]]:
 def part_by_part(answer: Callable[..., Tensor], names: list[str], changed: str, dim: int) -> Callable[..., Tensor]:
     """The answer with the parts of one argument along an axis replaced one after the other, so that each sees those
     before it replaced.
+
+    ``answer``: the course's own.
+    ``names``: of its parameters, in order.
+    ``changed``: the one whose parts are replaced; the answer has its shape.
+    ``dim``: the axis.
     """
     at = names.index(changed)
 
