@@ -38,7 +38,7 @@ def test_it_takes_its_place(tmp_path):
     readme = root / "README.md"
     readme.write_text("before\n<!-- lessons -->\nlast year\n<!-- /lessons -->\nafter\n")
     scoreboard.update(report, root)
-    text, claims = readme.read_text(), (root / "CLAIMS.md").read_text()
+    text, claims = readme.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")
     assert text == (
         f"before\n<!-- lessons -->\n- **[07 Doubling](lessons/{NAME}/{NAME}.ipynb)** (5 min, machine 2 s). "
         "What is twice a number? 1 of 2 claims hold; this one does not: Claim 2.\n<!-- /lessons -->\nafter\n"
@@ -47,7 +47,7 @@ def test_it_takes_its_place(tmp_path):
     assert "| Claim 2 | Euclid, book VII | 2 | – | 2 | **no** |" in claims
     assert claims.endswith("(scale smoke, seed 3).\n")
     scoreboard.update(report, root)
-    assert (readme.read_text(), (root / "CLAIMS.md").read_text()) == (text, claims)
+    assert (readme.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")) == (text, claims)
     readme.write_text("no place for it")
     with pytest.raises(ValueError, match="has no <!-- lessons -->"):
         scoreboard.update(report, root)
