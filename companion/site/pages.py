@@ -45,7 +45,7 @@ def front(course: Course) -> str:
     documents = "\n".join(f"lessons/{chapter.name}/{chapter.name}" for chapter in course.chapters)
     return f"""# Transformers as Algorithms
 
-**Nine notebooks that build, run and try to break what is claimed of how transformers compute**
+**Notebooks that build, run and try to break what is claimed of how transformers compute**
 
 For people who know linear algebra and a little PyTorch, and would rather measure a claim than believe it.
 Each published figure stands beside the one measured here; exercises name your mistake; all of it runs on a CPU, in
