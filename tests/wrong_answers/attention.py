@@ -108,6 +108,58 @@ def attention(Q, K, V):
             "def attention(Q, K, V):\n    Q /= Q.shape[1] ** 0.5\n    return (Q @ K.T).softmax(1) @ V\n",
             "changes its argument Q in place",
         ),
+        Case(
+            """
+def attention(Q, K, V):
+    scores = Q @ K.T / Q.shape[-1] ** 0.5
+    weights = scores.softmax(-1).tril()
+    return weights @ V
+""",
+            "the mask comes after the softmax",
+        ),
+        Case(
+            """
+def attention(Q, K, V):
+    T = len(Q)
+    scores = Q @ K.T / T ** 0.5
+    mask = torch.tril(torch.ones(T, T))
+    return scores.masked_fill(mask == 0, float("-inf")).softmax(-1) @ V
+""",
+            "the number of rows of Q is used where the number of columns of Q belongs",
+        ),
+        Case(
+            """
+def attention(Q, K, V):
+    scores = Q @ K.T / Q.shape[-1] ** 0.5
+    mask = torch.tril(torch.ones_like(scores), -1)
+    scores = scores.masked_fill(mask == 0, -torch.inf)
+    return scores.softmax(-1).nan_to_num() @ V
+""",
+            "each position is hidden from itself, too: the mask takes one place too many",
+        ),
+        Case(
+            """
+def attention(Q, K, V):
+    scores = Q @ K.T / Q.shape[-1] ** 0.5
+    mask = torch.triu(torch.ones_like(scores), 1)
+    scores = scores * (1 - mask)
+    return torch.softmax(scores, dim=-1) @ V
+""",
+            "masked scores are 0, which",
+        ),
+        Case("""
+def attention(Q, K, V):
+    import numpy as np
+    q, k, v = (a.numpy() for a in (Q, K, V))
+    s = np.einsum("td,sd->ts", q, k) / np.sqrt(q.shape[1])
+    s[np.triu_indices(len(s), 1)] = -np.inf
+    w = np.exp(s - s.max(1, keepdims=True))
+    return torch.from_numpy((w / w.sum(1, keepdims=True)) @ v)
+"""),
+        Case("""
+def attention(Q, K, V):
+    return torch.nn.functional.scaled_dot_product_attention(Q[None], K[None], V[None], is_causal=True)[0]
+"""),
     ],
     "multi_head": [
         Case(HEADS),
@@ -149,6 +201,56 @@ def multi_head(x, WQ, WK, WV, WO):
             HEADS.replace("out = x.clone()", "out = x").replace("out = out +", "out +="),
             "changes its argument x in place",
         ),
+        Case(
+            """
+def multi_head(x, WQ, WK, WV, WO):
+    T = len(x)
+    mask = torch.triu(torch.ones(T, T, dtype=torch.bool), 1)
+    out = torch.zeros_like(x)
+    for q, k, v, o in zip(WQ, WK, WV, WO):
+        s = (x @ q.T) @ (x @ k.T).T
+        out = out + s.masked_fill(mask, -torch.inf).softmax(-1) @ (x @ v.T) @ o
+    return out
+""",
+            "the residual is missing: heads",
+        ),
+        Case(
+            """
+def multi_head(x, WQ, WK, WV, WO):
+    T = len(x)
+    mask = torch.triu(torch.ones(T, T, dtype=torch.bool), 1)
+    out = x
+    for q, k, v, o in zip(WQ, WK, WV, WO):
+        s = (x @ q.T) @ (x @ k.T).T / q.shape[0] ** 0.5
+        out = out + s.masked_fill(mask, -torch.inf).softmax(-1) @ (x @ v.T) @ o
+    return out
+""",
+            "scores are divided by sqrt(d_h)",
+        ),
+        Case(
+            """
+def multi_head(x, WQ, WK, WV, WO):
+    T = len(x)
+    mask = torch.triu(torch.ones(T, T, dtype=torch.bool), 1)
+    heads = []
+    for q, k, v, o in zip(WQ, WK, WV, WO):
+        s = (x @ q.T) @ (x @ k.T).T
+        heads.append(s.masked_fill(mask, -torch.inf).softmax(-1) @ (x @ v.T) @ o)
+    return x + torch.stack(heads).mean(0)
+""",
+            "heads are averaged; they are",
+        ),
+        Case(
+            """
+def multi_head(x, WQ, WK, WV, WO):
+    q, k, v = (torch.einsum("td,hed->hte", x, W) for W in (WQ, WK, WV))
+    s = torch.einsum("hte,hse->hts", q, k)
+    hidden = torch.arange(len(x))[None, :] > torch.arange(len(x))[:, None]
+    w = torch.where(hidden, torch.tensor(-1e30, dtype=s.dtype), s).softmax(2)
+    return x + torch.einsum("hts,hse,hed->td", w, v, WO)
+""",
+            advice="CPU",
+        ),
     ],
     "shift_scores": [
         Case("def shift_scores(P, beta):\n    return beta * P[:-1].T @ P[1:]\n"),
@@ -183,6 +285,13 @@ def shift_scores(P, beta):
             "the last pair is missing",
         ),
         Case("def shift_scores(P, beta):\n    return P[:-1].T @ P[1:]\n", "does not use its argument beta"),
+        Case(
+            """
+def shift_scores(P, beta):
+    return beta * P[1:].T @ P[:-1]
+""",
+            "looks at the next token: the",
+        ),
     ],
     "induction_layers": [
         Case(BUILT),
@@ -255,6 +364,30 @@ def chain(x, KQ, OV):
             CHAINED.replace("weights = torch", "scores = scores / x.shape[1] ** 0.5\n        weights = torch"),
             "divided by sqrt(D)",
         ),
+        Case(
+            """
+def chain(x, KQ, OV):
+    x0 = x
+    for kq, ov in zip(KQ, OV):
+        s = x0 @ kq.T @ x0.T
+        mask = torch.ones_like(s).triu(1).bool()
+        x = x + s.masked_fill(mask, -torch.inf).softmax(-1) @ x0 @ ov.T
+    return x
+""",
+            "all layers read the first",
+        ),
+        Case("""
+def chain(x, KQ, OV):
+    x = x.clone()
+    for layer in range(KQ.shape[0]):
+        new = x.clone()
+        for t in range(len(x)):
+            seen = x[: t + 1]
+            w = torch.softmax(torch.stack([x[t] @ KQ[layer].T @ s for s in seen]), 0)
+            new[t] += OV[layer] @ (w @ seen)
+        x = new
+    return x
+"""),
     ],
     "lookup": [
         Case(LOOKED),
@@ -280,6 +413,28 @@ def lookup(asked, subject, role, one, token, answer, beta):
         Case(LOOKED.replace("+ beta * role", "+ role"), "and the role hardly counts"),
         Case(LOOKED.replace("answer.T @ token", "answer.T @ subject"), "copies the subject"),
         Case(LOOKED.replace("answer.T @ token", "token.T @ answer"), "W_OV is transposed"),
+        Case(
+            """
+def lookup(asked, subject, role, one, token, answer, beta):
+    kq = beta * subject.T @ asked + torch.outer(role, one)
+    ov = answer.T @ token
+    return torch.stack([kq, ov])
+""",
+            "beta multiplies the name's",
+        ),
+        Case(
+            """
+def lookup(asked, subject, role, one, token, answer, beta):
+    D = len(role)
+    kq = torch.zeros(D, D, dtype=token.dtype)
+    for a, s in zip(asked, subject):
+        kq += beta * torch.outer(s, a)
+    kq += beta * role[:, None] * one[None, :]
+    ov = sum(torch.outer(o, t) for o, t in zip(answer, token))
+    return torch.stack((kq, ov), dim=0)
+""",
+            advice="CPU",
+        ),
     ],
     "double": [
         Case(DOUBLED),
@@ -306,5 +461,14 @@ def double(position, jump, further, word, said, beta):
         Case(DOUBLED.replace("further.T @ jump", "jump.T @ jump"), "adds to the jump that it reads"),
         Case(DOUBLED.replace("further.T @ jump + said.T @ word", "jump.T @ further + word.T @ said"), "transposed"),
         Case(DOUBLED.replace("position.T @ jump", "jump.T @ jump"), "compares jumps with jumps"),
+        Case(
+            """
+def double(position, jump, further, word, said, beta):
+    kq = beta * position.T @ jump
+    ov = further.T @ position + said.T @ word
+    return torch.stack([kq, ov])
+""",
+            "copies the position found",
+        ),
     ],
 }

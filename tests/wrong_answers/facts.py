@@ -223,6 +223,11 @@ def signal(counts, answer, answers):
             "divided by how often the word comes up",
         ),
         Case(SIGNAL + "    return pull.norm(dim=1)\n", "wrong shape"),
+        Case("""
+def signal(counts, answer, answers):
+    pull = torch.stack([((answer == a).to(counts) - 1 / answers) @ counts for a in range(answers)]) / counts.size(0)
+    return torch.einsum("aw,aw->w", pull, pull) ** 0.5
+"""),
     ],
     "rest": [
         Case(REST + "        best = max(best, now)\n    return torch.tensor(best)\n"),
@@ -304,6 +309,11 @@ def rest(losses, level, within):
 """,
             "from the first snapshot near the level to the last",
         ),
+        Case("""
+def rest(losses, level, within):
+    text = "".join("x" if abs(float(l) - level) <= within * level else " " for l in losses)
+    return torch.tensor(max(map(len, text.split()), default=0))
+"""),
     ],
     "bits": [
         Case(BITS + "    return facts * (math.log2(answers) - unsure - q * math.log2(answers - 1))\n"),

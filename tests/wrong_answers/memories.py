@@ -91,6 +91,31 @@ def memory_gradient(W, U, V, p):
         Case(GRADIENT.replace("seen * believed - p", "-p"), "what the model believes is missing"),
         Case(GRADIENT.replace("V.T @ C.T @ U", "U.T @ C @ V"), "wrong shape"),
         Case(GRADIENT.replace("seen * believed - p", "p * (believed - p / seen)"), "weighted by the truth"),
+        Case(
+            """
+def memory_gradient(W, U, V, p):
+    q = (U @ W.T @ V.T).softmax(1)
+    return V.T @ (q - p).T @ U
+""",
+            "the softmax is not weighted",
+        ),
+        Case(
+            """
+def memory_gradient(W, U, V, p):
+    q = (U @ W.T @ V.T).softmax(1)
+    e = p.sum(1, keepdim=True) * (q - p)
+    return V.T @ e.T @ U
+""",
+            "the sum of p multiplies both terms, the sum of p times the softmax of",
+        ),
+        Case("""
+def memory_gradient(W, U, V, p):
+    W = W.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        loss = -(p * torch.log_softmax(torch.einsum("nd,ed,me->nm", U, W, V), dim=1)).sum()
+    loss.backward()
+    return W.grad
+"""),
     ],
     "logit_variance": [
         Case(VARIANCE),
@@ -185,6 +210,25 @@ def chance_right(variance, own, x):
             "all of them must be beaten",
         ),
         Case(CHANCE.replace("beats.mean()", "beats"), "wrong shape"),
+        Case(
+            """
+def chance_right(variance, own, x):
+    right = 1 + variance[own].sqrt() * x
+    beaten = torch.special.ndtr(right / variance.sqrt()[:, None])
+    return beaten.prod(0).mean()
+""",
+            "the right answer is counted",
+        ),
+        Case(
+            """
+def chance_right(variance, own, x):
+    right = 1 + variance[own] * x
+    beaten = torch.special.ndtr(right / variance[:, None])
+    rivals = torch.cat([beaten[:own], beaten[own + 1:]])
+    return rivals.prod(0).mean()
+""",
+            "variances where standard deviations",
+        ),
     ],
     "cubic_memory": [
         Case(CUBIC),
@@ -215,6 +259,21 @@ def cubic_memory(U, V, w, x):
         Case(CUBIC.replace("(s**3 - 3 * s) / 6**0.5", "(s**2 - 1) / 2**0.5"), "degree 2"),
         Case(CUBIC.replace(" @ V.T\n", "\n"), "wrong shape"),
         Case(CUBIC.replace("3 * s)", "s)"), "- 3 x"),
+        Case(
+            """
+def cubic_memory(U, V, w, x):
+    h = lambda s: (s ** 3 - 3 * s) / 6
+    a = h(U @ w.T).T @ V / len(w)
+    return h(x @ w.T) @ a @ V.T
+""",
+            "the square root is missing: 6 itself is taken",
+        ),
+        Case("""
+def cubic_memory(U, V, w, x):
+    def h(s):
+        return s * (s * s - 3) / torch.tensor(6.0, dtype=s.dtype).sqrt()
+    return torch.einsum("tm,nm,ne,ke->tk", h(x @ w.T), h(U @ w.T), V, V) / w.shape[0]
+"""),
     ],
     "hopfield_sweep": [
         Case(SWEEP),
@@ -254,6 +313,27 @@ def hopfield_sweep(X, states):
         Case(SWEEP.replace("range(X.shape[1])", "reversed(range(X.shape[1]))"), "from the last to the first"),
         Case(SWEEP.replace("field = new", "field = -new"), "the sign of the field is flipped"),
         Case(SWEEP.replace("states.clone()", "states"), "in place"),
+        Case(
+            """
+def hopfield_sweep(X, states):
+    J = X.T @ X
+    J.fill_diagonal_(0)
+    field = states @ J
+    return torch.where(field == 0, states, field.sign())
+""",
+            "all signs are updated at once",
+        ),
+        Case(
+            """
+def hopfield_sweep(X, states):
+    J = X.T @ X
+    s = states.clone()
+    for i in range(len(J)):
+        s[:, i] = torch.sign(s @ J[i])
+    return s
+""",
+            "wrong values in",
+        ),
     ],
     "softmax_update": [
         Case(UPDATE),
@@ -283,6 +363,29 @@ def softmax_update(X, states, beta):
         Case(UPDATE.replace("weights @ X\n", "torch.nn.functional.normalize(weights @ X, dim=1)\n"), "length 1"),
         Case(UPDATE.replace("beta * states", "-beta * states"), "the sign of beta"),
         Case(UPDATE.replace("beta * states", "states"), "does not use its argument beta"),
+        Case(
+            """
+def softmax_update(X, states, beta):
+    scores = states @ X.T
+    return beta * scores.softmax(1) @ X
+""",
+            "beta multiplies the weights",
+        ),
+        Case(
+            """
+def softmax_update(X, states, beta):
+    return states + (beta * states @ X.T).softmax(1) @ X
+""",
+            "adds the state: the update",
+        ),
+        Case("""
+def softmax_update(X, states, beta):
+    out = torch.empty_like(states)
+    for i, s in enumerate(states):
+        e = torch.exp(beta * (X @ s) - (beta * (X @ s)).max())
+        out[i] = (e / e.sum()) @ X
+    return out
+"""),
     ],
     "flow_step": [
         Case(STEP),
@@ -314,5 +417,34 @@ def flow_step(x, beta, dt):
         ),
         Case(STEP.replace("torch.softmax(beta * x @ x.T, dim=1)", "torch.exp(beta * x @ x.T)"), "there is no softmax"),
         Case(STEP.replace("moved = x +", "moved = x; moved +="), "changes its argument x in place"),
+        Case(
+            """
+def flow_step(x, beta, dt):
+    A = torch.softmax(beta * x @ x.T, dim=1)
+    v = A @ x
+    v = v - (v * x).sum(1, keepdim=True) * x
+    return x + dt * v
+""",
+            "the tokens leave the sphere",
+        ),
+        Case(
+            """
+def flow_step(x, beta, dt):
+    A = torch.softmax(beta * x @ x.T, dim=1)
+    v = A @ x
+    v = v - (v * x).sum(1, keepdim=True) * v
+    return torch.nn.functional.normalize(x + dt * v, dim=1)
+""",
+            "pull is used where x belongs",
+        ),
+        Case("""
+def flow_step(x, beta, dt):
+    w = torch.exp(beta * torch.einsum("id,jd->ij", x, x))
+    w /= w.sum(dim=1, keepdim=True)
+    pull = torch.einsum("ij,jd->id", w, x)
+    tangent = torch.stack([p - torch.dot(p, q) * q for p, q in zip(pull, x)])
+    moved = x + dt * tangent
+    return moved / moved.pow(2).sum(1, keepdim=True).sqrt()
+"""),
     ],
 }

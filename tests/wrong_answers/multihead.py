@@ -75,6 +75,28 @@ def first_step(X, Y):
             "    return torch.outer(X.sum(0).sum(0), Y.sum(0).sum(0)) / (n * k)\n",
             "mixes sequences",
         ),
+        Case(
+            """
+def first_step(X, Y):
+    return X.mean(1).T @ Y.mean(1) / len(X)
+""",
+            "divides by k twice",
+        ),
+        Case(
+            """
+def first_step(X, Y):
+    n, k, d = X.shape
+    return (Y.sum(1).T @ X.sum(1)) / (n * k)
+""",
+            "the answer is transposed:",
+        ),
+        Case("""
+def first_step(X, Y):
+    n, k, d = X.shape
+    J = torch.ones(k, k, dtype=X.dtype)
+    total = sum(x.T @ J @ y for x, y in zip(X, Y))
+    return total / n / k
+"""),
     ],
     "shared_pattern": [
         Case(FIT),
@@ -102,6 +124,33 @@ def shared_pattern(Z, y):
         ),
         Case(FIT.replace("(y - Z[-1])", "y"), "y is not moved"),
         Case(FIT.replace("torch.cat([a, (1 - a.sum()).reshape(1)])", "a"), "wrong shape"),
+        Case(
+            """
+def shared_pattern(Z, y):
+    a = torch.linalg.lstsq((Z[1:] - Z[0]).T, (y - Z[0])[:, None]).solution[:, 0]
+    return torch.cat([a, 1 - a.sum(0, keepdim=True)])
+""",
+            "the answer is shifted by one place back",
+        ),
+        Case(
+            """
+def shared_pattern(Z, y):
+    p = torch.linalg.lstsq(Z.T, y[:, None]).solution[:, 0]
+    return p.softmax(0)
+""",
+            "wrong values in",
+        ),
+        Case(
+            """
+def shared_pattern(Z, y):
+    k = len(Z)
+    M = torch.zeros(k + 1, k + 1, dtype=Z.dtype)
+    M[:k, :k] = Z @ Z.T
+    M[:k, k] = M[k, :k] = 1
+    return torch.linalg.solve(M, torch.cat([Z @ y, torch.ones(1, dtype=Z.dtype)]))[:k]
+""",
+            advice="CPU",
+        ),
     ],
     "constraint_rows": [
         Case(ROWS),
@@ -126,6 +175,24 @@ def constraint_rows(x, tokens, p):
             "the tokens are compared with the first one",
         ),
         Case(ROWS.replace("torch.cat([rows, logs[:, None]], 1)", "rows"), "wrong shape"),
+        Case(
+            """
+def constraint_rows(x, tokens, p):
+    rows = torch.stack([torch.outer(x, t - tokens[-1]).flatten() for t in tokens[:-1]])
+    logs = (p[:-1] - p[-1]).log()
+    return torch.cat([rows, logs[:, None]], 1)
+""",
+            "p is subtracted; divide by it",
+        ),
+        Case(
+            """
+def constraint_rows(x, tokens, p):
+    rows = torch.stack([torch.outer(x, t - tokens[-1]).flatten() for t in tokens[:-1]])
+    logs = p[:-1].log() / p[-1].log()
+    return torch.cat([rows, logs[:, None]], 1)
+""",
+            "the logarithm is taken of the part of p and of p, each by itself; it is",
+        ),
     ],
     "minimum_norm_point": [
         Case(ASCENT),
@@ -169,6 +236,38 @@ def minimum_norm_point(A, b, eps, sweeps):
         Case(ASCENT.replace("range(sweeps)", "range(1)"), "only one sweep"),
         Case(ASCENT.replace("(b[j] - A[j] @ theta) / size", "(b[j] - A[j] @ theta) / (2 * size)"), "half of what is"),
         Case(ASCENT.replace("return theta", "return dual"), "wrong shape"),
+        Case(
+            """
+def minimum_norm_point(A, b, eps, sweeps):
+    theta = torch.zeros_like(A[0])
+    dual = torch.zeros_like(b)
+    for _ in range(sweeps):
+        for j in range(len(b)):
+            size = A[j] @ A[j]
+            goal = dual[j] + (b[j] - A[j] @ theta) / size
+            new = goal.sign() * (goal.abs() - eps / size)
+            theta = theta + (new - dual[j]) * A[j]
+            dual[j] = new
+    return theta
+""",
+            "the positive part of the part with eps and size and goal is missing",
+        ),
+        Case(
+            """
+def minimum_norm_point(A, b, eps, sweeps):
+    theta = torch.zeros_like(A[0])
+    dual = torch.zeros_like(b)
+    for _ in range(sweeps):
+        for j in range(len(b)):
+            size = A[j] @ A[j]
+            goal = dual[j] + (b[j] - A[j] @ theta) / size
+            new = goal.sign() * (goal.abs() - eps / size).clamp(min=0)
+            theta = theta + new * A[j]
+            dual[j] = new
+    return theta
+""",
+            "dual at j is not subtracted: that term is missing",
+        ),
     ],
     "sum_by_margin": [
         Case(MARGIN),
@@ -196,6 +295,17 @@ def sum_by_margin(X, Y, theta, many):
         Case(MARGIN.replace(".softmax(-1)", ""), "without a softmax long tokens always win"),
         Case(MARGIN.replace("X[n, at[n, row]]", "(pattern @ X)[n, row]"), "the rows' mixed tokens"),
         Case(MARGIN.replace("topk(many)", "topk(weight.numel())"), "all rows are used"),
+        Case(
+            """
+def sum_by_margin(X, Y, theta, many):
+    k = X.shape[1]
+    weight, where = (X @ theta @ X.mT).softmax(-1).max(-1)
+    best = weight.flatten().topk(many).indices
+    n, row = best // k, best % k
+    return torch.linalg.lstsq(Y[n, row], X[n, where[n, row]]).solution
+""",
+            "the fit is the wrong way round: looked_at and the part of Y are exchanged",
+        ),
     ],
     "off_hull": [
         Case("""
@@ -238,6 +348,29 @@ def off_hull(theta, base, directions):
             "adds the base back",
         ),
         Case("def off_hull(theta, base, directions):\n    return theta - base\n", "the directions are not used"),
+        Case(
+            """
+def off_hull(theta, base, directions):
+    off = theta - base
+    return off - directions.T @ directions @ theta
+""",
+            "theta is used where the difference of theta and base belongs",
+        ),
+        Case(
+            """
+def off_hull(theta, base, directions):
+    off = theta - base
+    return off - (directions @ off).sum() * directions.sum(0)
+""",
+            "wrong values in",
+        ),
+        Case("""
+def off_hull(theta, base, directions):
+    left = theta - base
+    for direction in directions:
+        left = left - torch.inner(direction, left) * direction
+    return left
+"""),
     ],
     "explained": [
         Case("def explained(G, C):\n    return torch.trace(C.T @ torch.linalg.inv(G) @ C)\n"),
@@ -266,5 +399,17 @@ def explained(G, C):
             "the second part has been forgotten",
         ),
         Case("def explained(G, C):\n    return C.T @ torch.linalg.solve(G, C)\n", "wrong shape"),
+        Case(
+            """
+def explained(G, C):
+    return torch.trace(C.T @ torch.linalg.inv(G @ G) @ C)
+""",
+            "|G^-1 C|^2: one of the two",
+        ),
+        Case("""
+def explained(G, C):
+    import numpy as np
+    return torch.as_tensor(np.trace(C.numpy().T @ np.linalg.solve(G.numpy(), C.numpy())))
+"""),
     ],
 }

@@ -166,6 +166,44 @@ def binary_search(stored, query, lookups):
             "raises RuntimeError at `value = stored.gather(1, mid[:, None])[:, 0]`",
         ),
         Case(SEARCH.replace("dim=1)", "dim=0)"), "transpose of the right shape"),
+        Case(
+            """
+def binary_search(stored, query, lookups):
+    n = stored.shape[1]
+    lo = torch.zeros(len(query), dtype=torch.long)
+    hi = torch.full_like(lo, n - 1)
+    mid = lo
+    out = []
+    for _ in range(lookups):
+        mid = torch.where(lo < hi, (lo + hi) // 2, mid)
+        v = stored[torch.arange(len(query)), mid]
+        left = query < v
+        hi = torch.where(left, mid - 1, hi)
+        lo = torch.where(left, lo, mid + 1)
+        out.append(mid)
+    return torch.stack(out, 1)
+""",
+            "where low is compared with high, equality must count: <= is not <",
+        ),
+        Case(
+            """
+def binary_search(stored, query, lookups):
+    n = stored.shape[1]
+    lo = torch.zeros(len(query), dtype=torch.long)
+    hi = torch.full_like(lo, n - 1)
+    mid = lo
+    out = []
+    for _ in range(lookups):
+        out.append(mid)
+        mid = torch.where(lo <= hi, (lo + hi) // 2, mid)
+        v = stored[torch.arange(len(query)), mid]
+        left = query < v
+        hi = torch.where(left, mid - 1, hi)
+        lo = torch.where(left, lo, mid + 1)
+    return torch.stack(out, 1)
+""",
+            "place from before the update is used where place belongs",
+        ),
     ],
     "soft_sort": [
         Case(SORT),
@@ -204,6 +242,22 @@ def soft_sort(scores, temperature):
         Case(
             SORT.replace("torch.softmax(-gap / temperature, dim=-1)", "(gap == 0).to(scores.dtype)"),
             "this is the hard permutation",
+        ),
+        Case(
+            """
+def soft_sort(scores, temperature):
+    s = scores.sort(1).values
+    return (-(s[:, :, None] - s[:, None, :]).abs() / temperature).softmax(-1)
+""",
+            "ordered is used where scores belongs",
+        ),
+        Case(
+            """
+def soft_sort(scores, temperature):
+    s = scores.sort(1).values
+    return (-(s[:, :, None] - scores[:, None, :]).abs() / temperature ** 2).softmax(-1)
+""",
+            "temperature is squared",
         ),
     ],
     "gumbel_lookup": [
@@ -248,6 +302,32 @@ def gumbel_lookup(logits, uniform, values, temperature):
             LOOKUP.replace("-torch.log(-torch.log(uniform))", "-torch.log(torch.log(uniform))"), "are NaN or infinite"
         ),
         Case(LOOKUP.replace("log(uniform)", "log(torch.rand_like(uniform))"), "gives another answer when called again"),
+        Case(
+            """
+def gumbel_lookup(logits, uniform, values, temperature):
+    g = -torch.log(-torch.log(1 - uniform))
+    w = ((logits + g) / temperature).softmax(1)
+    return (w.unsqueeze(-1) * values).sum(1)
+""",
+            "1 minus uniform is used where uniform belongs",
+        ),
+        Case(
+            """
+def gumbel_lookup(logits, uniform, values, temperature):
+    g = -torch.log(-torch.log(uniform))
+    w = ((logits + g) / temperature).softmax(1)
+    return (w.unsqueeze(-1) * values).mean(1)
+""",
+            "the mean of weights times values is taken; its sum is due",
+        ),
+        Case("""
+def gumbel_lookup(logits, uniform, values, temperature):
+    import numpy as np
+    g = -np.log(-np.log(uniform.numpy()))
+    z = (logits.numpy() + g) / temperature
+    w = np.exp(z - z.max(1, keepdims=True))
+    return torch.from_numpy(np.einsum("bp,bpd->bd", w / w.sum(1, keepdims=True), values.numpy()))
+"""),
     ],
     "best_so_far": [
         Case(FOUND),
@@ -314,6 +394,34 @@ def best_so_far(found, distances):
         ),
         Case(FOUND.replace("so_far.mean(dim=0)", "so_far.mean(dim=1)"), "wrong shape"),
         Case(FOUND.replace(".float()", ".double()"), None, advice="float32"),
+        Case(
+            """
+def best_so_far(found, distances):
+    d = distances.gather(1, found)
+    best = d.cummin(1).values
+    return (best == distances.amin()).float().mean(0)
+""",
+            "the smallest of distances runs over all entries; it runs along one axis",
+        ),
+        Case(
+            """
+def best_so_far(found, distances):
+    nearest = distances == distances.amax(1, keepdim=True)
+    return nearest.gather(1, found).float().cummax(1).values.mean(0)
+""",
+            "the largest of distances is taken; its smallest is due",
+        ),
+        Case(
+            """
+def best_so_far(found, distances):
+    least = distances.min(1).values
+    shares = []
+    for i in range(1, found.shape[1] + 1):
+        shares.append((distances.gather(1, found[:, :i]).min(1).values == least).double().mean())
+    return torch.stack(shares)
+""",
+            advice="float32",
+        ),
     ],
     "hash_codes": [
         Case(HASH),
@@ -362,6 +470,33 @@ def hash_codes(points, planes):
         Case(HASH.replace("(products >= 0).long()", "products"), "wrong dtype torch.float64, must be torch.int64"),
         Case(HASH.replace("planes.T", "planes"), "raises RuntimeError at `products = points @ planes`"),
         Case(HASH.replace("sum(-1)", "sum(1)"), "wrong shape"),
+        Case(
+            """
+def hash_codes(points, planes):
+    bits = (points @ planes.T >= 0).long()
+    return (bits * torch.arange(1, len(planes) + 1)).sum(-1)
+""",
+            "the exponents stand where powers of 2 belong",
+        ),
+        Case(
+            """
+def hash_codes(points, planes):
+    bits = (points @ planes.T >= 0).long()
+    return (bits * torch.arange(len(planes)) ** 2).sum(-1)
+""",
+            "base and exponent are exchanged",
+        ),
+        Case(
+            """
+def hash_codes(points, planes):
+    bits = torch.signbit(torch.einsum("...d,kd->...k", points, planes) + 0.0).logical_not()
+    code = torch.zeros(points.shape[:-1], dtype=torch.int32)
+    for j in range(len(planes)):
+        code += bits[..., j].int() << j
+    return code
+""",
+            advice="int64",
+        ),
     ],
     "conservative_update": [
         Case(UPDATE),
@@ -413,5 +548,23 @@ def conservative_update(memory, cells):
             "wrong shape",
         ),
         Case(UPDATE.replace("[:, :, None]", ""), "raises RuntimeError at `counts = memory.gather(2, cells)`"),
+        Case(
+            """
+def conservative_update(memory, cells):
+    own = memory.gather(2, cells[..., None])
+    most = own.amax(1, keepdim=True)
+    return memory.scatter(2, cells[..., None], torch.where(own == most, own + 1, own))
+""",
+            "wrong values in",
+        ),
+        Case(
+            """
+def conservative_update(memory, cells):
+    own = memory.gather(2, cells[..., None])
+    least = own.amin(0, keepdim=True)
+    return memory.scatter(2, cells[..., None], own.maximum(least + 1))
+""",
+            "the smallest of the picked entries of memory runs along the first axis; it",
+        ),
     ],
 }

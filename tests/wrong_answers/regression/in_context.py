@@ -271,6 +271,32 @@ def triplet_tokens(xs, ys):
 """,
             "name 'x' is not defined",
         ),
+        Case(
+            """
+def triplet_tokens(xs, ys):
+    examples = torch.cat([xs, ys.unsqueeze(-1)], -1)
+    before = examples.roll(1, dims=1)
+    return torch.cat([before, xs], -1)
+""",
+            "the first token holds the",
+        ),
+        Case(
+            """
+def triplet_tokens(xs, ys):
+    previous_x = torch.cat([torch.zeros_like(xs[:, :1]), xs[:, :-1]], 1)
+    return torch.cat([previous_x, ys.unsqueeze(-1), xs], -1)
+""",
+            "token t holds y_t, the label",
+        ),
+        Case("""
+def triplet_tokens(xs, ys):
+    B, n, d = xs.shape
+    tokens = xs.new_zeros(B, n, 2 * d + 1)
+    tokens[:, 1:, :d] = xs[:, :-1]
+    tokens[:, 1:, d] = ys[:, :-1]
+    tokens[:, :, d + 1 :] = xs
+    return tokens
+"""),
     ],
     "newton_step": [
         Case("""
@@ -382,6 +408,28 @@ def newton_step(M, S):
             "def newton_step(M, S):\n    return 2 * M.float() - M.float() @ S.float() @ M.float()",
             None,
             advice="float32",
+        ),
+        Case(
+            """
+def newton_step(M, S):
+    return 2 * M - S @ M @ M
+""",
+            "S must stand in the middle, M S M; here it comes first",
+        ),
+        Case(
+            """
+def newton_step(M, S):
+    return M + (torch.eye(len(M)).to(M) - S @ M)
+""",
+            "the error I - S M is added",
+        ),
+        Case(
+            """
+def newton_step(M, S):
+    identity = torch.eye(M.shape[0], dtype=M.dtype)
+    return M @ (2 * identity - S @ M)
+""",
+            advice="CPU",
         ),
     ],
     "gd_closed_form": [
@@ -708,6 +756,34 @@ def gd_closed_form(S, b, lr, steps):
             None,
             advice="CPU",
         ),
+        Case(
+            """
+def gd_closed_form(S, b, lr, steps):
+    w = torch.zeros_like(b)
+    for _ in range(steps - 1):
+        w = w + lr * (b - S @ w)
+    return w
+""",
+            "one step too few: from w =",
+        ),
+        Case(
+            """
+def gd_closed_form(S, b, lr, steps):
+    e, V = torch.linalg.eigh(S)
+    share = (1 - lr * e) ** steps
+    return V @ (share / e * (V.T @ b))
+""",
+            "this is what is left to do",
+        ),
+        Case("""
+def gd_closed_form(S, b, lr, steps):
+    w = b * 0
+    k = 0
+    while k < steps:
+        w += lr * (b - torch.mv(S, w))
+        k += 1
+    return w
+"""),
     ],
     "similarity_of_errors": [
         Case("""
@@ -953,6 +1029,14 @@ def similarity_of_errors(first, second, ys):
 """,
             None,
             advice="float32",
+        ),
+        Case(
+            """
+def similarity_of_errors(first, second, ys):
+    a, b = ys - first, ys - second
+    return torch.nn.functional.cosine_similarity(a, b, dim=-1).mean()
+""",
+            "the empty prefix counts: leave",
         ),
     ],
     "readout_predictions": [
@@ -1204,6 +1288,14 @@ def readout_predictions(hidden, targets, fresh):
     return with_ones(fresh) @ w
 """,
             "wrong values in",
+        ),
+        Case(
+            """
+def readout_predictions(hidden, targets, fresh):
+    w = torch.linalg.lstsq(hidden, targets[:, None]).solution
+    return (fresh @ w)[:, 0]
+""",
+            "there is no intercept: append",
         ),
     ],
     "newton_layer": [

@@ -69,6 +69,24 @@ def lstm_step(x, h, c, W, U, b):
         ),
         Case(CELL + "    return f * c + i * g\n", "wrong shape"),
         Case(CELL + "    c = f * c + i * g\n    return o * torch.tanh(c), c\n", "returns tuple"),
+        Case(
+            """
+def lstm_step(x, h, c, W, U, b):
+    i, f, o, g = (W @ x + U @ h + b).chunk(4)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    h = torch.sigmoid(o) * torch.tanh(c)
+    return torch.stack([h, c])
+""",
+            "the four parts lie in the",
+        ),
+        Case("""
+def lstm_step(x, h, c, W, U, b):
+    n = h.shape[0]
+    z = torch.cat([W, U], 1) @ torch.cat([x, h]) + b
+    gate = lambda k: 1 / (1 + torch.exp(-z[k * n : (k + 1) * n]))
+    new = gate(1) * c + gate(0) * torch.tanh(z[2 * n : 3 * n])
+    return torch.vstack([gate(3) * torch.tanh(new), new])
+"""),
     ],
     "ogd_step": [
         Case("""
@@ -155,6 +173,21 @@ def ogd_step(w, x, y):
 """,
             "changes its argument w in place",
         ),
+        Case(
+            """
+def ogd_step(w, x, y):
+    residual = y - (w * x).sum(-1)
+    return w + (residual / x.norm(dim=-1))[:, None] * x
+""",
+            "divides by the length of x",
+        ),
+        Case("""
+def ogd_step(w, x, y):
+    new = w.clone()
+    for i in range(w.size(0)):
+        new[i] += (y[i] - torch.dot(w[i], x[i])) / torch.dot(x[i], x[i]) * x[i]
+    return new
+"""),
     ],
     "ask_again": [
         Case("""
@@ -302,6 +335,14 @@ def rls_update(P, x):
 """,
             "use torch.outer",
         ),
+        Case(
+            """
+def rls_update(P, x):
+    Px = P @ x
+    return P - torch.outer(Px, Px) / (x @ Px)
+""",
+            "the denominator is 1 + x . P x; the",
+        ),
     ],
     "delta_write": [
         Case("""
@@ -382,6 +423,13 @@ def delta_write(S, k, v, strength):
     return S
 """,
             "changes its argument S in place",
+        ),
+        Case(
+            """
+def delta_write(S, k, v, strength):
+    return S + strength * torch.outer(v - S @ v, k)
+""",
+            "v is used where k belongs",
         ),
     ],
     "interval": [
@@ -475,5 +523,20 @@ def interval(values, t):
 """,
             "returns tuple",
         ),
+        Case(
+            """
+def interval(values, t):
+    half = t * values.std() / len(values)
+    return torch.stack([values.mean() - half, values.mean() + half])
+""",
+            "divides by n; the standard",
+        ),
+        Case("""
+def interval(values, t):
+    import numpy as np
+    v = np.asarray(values)
+    half = t * v.std(ddof=1) / np.sqrt(v.size)
+    return torch.tensor([v.mean() - half, v.mean() + half])
+"""),
     ],
 }

@@ -121,6 +121,16 @@ def newton_share(eigenvalues, alpha, steps):
 """,
             "wrong shape",
         ),
+        Case(
+            """
+def newton_share(eigenvalues, alpha, steps):
+    left = 1 - alpha * eigenvalues
+    for _ in range(steps):
+        left = left ** 2
+    return 1 - left
+""",
+            "M_0 is alpha S, so that S",
+        ),
     ],
     "conjugate_gradient": [
         Case(
@@ -368,6 +378,22 @@ def conjugate_gradient(S, b, steps):
 """,
             "does not use its argument steps",
         ),
+        Case(
+            """
+def conjugate_gradient(S, b, steps):
+    w = torch.zeros_like(b)
+    r = b.clone()
+    p = b.clone()
+    for _ in range(steps):
+        a = (r @ r) / (p @ (S @ p))
+        w = w + a * p
+        r = r - a * (S @ p)
+        beta = (r @ r) / (r @ r)
+        p = r + beta * p
+    return w
+""",
+            "the whole last direction is",
+        ),
     ],
     "growth_r2": [
         Case(
@@ -496,6 +522,17 @@ def growth_r2(layers, steps):
     return (x @ y) ** 2 / ((x @ x) * (y @ y))
 """,
             "wrong shape",
+        ),
+        Case(
+            """
+def growth_r2(layers, steps):
+    r2 = []
+    for target in (steps, steps.log2()):
+        r = torch.corrcoef(torch.stack([layers, target]))[0, 1]
+        r2.append(r)
+    return torch.stack(r2)
+""",
+            "these are correlations; the",
         ),
     ],
     "measured_filter": [
