@@ -127,7 +127,7 @@ def _rows(book: Book, student: str) -> Any:
 
 def markdown(text: str) -> str:
     """One line of Markdown that says this text and nothing else."""
-    return re.sub(r"([\\`*_{}\[\]()#+!|~$<>&:@-]|(?<=www)\.)", _escaped, " ".join(text.split()))
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$<>&-]|:(?=//)|(?<=\w)@(?=\w)|(?<=www)\.)", _escaped, " ".join(text.split()))
 
 
 def _escaped(found: re.Match) -> str:
