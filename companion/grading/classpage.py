@@ -55,7 +55,7 @@ def histogram(totals: list[float], most: float) -> list[dict]:
 
 def alike(book: Book) -> list[dict]:
     """Groups of students whose answer to an exercise has one syntax tree, whatever its names, spaces and comments: a
-    hint for a person, and no more. Short answers and the course's own are left out.
+    hint for a person, and no more. Short answers are left out; those like the course's own are a group of their own.
     """
     groups = []
     for question in book.given.automatic:
@@ -63,6 +63,7 @@ def alike(book: Book) -> list[dict]:
         for student, result in sorted(book.results.items()):
             if form := result["shapes"].get(question.id):
                 found[form].append(book.label(student))
-        found.pop(shape(book.given.solutions.get(question.id, "")), None)
+        ours = found.pop(shape(book.given.solutions.get(question.id, "")), [])
+        groups += [{"name": f"{question.answer_id}, as the course has it", "students": ours}] if ours else []
         groups += [{"name": question.answer_id, "students": names} for names in found.values() if len(names) > 1]
     return groups

@@ -246,7 +246,7 @@ def test_what_a_learner_says_is_no_markup_in_the_summary(text):
     assert html.unescape(shown).strip() == f"<p>{' '.join(text.split())}</p>"
 
 
-def test_alike_answers_are_a_hint(course):
+def test_alike_answers_are_a_hint(course, monkeypatch):
     long = "    return " + " + ".join(f"{n} * M" for n in range(30))
     answer = "@exercises.newton_step\ndef newton_step(M, S):\n" + long
     assert shape(answer) == shape(answer.replace("M", "N").replace("    return", "    # mine\n    return")) != ""
@@ -257,3 +257,7 @@ def test_alike_answers_are_a_hint(course):
     grade(course)
     page = (course / "grading" / NAME / "class.html").read_text()
     assert "newton-step: <bdi>anna</bdi>, <bdi>bert</bdi>" in page
+    monkeypatch.setitem(given().solutions, "newton-step-check", answer.replace("M", "matrix"))
+    grade(course)
+    page = (course / "grading" / NAME / "class.html").read_text()
+    assert "newton-step, as the course has it: <bdi>anna</bdi>, <bdi>bert</bdi>" in page
