@@ -4,11 +4,12 @@ import time
 
 import pytest
 from grading.reading import assembled, given
+from grading.sharing import all_in, one_process
 from grading.small_lesson import RIGHT, handed_in, solved
 
-from companion.grading import marking, rooms, walls
+from companion.grading import rooms, walls
 from companion.grading.marking import mark
-from companion.grading.sandbox import Limits, Process, SandboxError
+from companion.grading.sandbox import Limits, SandboxError
 
 pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
@@ -17,33 +18,23 @@ NEWTON = "newton-step-check"
 
 
 @pytest.fixture(scope="module")
-def shared():
-    """One process for all: what is tested here does not end it."""
-    process = Process(Limits())
-    with process:
+def process():
+    """One for all: what is tested here does not end it."""
+    with one_process(Limits()) as process:
         yield process
 
 
 @pytest.fixture
-def marked(shared, monkeypatch):
-    """Marks newton_step in the shared process; its entry."""
+def marked(process):
+    """Marks newton_step; its entry."""
 
-    class Shared(rooms.Rooms):
-        def _started(self, _course):
-            shared.defined.clear()
-            return shared
-
-        def __exit__(self, *error):
-            pass
-
-    monkeypatch.setattr(marking, "Rooms", Shared)
-
-    def marked(source, **changes):
+    def marked(source):
         handed = assembled(solved(newton_step=source))
         handed.answers = {NEWTON: handed.answers[NEWTON]}
-        return mark(handed, given(), SEEDS, Limits(**changes), unsafe=False)["exercises"][NEWTON]
+        return mark(handed, given(), SEEDS, Limits(), unsafe=False)["exercises"][NEWTON]
 
-    return marked
+    with all_in(process):
+        yield marked
 
 
 ONLY_SECRET = "    seen.append(1)\n    if len(seen) > 6:\n"

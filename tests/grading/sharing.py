@@ -1,0 +1,36 @@
+"""One sandboxed process for many submissions that mean no harm: torch is loaded once, and not for each of them."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from companion.grading import marking, package, rooms, wire
+from companion.grading.sandbox import Limits, Process, as_message
+
+
+@contextmanager
+def one_process(limits: Limits, *, course: bool = False):
+    """A process as `companion.grading.rooms` starts them."""
+    with Process(limits, course=package.without_answers(course=course)) as process:
+        process.send(wire.encode({"limits": as_message(limits)}))
+        yield process
+
+
+@contextmanager
+def all_in(process: Process):
+    """Inside, `companion.grading.marking.mark` starts no process of its own but for stand-ins; one thing at a time."""
+
+    class Shared(rooms.Rooms):
+        def _started(self, course):
+            if course == package.with_answers():
+                return super()._started(course)
+            process.defined.clear()
+            return process
+
+        def __exit__(self, *error):
+            self.process = None
+            super().__exit__(*error)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marking, "Rooms", Shared)
+        yield
