@@ -223,7 +223,7 @@ def cite(key: str, where: str = "-") -> str:
 
 
 def published_table(name: str) -> tuple[list[int], np.ndarray]:
-    """A published table of similarities: its steps, and an array (steps, layers), NaN where the source is illegible.
+    """A published table: its steps (or hops), and an array (steps, layers), NaN where the source is illegible.
 
     Raises ValueError, naming what there is, for an unknown name.
     """

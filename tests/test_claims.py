@@ -316,6 +316,7 @@ def test_an_illegible_cell_is_nan_and_no_other():
 @pytest.mark.parametrize("name", ["nothing", "", "../claims", f"{GD}_isotropic.csv"])
 def test_an_unknown_table_is_named_with_those_there_are(name):
     with pytest.raises(
-        ValueError, match=rf"name = '{name}': must be one of {GD}_ill_conditioned, {GD}_isotropic, {NEWTON}"
+        ValueError,
+        match=rf"name = '{name}': must be one of hop_errors_by_depth, {GD}_ill_conditioned, {GD}_isotropic, {NEWTON}",
     ):
         published_table(name)
