@@ -46,6 +46,9 @@ EQUAL = {
     "off_hull": [("brought to length 1", "directions have length 1")],
     "constraint_rows": [(SIGN, "p is a row of a softmax: positive")],
     "sum_by_margin": [("softmax of the", "a second softmax leaves the rows in the same order of sharpness")],
+    "flip_slope": [
+        (f"{SIGN}|divided by its sum", "lengths are positive, and a factor of all of them leaves the slope as it is")
+    ],
     "explained": [("negative|sign|symmetric|transposed", "G is a Gram matrix: symmetric, and no energy is negative")],
     "gd_closed_form": [
         ("transposed|symmetric", "S is symmetric"),
