@@ -184,7 +184,7 @@ def refine(
     return sums, counts, residuals, hull
 
 
-def grid(hull: Hull, heads: int) -> Float[Tensor, "points free"]:
+def hull_net(hull: Hull, heads: int) -> Float[Tensor, "points free"]:
     """Stage 5: a net over the hull's free = heads - 1 coordinates, a ball of radius 3 sqrt(heads) |base|.
 
     That is three times as far as random heads lie apart. 41 points on a line for two heads, 9 on an axis for more.
@@ -209,7 +209,7 @@ def best_tuple(
 
     ``X``, ``Y``: sequences and their labels.
     ``hull``: the affine set that all Theta lie in.
-    ``points``: the net's coordinates in it, as `grid` gives them.
+    ``points``: the net's coordinates in it, as `hull_net` gives them.
     ``heads``: how many points make a tuple; their order does not matter.
     """
     many, d = len(points), X.shape[2]
@@ -292,7 +292,7 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     X, Y, X_held, Y_held = X[:-held], Y[:-held], X[-held:], Y[-held:]
     sums, kept, residuals, hull = refine(X, Y, heads)
     few = slice(0, 8000)  # enough for a few coordinates
-    points, net_loss, tuples = best_tuple(X[few], Y[few], hull, grid(hull, heads), heads)
+    points, net_loss, tuples = best_tuple(X[few], Y[few], hull, hull_net(hull, heads), heads)
     if heads > 1:
         points = descend(
             lambda at: relative_loss(X[few], Y[few], hull.at(at), solve_ws(X[few], Y[few], hull.at(at))), points

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from companion.figures import COLORS, png, use_house_style
-from companion.files import write
+from companion.files import atomic_write
 from companion.pretrained import LanguageModel, PretrainedError
 from companion.probes.bigrams import copying, prefix_matching, truncated
 
@@ -58,7 +58,7 @@ def main(arguments: Namespace) -> int:
         print(places_report(model))
     if out is not None:
         try:
-            write(out, picture(heads))
+            atomic_write(out, picture(heads))
         except OSError as error:
             print(f"induction: out = {str(out)!r}: cannot be written ({error.strerror})")
             return 1
