@@ -105,13 +105,14 @@ def test_a_written_answer_runs_nothing_and_fetches_nothing(course):
     with Gradebook(f"sqlite:///{course / 'grading' / 'gradebook.db'}") as book:
         [notebook] = book.find_submission(NAME, "anna").notebooks
         number = notebook.id
-    alerts, fetched = [], []
+    alerts, fetched, refused = [], [], {}
     with formgrader(course) as address, playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 1800})
         page.set_default_timeout(90_000)
         page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: fetched.append(request.url))
+        page.on("requestfailed", lambda request: refused.update({request.url: request.failure}))
         page.goto(f"{address}/formgrader/gradebook?token=for-the-test")
         response = page.goto(f"{address}/formgrader/submissions/{number}/?index=0")
         assert "object-src 'none'" in response.headers["content-security-policy"]
@@ -127,5 +128,6 @@ def test_a_written_answer_runs_nothing_and_fetches_nothing(course):
         page.screenshot(path=str(Path(course) / "formgrader.png"), full_page=True)
         browser.close()
     assert alerts == []
-    asked = [url for url in fetched if "ajax/libs/mathjax" not in url]  # nbgrader's own page asks for it, in vain
-    assert not [url for url in asked if "logout" in url or not url.startswith((address, "data:"))]
+    assert not [url for url in fetched if "logout" in url]
+    remote = {url for url in fetched if not url.startswith((address, "data:"))}
+    assert all("ajax/libs/mathjax" in url and refused[url] == "csp" for url in remote), (remote, refused)  # nbgrader's
