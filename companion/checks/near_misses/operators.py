@@ -64,36 +64,17 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
             if inner in (ast.Mult, ast.MatMult, ast.Div):
                 mark = {ast.Mult: "*", ast.MatMult: "@", ast.Div: "/"}[inner]
                 first, second, rest = letters
-                what = words.noun((node.left if inner is inner_left and first == "A" else node.right).right)
-                whole = (
-                    f"({first} {sign} {rest}) {mark} {second}"
-                    if first == "A"
-                    else f"({rest} {sign} {first}) {mark} {second}"
-                )
+                side = node.left if first == "A" else node.right
                 verb = "divides" if inner is ast.Div else "multiplies"
-                table += [
-                    (
-                        whole,
-                        f"{what} {verb} both terms, {left} and {right}; it belongs to one of them alone",
-                        "bracket",
-                        1.4,
+                kept = [(second, side.right)] if inner is ast.Div else [(second, side.right), (first, side.left)]
+                for letter, outside in kept:
+                    reached = first if letter == second else second
+                    whole = f"({reached} {sign} {rest})" if first == "A" else f"({rest} {sign} {reached})"
+                    whole = f"{whole} {mark} {second}" if letter == second else f"{first} {mark} {whole}"
+                    says = (
+                        f"{words.noun(outside)} {verb} both terms, {left} and {right}; it belongs to one of them alone"
                     )
-                ]
-                if inner is not ast.Div:
-                    whole = (
-                        f"{first} {mark} ({second} {sign} {rest})"
-                        if first == "A"
-                        else f"{first} {mark} ({rest} {sign} {second})"
-                    )
-                    what = words.noun((node.left if first == "A" else node.right).left)
-                    table += [
-                        (
-                            whole,
-                            f"{what} multiplies both terms, {left} and {right}; it belongs to one of them alone",
-                            "bracket",
-                            1.4,
-                        )
-                    ]
+                    table += [(whole, says, "bracket", 1.4)]
     elif op is ast.Mult:
         table += [
             ("L", f"the factor {right} is missing", "factor left out", 1),

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from companion.checks.near_misses.trees import Path
-from companion.checks.near_misses.words import Words
+from companion.checks.near_misses.words import Words, along
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def wraps(site: Site, scene: Scene) -> Iterator[tuple]:
                     base + 0.4,
                 )
             for dim in range(value.ndim):
-                where = f" along the {('first', 'second', 'third', 'fourth')[dim]} axis" if value.ndim > 1 else ""
+                where = along("the", dim, value.ndim)
                 yield (
                     f"X / X.norm(dim={dim}, keepdim=True)",
                     f"{said} is brought to length 1{where}",
@@ -188,7 +188,7 @@ def wraps(site: Site, scene: Scene) -> Iterator[tuple]:
         yield "~X", "True and False are exchanged" if whole else f"the condition is inverted: {said}", "inverted", base
     if step:
         for dim in range(value.ndim):
-            where = f" along the {('first', 'second', 'third', 'fourth')[dim]} axis" if value.ndim > 1 else ""
+            where = along("the", dim, value.ndim)
             yield f"X.flip({dim})", f"{said} is in reversed order{where}", "reversed", base + 0.3
             yield (
                 f"X.roll(1, {dim})",

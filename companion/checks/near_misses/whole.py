@@ -10,9 +10,7 @@ from torch import Tensor
 
 from companion.checks.near_misses.loops import loops
 from companion.checks.near_misses.trees import BEFORE, SLOT, Edit, Path, made, statement
-from companion.checks.near_misses.words import SIZE, Words
-
-PLACES = ("first", "second", "third", "fourth")
+from companion.checks.near_misses.words import ORDINALS, SIZE, Words, along
 
 
 def sizes_of(draws: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], list[list[tuple[str, int]]]]:
@@ -35,7 +33,7 @@ def sizes_of(draws: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], list[l
             if dim == ndim - 1 and ndim > 1
             else "entries"
             if ndim == 1
-            else f"places along the {PLACES[dim]} axis"
+            else f"places along the {ORDINALS[dim]} axis"
         )
         sizes.append((f"{name}.shape[{dim}]", SIZE.format(kind, name)))
     return sizes, list(tied.values())
@@ -106,7 +104,7 @@ def _number(name: str, value: float) -> Iterator[Edit]:
 def _tensor(name: str, value: Tensor) -> Iterator[Edit]:
     table: list[tuple[str, str, float]] = []
     for dim in range(value.ndim):
-        where = f" along its {PLACES[dim]} axis" if value.ndim > 1 else ""
+        where = along("its", dim, value.ndim)
         table += [
             (f"{name}.flip({dim})", f"{name} is read backwards{where}", 1.4),
             (
@@ -195,7 +193,7 @@ def _parts(places: list[tuple[str, int]], inputs: dict[str, Any]) -> Iterator[Ed
         if dim == 0
         else "column"
         if dim == last
-        else f"place along the {PLACES[dim]} axis"
+        else f"place along the {ORDINALS[dim]} axis"
     ) + f" of {names}"
     for part, says, cost in (
         (":1", f"only the first {what} counts", 1.1), ("-1:", f"only the last {what} counts", 1.1),
@@ -415,7 +413,7 @@ def combined(
             for draw, shape in zip(draws, shapes, strict=True)
         ):
             for dim in range(draws[0][name].ndim):
-                parts = "rows" if dim == 0 else f"parts along the {PLACES[dim]} axis"
+                parts = "rows" if dim == 0 else f"parts along the {ORDINALS[dim]} axis"
                 yield (
                     part_by_part(answer, names, name, dim),
                     f"the {parts} of {name} are replaced one after the other, so that later ones see the new ones; all follow from the old {name}",

@@ -184,7 +184,6 @@ def size_of(node: ast.AST) -> str | None:
     return None
 
 
-def axis(dim: int, ndim: int) -> str:
-    """An axis by its place."""
-    dim %= ndim
-    return "last" if dim == ndim - 1 and ndim > 1 else ORDINALS[dim]
+def along(whose: str, dim: int, ndim: int) -> str:
+    """Along which axis, where there are several."""
+    return f" along {whose} {ORDINALS[dim]} axis" if ndim > 1 else ""
