@@ -50,3 +50,52 @@ def test_a_right_answer_costs_nothing_and_makes_no_near_misses(capsys):
     fresh.check(lambda Q, K: torch.softmax(torch.einsum("td,sd->ts", Q, K) / Q.shape[1] ** 0.5, 1))
     assert capsys.readouterr().out == "scaled: correct\n"
     assert id(fresh) not in machine._families
+
+
+def longest(values):
+    best = run = 0
+    for value in values:
+        run = run + 1 if value > 0 else 0
+        best = max(best, run)
+    return torch.tensor(best)
+
+
+def stretches(values):
+    signs = "".join("+" if value > 0 else " " for value in values)
+    return [len(run) for run in signs.split()] or [0]
+
+
+counting = Exercise(
+    "longest", longest, lambda generator: {"values": torch.randn(12, generator=generator, dtype=torch.float64)}
+)
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda values: (values > 0).sum(), "run is never begun again"),
+        (lambda values: torch.tensor(stretches(values)[0]), "only the first stretch is looked at"),
+        (lambda values: torch.tensor(stretches(values)[-1]), "the last run is kept in best"),
+        (lambda values: (at := (values > 0).nonzero()[:, 0])[-1] - at[0] + 1, "what lies between the first stretch"),
+    ],
+)
+def test_a_loop_that_counts_wrongly_is_named(wrong, said):
+    with pytest.raises(Mistake, match=re.escape(said)):
+        counting.check(wrong)
+
+
+def picked(table, rows, columns):
+    for _ in range(6):
+        columns = table[rows, columns].long() % len(table)
+    return columns
+
+
+def test_what_grows_in_a_loop_is_no_near_miss():
+    def places(generator):
+        table = torch.randint(20, (20, 20), generator=generator)
+        return {"table": table, "rows": torch.arange(20), "columns": torch.randint(20, (20,), generator=generator)}
+
+    exercise = Exercise("picked", picked, places)
+    before = time.process_time()
+    machine.family(exercise).all_singles()
+    assert time.process_time() - before < 2.5

@@ -81,7 +81,7 @@ def _keeping(name: str, other: ast.expr, counts: dict[str, ast.IfExp], here: Pat
         lambda line: ast.Assign(line.targets, ast.BoolOp(ast.Or(), [other, best])),
         f"the last {words.noun(other)} is kept in {name}; the best of all is due",
         "the last kept",
-        1,
+        0.95,
     )
     if not isinstance(other, ast.Name) or other.id not in counts:
         return

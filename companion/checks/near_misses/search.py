@@ -201,7 +201,7 @@ class Family:
         return [known[i][1] for i in fits.nonzero()[:, 0].tolist()]
 
     def _best(self, trial: "_Trial", misses: list[NearMiss]) -> str | None:
-        found = [miss for miss in sorted(misses, key=lambda miss: miss.cost)[:25] if trial.agrees(miss)]
+        found = [miss for miss in sorted(misses, key=lambda miss: miss.cost)[:100] if trial.agrees(miss)]
         if not found:
             return None
         least = [miss for miss in found if miss.cost <= found[0].cost + 1e-9]
