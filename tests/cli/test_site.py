@@ -20,7 +20,7 @@ from companion.widgets.frames import MIME
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-PAGES = ("index", f"lessons/{NAME}/{NAME}", "claims", "sources", "glossary", "made", "reference/files")
+PAGES = ("index", f"lessons/{NAME}/{NAME}", "claims", "sources", "glossary", "teaching", "made", "reference/files")
 LONG = r"A long formula: $$" + " + ".join(rf"\frac{{x_{{{n}}}}}{{{n}!}}" for n in range(1, 40)) + "$$"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 CONTROLS = [{"label": "k", "values": ["0", "1"], "start": 0}, {"label": "m", "values": ["a", "b"], "start": 1}]
