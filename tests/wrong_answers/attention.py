@@ -243,11 +243,11 @@ def multi_head(x, WQ, WK, WV, WO):
         Case(
             """
 def multi_head(x, WQ, WK, WV, WO):
-    q, k, v = (torch.einsum("td,hed->hte", x, W) for W in (WQ, WK, WV))
-    s = torch.einsum("hte,hse->hts", q, k)
+    q, k, v = (torch.einsum("td,hpd->htp", x, W) for W in (WQ, WK, WV))
+    s = torch.einsum("htp,hsp->hts", q, k)
     hidden = torch.arange(len(x))[None, :] > torch.arange(len(x))[:, None]
     w = torch.where(hidden, torch.tensor(-1e30, dtype=s.dtype), s).softmax(2)
-    return x + torch.einsum("hts,hse,hed->td", w, v, WO)
+    return x + torch.einsum("hts,hsp,hpd->td", w, v, WO)
 """,
             advice="CPU",
         ),

@@ -112,7 +112,7 @@ def memory_gradient(W, U, V, p):
 def memory_gradient(W, U, V, p):
     W = W.detach().clone().requires_grad_()
     with torch.enable_grad():
-        loss = -(p * torch.log_softmax(torch.einsum("nd,ed,me->nm", U, W, V), dim=1)).sum()
+        loss = -(p * torch.log_softmax(torch.einsum("kd,ed,me->km", U, W, V), dim=1)).sum()
     loss.backward()
     return W.grad
 """),

@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from companion.checks.near_misses.edits import expression_edits
+from companion.checks.near_misses.in_turn import combined
 from companion.checks.near_misses.trees import BEFORE, Edit, compiled, definition, edited, expressions, made
 from companion.checks.near_misses.values import Scene, Site
-from companion.checks.near_misses.whole import combined, sizes_of, whole_edits
+from companion.checks.near_misses.whole import sizes_of, whole_edits
 from companion.checks.near_misses.words import Words
 
 FILTER_SEED = 2000
