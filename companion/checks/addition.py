@@ -93,8 +93,9 @@ def _read(normed: Tensor, weight: Tensor | float, bias: Tensor | float, unembedd
 def _share_of_logits(parts: Tensor, stream: Tensor, weight: Tensor, bias: Tensor, unembedding: Tensor) -> Tensor:
     scale = (stream.var(unbiased=False) + 1e-5).sqrt()
     normed = (parts - parts.mean(1, keepdim=True)) / scale
-    first = normed[:1] * weight + bias
-    return torch.cat([first, normed[1:] * weight]) @ unembedding.mT
+    shift = torch.zeros_like(parts)
+    shift[0] = bias
+    return (normed * weight + shift) @ unembedding.mT
 
 
 share_of_logits = Exercise(
@@ -221,12 +222,18 @@ remove_waves = Exercise(
 
 
 def _draw_counts(generator: Generator) -> dict:
-    """Large counts on the diagonal, some zeros beside it, and one word that never occurs."""
+    """Large counts on the diagonal but for one word, some zeros beside it, and one word that never occurs."""
     n = draw_size(generator, 5, 7)
     counts = torch.randint(0, 10, (n, n), generator=generator).triu(1)
-    counts[1, 2], counts[1, 3], counts[2, 3] = 9, 1, 0  # rather more, rather less than by chance; never
+    counts[1, 2], counts[1, 3], counts[2, 3], counts[3, 4] = (
+        9,
+        1,
+        0,
+        9,
+    )  # rather more, rather less than by chance; never
     counts = counts + counts.mT + torch.randint(20, 40, (n,), generator=generator).diag()
     counts[0] = counts[:, 0] = 0
+    counts[4, 4] = 5
     order = torch.randperm(n, generator=generator)
     return {"counts": counts[order][:, order].double()}
 

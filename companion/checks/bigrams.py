@@ -173,7 +173,9 @@ def _draw_keys(generator: Generator) -> dict:
 
 
 def _key_memory(E: Tensor, R: Tensor, triggers: Tensor) -> Tensor:
-    return E[triggers].mT @ (E[triggers] @ R.mT)
+    queries = E[triggers]
+    keys = queries @ R.mT
+    return queries.mT @ keys
 
 
 key_memory = Exercise(
@@ -281,8 +283,8 @@ def _adam(gradient, m, v, step, lr, *, beta1=0.9, beta2=0.99, root=0.5, power=2,
 
 
 def _adam_step(gradient: Tensor, m: Tensor, v: Tensor, step: int, lr: float) -> Tensor:
-    m = 0.9 * m + 0.1 * gradient
-    v = 0.99 * v + 0.01 * gradient**2
+    m = 0.9 * m + (1 - 0.9) * gradient
+    v = 0.99 * v + (1 - 0.99) * gradient**2
     m_hat = m / (1 - 0.9**step)
     v_hat = v / (1 - 0.99**step)
     change = -lr * m_hat / (v_hat.sqrt() + 1e-8)
@@ -342,7 +344,8 @@ def _draw_matrix(generator: Generator) -> dict:
     m, d = draw_size(generator, 7, 9), draw_size(generator, 10, 12)
     shape = (m, d) if torch.rand((), generator=generator) < 0.5 else (d, m)
     keep = draw_size(generator, 2, m - 3)
-    return {"W": draw_normal(generator, *shape), "share": (keep + 0.6) / m}
+    falling = 0.7 ** torch.arange(shape[1], dtype=torch.float64)  # a share of the values' sum is none of their number
+    return {"W": draw_normal(generator, *shape) * falling, "share": (keep + 0.6) / m}
 
 
 def _cut(W: Tensor, change) -> Tensor:

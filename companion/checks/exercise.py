@@ -191,7 +191,8 @@ class Exercise:
             if isinstance(value, Tensor) and self._close(got, value):
                 yield f"the answer is the argument {name}, unchanged"
         if not got.any():
-            yield "every entry is 0"
+            sentence = self._near_miss(function, inputs)
+            yield "every entry is 0" + (f": {sentence}" if sentence else "")
         if self._wavers(function, inputs, got):
             yield (
                 "gives another answer when called again: does it draw random numbers, or keep something "

@@ -85,6 +85,33 @@ def wave_rows(n, period, k):
         Case(WAVES.replace("])", "], dim=1)"), "transpose of the right shape"),
         Case(WAVES.replace(", dtype=torch.float64", ""), "wrong dtype torch.float32"),
         Case(WAVES.replace("torch.stack", "torch.cat"), "wrong shape"),
+        Case(
+            """
+def wave_rows(n, period, k):
+    x = torch.arange(n, dtype=torch.float64) / n
+    angles = 2 * torch.pi * k * x / period
+    return torch.stack([angles.cos(), angles.sin()])
+""",
+            "divided by n",
+        ),
+        Case(
+            """
+def wave_rows(n, period, k):
+    x = torch.arange(n, dtype=torch.float64)
+    angles = 2 * torch.pi * x / period
+    return torch.stack([angles.cos(), (k * angles).sin()])
+""",
+            "in one place of several, the factor k is missing",
+        ),
+        Case(
+            """
+def wave_rows(n, period, k):
+    x = torch.arange(n, dtype=torch.float64)
+    angles = 2 * torch.pi * (k + 1) * x / period
+    return torch.stack([angles.cos(), angles.sin()])
+""",
+            "one more than k is used",
+        ),
     ],
     "share_of_logits": [
         Case(SHARES),
@@ -147,6 +174,36 @@ def share_of_logits(parts, stream, weight, bias, unembedding):
             SHARES.replace("return torch.cat([logits[:1] + share, logits[1:]])", "return logits.sum(0) + share"),
             "wrong shape",
         ),
+        Case(
+            """
+def share_of_logits(parts, stream, weight, bias, unembedding):
+    centred = parts - parts.mean(1, keepdim=True)
+    normed = centred * weight
+    normed = torch.cat([normed[:1] + bias, normed[1:]])
+    return normed @ unembedding.T
+""",
+            "is not divided by scale",
+        ),
+        Case(
+            """
+def share_of_logits(parts, stream, weight, bias, unembedding):
+    scale = (parts.var(1, unbiased=False).sum() + 1e-5).sqrt()
+    normed = (parts - parts.mean(1, keepdim=True)) / scale * weight
+    normed = torch.cat([normed[:1] + bias, normed[1:]])
+    return normed @ unembedding.T
+""",
+            "does not use its argument stream",
+        ),
+        Case(
+            """
+def share_of_logits(parts, stream, weight, bias, unembedding):
+    scale = (stream.var(unbiased=False) + 1e-5).sqrt()
+    normed = (parts - parts.mean(0)) / scale * weight
+    normed = torch.cat([normed[:1] + bias, normed[1:]])
+    return normed @ unembedding.T
+""",
+            "runs along the first axis",
+        ),
     ],
     "remove_waves": [
         Case(GRAM),
@@ -201,6 +258,22 @@ def remove_waves(x, rows):
         Case("def remove_waves(x, rows):\n    return rows @ x\n", "wrong shape"),
         Case("def remove_waves(x, rows):\n    return x\n", "unchanged"),
         Case("def remove_waves(x, rows):\n    return x * 0\n", "every entry is 0"),
+        Case(
+            """
+def remove_waves(x, rows):
+    unit = rows / rows.norm(dim=1, keepdim=True)
+    return x - rows.T @ (unit @ x)
+""",
+            "only the root of the diagonal",
+        ),
+        Case(
+            """
+def remove_waves(x, rows):
+    row = rows[-1]
+    return x - (row @ x) / (row @ row) * row
+""",
+            "only the last row",
+        ),
     ],
     "ppmi": [
         Case(PPMI),
@@ -257,6 +330,26 @@ def ppmi(counts):
             "def ppmi(counts):\n    p = counts / counts.sum()\n"
             "    q = p.sum(1).log()\n    return (p.log() - q[:, None] - q).relu()\n",
             "are NaN or infinite",
+        ),
+        Case(
+            """
+def ppmi(counts):
+    counts = counts + 1
+    p = counts / counts.sum()
+    alone = p.sum(1)
+    return (p / torch.outer(alone, alone)).log().clamp(min=0)
+""",
+            "1 is added to counts",
+        ),
+        Case(
+            """
+def ppmi(counts):
+    counts = counts - torch.diag(counts.diagonal())
+    p = counts / counts.sum()
+    alone = p.sum(1)
+    return (p / torch.outer(alone, alone)).log().nan_to_num(nan=0.0, neginf=0.0).clamp(min=0)
+""",
+            "the diagonal of counts is left out",
         ),
     ],
     "error_signature": [
@@ -324,5 +417,27 @@ def error_signature(off):
             "100 times",
         ),
         Case(SIGNATURE.replace("[near, tens, right]", "[near, tens]"), "wrong shape"),
+        Case(
+            """
+def error_signature(off):
+    wrong = off[off != 0]
+    near = (off.abs() <= 2).double().mean()
+    tens = (wrong % 10 == 0).double().mean()
+    right = (off == 0).double().mean()
+    return torch.stack([near, tens, right])
+""",
+            "off is used where wrong belongs",
+        ),
+        Case(
+            """
+def error_signature(off):
+    wrong = off[off != 0]
+    near = (wrong.abs() <= 2).double().mean()
+    tens = (wrong.abs() // 10 == 0).double().mean()
+    right = (off == 0).double().mean()
+    return torch.stack([near, tens, right])
+""",
+            "the quotient of",
+        ),
     ],
 }

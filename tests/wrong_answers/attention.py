@@ -156,10 +156,6 @@ def attention(Q, K, V):
     w = np.exp(s - s.max(1, keepdims=True))
     return torch.from_numpy((w / w.sum(1, keepdims=True)) @ v)
 """),
-        Case("""
-def attention(Q, K, V):
-    return torch.nn.functional.scaled_dot_product_attention(Q[None], K[None], V[None], is_causal=True)[0]
-"""),
     ],
     "multi_head": [
         Case(HEADS),
@@ -461,14 +457,5 @@ def double(position, jump, further, word, said, beta):
         Case(DOUBLED.replace("further.T @ jump", "jump.T @ jump"), "adds to the jump that it reads"),
         Case(DOUBLED.replace("further.T @ jump + said.T @ word", "jump.T @ further + word.T @ said"), "transposed"),
         Case(DOUBLED.replace("position.T @ jump", "jump.T @ jump"), "compares jumps with jumps"),
-        Case(
-            """
-def double(position, jump, further, word, said, beta):
-    kq = beta * position.T @ jump
-    ov = further.T @ position + said.T @ word
-    return torch.stack([kq, ov])
-""",
-            "copies the position found",
-        ),
     ],
 }

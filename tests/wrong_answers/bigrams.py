@@ -95,6 +95,47 @@ def induction_score(pattern, tokens, where):
         ),
         Case(SCORE.replace(".sum(-1)", ".mean(-1)"), "averaged over the keys"),
         Case(SCORE.replace(".mean(-1)", ""), "wrong shape"),
+        Case(
+            """
+def induction_score(pattern, tokens, where):
+    same = tokens[:, :, None] == tokens[:, None, :]
+    places = torch.zeros_like(same)
+    places[:, 1:, :] = same[:, :-1, :]
+    share = (pattern * places[:, None]).sum(-1)
+    return share.transpose(0, 1)[:, where].mean(-1)
+""",
+            "transposed",
+        ),
+        Case(
+            """
+def induction_score(pattern, tokens, where):
+    previous = pattern.diagonal(offset=-1, dim1=-2, dim2=-1)
+    return previous.transpose(0, 1)[:, where[:, 1:]].mean(-1)
+""",
+            "does not use its argument tokens",
+        ),
+        Case(
+            """
+def induction_score(pattern, tokens, where):
+    same = tokens[:, :, None] == tokens[:, None, :]
+    places = torch.zeros_like(same)
+    places[:, :, 1:] = same[:, :, :-1]
+    share = (pattern * places[:, None]).amax(-1)
+    return share.transpose(0, 1)[:, where].mean(-1)
+""",
+            "the largest of",
+        ),
+        Case(
+            """
+def induction_score(pattern, tokens, where):
+    same = tokens[:, :, None] == tokens[:, None, :]
+    places = torch.zeros_like(same)
+    places[:, :, 1:] = same[:, :, :-1]
+    share = (pattern * places[:, None]).sum(-1)
+    return share.transpose(0, 1)[:, where].sum(-1)
+""",
+            "sum of",
+        ),
     ],
     "position_memory": [
         Case(POSITIONS),
@@ -114,6 +155,14 @@ def position_memory(P):
         Case(POSITIONS.replace("P[1:], P[:-1]", "P[2:], P[1:-1]"), "the first pair is missing"),
         Case(POSITIONS.replace("P[1:], P[:-1]", "P[1:-1], P[:-2]"), "the last pair is missing"),
         Case(POSITIONS.replace("q.T @ k", "q @ k.T"), "wrong shape"),
+        Case(
+            """
+def position_memory(P):
+    W = P[1:].T @ P[:-1]
+    return W + W.T
+""",
+            "transpose is added",
+        ),
     ],
     "output_memory": [
         Case(OUTPUTS),
@@ -131,6 +180,14 @@ def output_memory(E, U, S):
         Case(OUTPUTS.replace("U.T @ values", "U.T @ values / len(U)"), "averaged"),
         Case(OUTPUTS.replace("U.T @ values", "torch.outer(U.sum(0), values.sum(0))"), "one outer product of two sums"),
         Case(OUTPUTS.replace("U.T @ values", "U @ values.T"), "wrong shape"),
+        Case(
+            """
+def output_memory(E, U, S):
+    values = E + E @ S.T
+    return U.T @ values
+""",
+            "the identity is added to S",
+        ),
     ],
     "adam_step": [
         Case(ADAM),
@@ -173,6 +230,28 @@ def adam_step(gradient, m, v, step, lr):
         Case(
             ADAM.replace("    m = 0.9 * m + (1 - 0.9) * gradient", "    m.mul_(0.9).add_(0.1 * gradient)"), "in place"
         ),
+        Case(
+            """
+def adam_step(gradient, m, v, step, lr):
+    m = 0.9 * m + 0.1 * gradient
+    v = 0.99 * v + 0.01 * gradient**2
+    m_hat = m / (1 - 0.9 ** (step - 1))
+    v_hat = v / (1 - 0.99 ** (step - 1))
+    return torch.stack([-lr * m_hat / (v_hat.sqrt() + 1e-8), m, v])
+""",
+            "one less than step",
+        ),
+        Case(
+            """
+def adam_step(gradient, m, v, step, lr):
+    m = 0.9 * m + 0.1 * gradient
+    v = v + gradient**2
+    m_hat = m / (1 - 0.9**step)
+    v_hat = v / (1 - 0.99**step)
+    return torch.stack([-lr * m_hat / (v_hat.sqrt() + 1e-8), m, v])
+""",
+            "added up without weights",
+        ),
     ],
     "key_memory": [
         Case(KEYS),
@@ -192,6 +271,15 @@ def key_memory(E, R, triggers):
         Case(KEYS.replace("e.T @ keys", "e.T @ keys / len(e)"), "averaged"),
         Case(KEYS.replace("e.T @ keys", "torch.outer(e.sum(0), keys.sum(0))"), "one outer product of two sums"),
         Case(KEYS.replace("e.T @ keys", "keys.T @ keys"), "both sides are remapped"),
+        Case(
+            """
+def key_memory(E, R, triggers):
+    e = E[triggers]
+    keys = e + e @ R.T
+    return e.T @ keys
+""",
+            "the identity is added to R",
+        ),
     ],
     "recalled": [
         Case(RECALL),
@@ -224,6 +312,23 @@ def recalled(W, u, v):
         Case(RECALL.replace("argmax", "argmin"), "the smallest score is taken"),
         Case(RECALL.replace("best ==", "best !="), "True and False are exchanged"),
         Case(RECALL.replace("best == torch.arange(len(u), device=u.device)", "best"), "wrong dtype"),
+        Case(
+            """
+def recalled(W, u, v):
+    found = u @ W.T
+    scores = torch.nn.functional.normalize(found, dim=1) @ torch.nn.functional.normalize(v, dim=1).T
+    return scores.argmax(1) == torch.arange(len(u))
+""",
+            "v is brought to length 1",
+        ),
+        Case(
+            """
+def recalled(W, u, v):
+    distance = torch.cdist(u @ W.T, v)
+    return distance.argmin(1) == torch.arange(len(u))
+""",
+            "compared by distance",
+        ),
     ],
     "low_rank": [
         Case(RANK),
@@ -251,5 +356,14 @@ def low_rank(W, share):
         Case(RANK.replace("len(S))", "max(W.shape))"), "the share is taken of the larger side"),
         Case(RANK.replace("S[k:] = 0", "S[S < share * S[0]] = 0"), "values below the share of the largest"),
         Case(RANK.replace("full_matrices=False", "full_matrices=True"), "raises RuntimeError"),
+        Case(
+            """
+def low_rank(W, share):
+    U, S, V = torch.linalg.svd(W, full_matrices=False)
+    k = int(share * len(S))
+    return U[:, :k] @ torch.diag(S[:k].sqrt()) @ V[:k]
+""",
+            "the square root of",
+        ),
     ],
 }

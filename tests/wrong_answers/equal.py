@@ -43,6 +43,12 @@ EQUAL = {
     "memory_gradient": [(f"{SIGN}|divided by its sum", "p is a distribution: not negative, of sum 1")],
     "first_step": [("between 0 and 1", "means of few inputs are small")],
     "cubic_memory": [("brought to length 1", "tokens have length 1")],
+    "shared_pattern": [
+        (
+            "in one place of several, .* the whole of Z",
+            "the last token's difference from itself is 0, and adds no weight",
+        )
+    ],
     "off_hull": [("brought to length 1", "directions have length 1")],
     "constraint_rows": [(SIGN, "p is a row of a softmax: positive")],
     "sum_by_margin": [("softmax of the", "a second softmax leaves the rows in the same order of sharpness")],

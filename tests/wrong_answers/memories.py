@@ -163,6 +163,17 @@ def logit_variance(counts, tokens, answers):
 """,
             "wrong shape",
         ),
+        Case(
+            """
+def logit_variance(counts, tokens, answers):
+    n = len(counts)
+    own = torch.eye(n, dtype=counts.dtype)
+    same = counts.expand(n, n)
+    other = counts.sum() - counts
+    return same * tokens + other * tokens * answers + (1 - own) * answers
+""",
+            "is not subtracted",
+        ),
     ],
     "chance_right": [
         Case(CHANCE),
@@ -228,6 +239,16 @@ def chance_right(variance, own, x):
     return rivals.prod(0).mean()
 """,
             "variances where standard deviations",
+        ),
+        Case(
+            """
+def chance_right(variance, own, x):
+    right = 1 + variance[own].sqrt() * x
+    rivals = torch.cat([variance[:own], variance[own + 1:]])
+    beaten = torch.special.ndtr(right / rivals[:, None])
+    return beaten.prod(0).mean()
+""",
+            "the square root of variance is missing",
         ),
     ],
     "cubic_memory": [
@@ -322,17 +343,6 @@ def hopfield_sweep(X, states):
     return torch.where(field == 0, states, field.sign())
 """,
             "all signs are updated at once",
-        ),
-        Case(
-            """
-def hopfield_sweep(X, states):
-    J = X.T @ X
-    s = states.clone()
-    for i in range(len(J)):
-        s[:, i] = torch.sign(s @ J[i])
-    return s
-""",
-            "wrong values in",
         ),
     ],
     "softmax_update": [
@@ -435,7 +445,7 @@ def flow_step(x, beta, dt):
     v = v - (v * x).sum(1, keepdim=True) * v
     return torch.nn.functional.normalize(x + dt * v, dim=1)
 """,
-            "pull is used where x belongs",
+            "is used where x belongs",
         ),
         Case("""
 def flow_step(x, beta, dt):
@@ -446,5 +456,25 @@ def flow_step(x, beta, dt):
     moved = x + dt * tangent
     return moved / moved.pow(2).sum(1, keepdim=True).sqrt()
 """),
+        Case(
+            """
+def flow_step(x, beta, dt):
+    pull = (beta * x @ x.T).softmax(1) @ x
+    pull = pull - (pull * x).sum(1, keepdim=True)
+    y = x + dt * pull
+    return y / y.norm(dim=1, keepdim=True)
+""",
+            "the factor x is missing",
+        ),
+        Case(
+            """
+def flow_step(x, beta, dt):
+    pull = (beta * x @ x.T).softmax(1) @ x
+    y = x + dt * pull
+    y = y - (y * x).sum(1, keepdim=True) * x
+    return y / y.norm(dim=1, keepdim=True)
+""",
+            "x is missing: only",
+        ),
     ],
 }

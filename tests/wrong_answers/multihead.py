@@ -362,7 +362,7 @@ def off_hull(theta, base, directions):
     off = theta - base
     return off - (directions @ off).sum() * directions.sum(0)
 """,
-            "wrong values in",
+            "one sum stands for all",
         ),
         Case("""
 def off_hull(theta, base, directions):

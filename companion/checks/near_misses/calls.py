@@ -50,7 +50,8 @@ def call_edits(node: ast.Call | ast.Attribute, value: Any, words: Words) -> Iter
     if isinstance(node.func, ast.Name) and name not in ("len", "int", "range", "round", "float"):
         yield inner, f"{name} of {said} is missing", f"{name} left out", 1
     if name in ONE_BY_ONE:
-        yield inner, f"the {word} of {said} is missing", f"{name} left out", 1
+        missing = "what is NaN or infinite stays so" if name == "nan_to_num" else f"the {word} of {said} is missing"
+        yield inner, missing, f"{name} left out", 1
         if name not in ("to", "double", "scatter"):
             yield _again, f"the {word} of {said} is taken twice", f"{name} doubled", 1.7
     for other in INSTEAD.get(name, []):

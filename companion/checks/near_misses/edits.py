@@ -10,9 +10,10 @@ from torch import Tensor
 
 from companion.checks.near_misses.call_parts import inner, with_inner
 from companion.checks.near_misses.calls import call_edits
-from companion.checks.near_misses.operators import COMPARISONS, comparisons, operators, signs
+from companion.checks.near_misses.conditions import COMPARISONS, comparisons, signs
+from companion.checks.near_misses.operators import operators
 from companion.checks.near_misses.order import orders_of_call, orders_of_operator
-from companion.checks.near_misses.trees import Edit, made
+from companion.checks.near_misses.trees import BEFORE, Edit, made
 from companion.checks.near_misses.values import Scene, Site, scalars, sizes, wraps
 from companion.checks.near_misses.words import OPERATIONS, size_of
 
@@ -70,6 +71,9 @@ def _proposals(site: Site, scene: Scene) -> Iterator[tuple]:
         )
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield from _of_another(node, scene)
+        yield from _of_others(node, scene)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int":
+        yield from _share_of(node, scene)
     if (said := size_of(node)) is not None:
         yield from sizes(node, said, scene)
     elif isinstance(site.value, Tensor):
@@ -131,13 +135,14 @@ def _names(site: Site, scene: Scene) -> Iterator[tuple]:
         )
         numbers = isinstance(own, int | float) and isinstance(value, int | float)
         if alike or numbers:
-            old = other.startswith("before_")
+            old = other.startswith(BEFORE)
+            made_here = other not in scene.words.parameters and not old
             says = f"{scene.words.noun(ast.Name(other))} is used where {said} belongs"
             yield (
                 other,
                 says,
                 f"{other} for {node.id}",
-                1 if old or (alike and own.shape == value.shape) else 1.2,
+                1 + 0.12 * made_here if old or (alike and own.shape == value.shape) else 1.2,
                 lambda now: {},
             )
 
@@ -176,6 +181,63 @@ def _of_another(node: ast.Call, scene: Scene) -> Iterator[tuple]:
             yield rows, says, "another's", 1.2, lambda now: {}
 
 
+def _of_others(node: ast.Call, scene: Scene) -> Iterator[tuple]:
+    """A mean whose sum is right and whose number is not: that of all, where some are chosen, or that of other things."""
+    name, inside = scene.words.operation(node)
+    if name != "mean" or inside is None:
+        return
+    said = scene.words.noun(inside)
+    for text, words in scene.sizes + scene.local_sizes:
+
+        def divided(now: ast.Call, text=text) -> ast.AST:
+            summed = ast.Call(ast.Attribute(now.func.value, "sum", ast.Load()), now.args, now.keywords)
+            return made(f"S / {text}", S=summed)
+
+        yield divided, f"the sum of {said} is divided by {words}, not by how many are summed", f"mean over {text}", 1.1
+    for mask in _masks(node.func.value, scene):
+        yield (
+            lambda now, mask=mask: made("X * M.double().mean()", X=now, M=mask),
+            f"the mean divides by the number of all, as if those left out were 0; divide by the number of those chosen "
+            f"by {scene.words.noun(mask)}",
+            "mean over all",
+            0.95,
+        )
+
+
+def _masks(node: ast.AST, scene: Scene) -> Iterator[ast.expr]:
+    """The conditions that chose what a value is made of."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and each.id in scene.words.defined:
+            each = scene.words.defined[each.id]  # noqa: PLW2901  # one step back, to where it was chosen
+        if isinstance(each, ast.Subscript):
+            yield from (part for part in _slice_parts(each.slice) if _is_mask(part, scene))
+
+
+def _is_mask(node: ast.expr, scene: Scene) -> bool:
+    if isinstance(node, ast.Name):
+        value = scene.variables.get(node.id)
+        return isinstance(value, Tensor) and value.dtype.is_signed is False
+    return isinstance(node, ast.Compare)
+
+
+def _share_of(node: ast.Call, scene: Scene) -> Iterator[tuple]:
+    """Of int(share * len(values)): a share of the largest value, or of their sum, for a share of their number."""
+    product = node.args[0]
+    if not (isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult) and size_of(product.right)):
+        return
+    values = product.right.args[0] if isinstance(product.right, ast.Call) else product.right.value.value
+    said, share = scene.words.noun(values), scene.words.noun(product.left)
+    for text, what in (
+        ("int((V >= A * V.max()).sum())", "of the largest of"),
+        ("int((V.cumsum(0) <= A * V.sum()).sum())", "of the sum of"),
+        ("int((V.cumsum(0) < A * V.sum()).sum()) + 1", "of the sum of"),
+        ("int((V.square().cumsum(0) <= A * V.square().sum()).sum())", "of the sum of the squares of"),
+        ("int((V.square().cumsum(0) < A * V.square().sum()).sum()) + 1", "of the sum of the squares of"),
+    ):
+        says = f"{share} is taken {what} {said}; it is a share of their number"
+        yield text, says, "share of what", 1, lambda now: {"V": values, "A": now.args[0].left}
+
+
 def _slice_parts(index: ast.expr) -> list[ast.expr]:
     return list(index.elts) if isinstance(index, ast.Tuple) else [index]
 
@@ -194,14 +256,16 @@ def _with_part(at: int, text: str):
 
 def _subscripts(node: ast.Subscript, scene: Scene) -> Iterator[tuple]:
     inside = scene.words.noun(node.value)
+    parts = _slice_parts(node.slice)
+    masks = [scene.words.noun(part) for part in parts if _is_mask(part, scene)]
+    missing = f"the choice is missing: all of {inside} counts, not only the part chosen by {masks[0]}" if masks else ""
     yield (
         "V",
-        f"the index is missing: the whole of {inside} is used",
+        missing or f"the index is missing: the whole of {inside} is used",
         "index left out",
         1.1,
         lambda now: {"V": now.value},
     )
-    parts = _slice_parts(node.slice)
     for at, part in enumerate(parts):
         texts: dict[str, tuple[str, str, float]] = {}
         if isinstance(part, ast.Slice) and (part.lower or part.upper):
@@ -226,7 +290,7 @@ def _subscripts(node: ast.Subscript, scene: Scene) -> Iterator[tuple]:
                             "slice turned",
                             1.1,
                         )
-                        texts[f"-{old}:"] = (f"the last ones of {inside} are kept, not the first", "slice turned", 1.1)
+                        texts[f"-{old}:"] = (f"the last ones of {inside} are kept, not the first", "last ones", 1.1)
         elif isinstance(part, ast.Name) and part.id in scene.variables:
             picked, value = part.id, scene.variables[part.id]
             if isinstance(value, Tensor):
@@ -241,6 +305,14 @@ def _subscripts(node: ast.Subscript, scene: Scene) -> Iterator[tuple]:
                 texts[f"{picked} + 1"] = (f"one too high: {inside} is read at {picked} + 1", "off by one", 1.1)
                 texts["0"] = (f"the first of {inside} is read, whatever {picked} is", "only the first", 1.2)
                 texts["-1"] = (f"the last of {inside} is read, whatever {picked} is", "only the last", 1.2)
+        if _is_mask(part, scene) and len(parts) == 1:
+            yield (
+                "V * I",
+                f"what the condition leaves out of {inside} is set to 0, and still there",
+                "0 for left out",
+                1.1,
+                lambda now: {"V": now.value, "I": now.slice},
+            )
         for text, (says, kind, cost) in texts.items():
             yield _with_part(at, text), says, kind, cost
     if len(parts) == 2:

@@ -3,10 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from companion.checks.near_misses.call_parts import axis_of
 from companion.checks.near_misses.words import Words
-
-COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 def _sides(now: ast.BinOp) -> dict[str, ast.expr]:
@@ -16,6 +13,12 @@ def _sides(now: ast.BinOp) -> dict[str, ast.expr]:
         if isinstance(side, ast.BinOp):
             nodes |= dict(zip(letters, (side.left, side.right), strict=True))
     return nodes
+
+
+def _complementary(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two weights are a and 1 - a."""
+    texts = [ast.unparse(each) for each in (one, other)]
+    return texts[1] == f"1 - {texts[0]}" or texts[0] == f"1 - {texts[1]}"
 
 
 def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
@@ -46,9 +49,12 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
         ]
         if adds and inner_left is inner_right is ast.Mult:
             weights = node.left.left, node.right.left
-            if all(isinstance(each, ast.Constant) for each in weights):
+            if all(isinstance(each, ast.Constant) for each in weights) or _complementary(*weights):
                 what = f"{words.noun(node.left.right)} and {words.noun(node.right.right)}"
-                table += [("C * B + A * D", f"the weights of {what} are exchanged", "weights", 1)]
+                table += [
+                    ("C * B + A * D", f"the weights of {what} are exchanged", "weights", 1),
+                    ("B + D", f"{what} are added up without weights: that is no average", "no weights", 1),
+                ]
         if not adds:
             table += [
                 (
@@ -87,6 +93,18 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
             ("L @ R", f"the product of {left} and {right} is a matrix product; it goes entry by entry", "@ for *", 1),
             ("L * R * R", f"the factor {right} comes in twice", "factor doubled", 1.2),
             ("L * R * L", f"the factor {left} comes in twice", "factor doubled", 1.2),
+            *(
+                [
+                    (
+                        "A * (B + R)",
+                        f"{words.noun(node.left.right)} and {right} are added; they are to be multiplied",
+                        "+ for *",
+                        1.2,
+                    )
+                ]
+                if inner_left is ast.Mult
+                else []
+            ),
             ("L * R ** 0.5", f"the square root of {right} is taken before it multiplies", "root of a factor", 1.4),
             ("L ** 0.5 * R", f"the square root of {left} is taken before it multiplies", "root of a factor", 1.4),
         ]
@@ -95,6 +113,7 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
             ("L", f"{left} is not divided by {right}", "not divided", 1),
             ("L * R", f"{left} is multiplied by {right}; divide by it", "* for /", 1),
             ("L / R / R", f"divides by {right} twice", "divided twice", 1.2),
+            ("L // R", f"the quotient by {right} is cut to whole numbers: / is not //", "// for /", 1.1),
             ("L / R ** 0.5", f"divides by the square root of {right}, not by {right} itself", "root of a divisor", 1.2),
             ("L / R ** 2", f"divides by the square of {right}", "divisor squared", 1.2),
             ("L / (2 * R)", f"what is divided by {right} is half as large as it must be", "halved", 1.8),
@@ -182,6 +201,13 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
             ("R @ L", f"the two factors {left} and {right} are in the wrong order", "order of a product", 1),
             ("L", f"the factor {right} is missing from the product", "factor left out", 1.1),
             ("R", f"the factor {left} is missing from the product", "factor left out", 1.1),
+            (
+                "L.sum(-1, keepdim=True) @ R.sum(-2, keepdim=True)",
+                f"{left} and {right} are summed first, and the sums multiplied: that mixes all with all; multiply one by "
+                "one, then sum",
+                "sums first",
+                1.2,
+            ),
             ("L @ R @ R", f"the factor {right} comes in twice", "factor doubled", 1.5),
             ("L @ L @ R", f"the factor {left} comes in twice", "factor doubled", 1.5),
             ("L.mT @ R", f"{left} is transposed, and should not be", "transpose", 1.1),
@@ -199,6 +225,9 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
                 1.5,
             ),
         ]
+        if isinstance(node.right, ast.Attribute):
+            apart = f"the rows of {left} and {words.noun(node.right.value)} are compared by distance; inner products are due"
+            table += [("-torch.cdist(L, R.mT)", apart, "distance for product", 1.2)]
     elif op in (ast.BitAnd, ast.BitOr):
         other, said = ("|", "and") if op is ast.BitAnd else ("&", "or")
         table += [
@@ -216,104 +245,3 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
         table += [("L // R", f"this is the quotient by {right}; the remainder is asked for", "// for %", 1.1)]
     for text, says, kind, cost in table:
         yield text, says, kind, cost, _sides
-
-
-def comparisons(node: ast.Compare, words: Words) -> Iterator[tuple]:
-    left, right = words.noun(node.left), words.noun(node.comparators[0])
-    now_is = COMPARISONS[type(node.ops[0])]
-
-    def sides(now: ast.Compare) -> dict[str, ast.expr]:
-        return {"L": now.left, "R": now.comparators[0]}
-
-    reasons = {
-        ("<", "<="): "equality counts here, and must not: < is not <=", ("<=", "<"): "equality must count: <= is not <",
-        (">", ">="): "equality counts here, and must not: > is not >=", (">=", ">"): "equality must count: >= is not >",
-        ("==", "!="): "the condition is inverted", ("!=", "=="): "the condition is inverted",
-    }  # fmt: skip
-    for other in COMPARISONS.values():
-        if other != now_is:
-            turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-            inverted = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}.get(now_is) == other or turned.get(now_is) == other
-            why = reasons.get((now_is, other)) or (
-                "it is the wrong way round" if inverted else f"`{other}` is the wrong comparison"
-            )
-            yield (
-                f"L {other} R",
-                f"where {left} is compared with {right}, {why}",
-                "comparison",
-                1 if (now_is, other) in reasons or inverted else 1.4,
-                sides,
-            )
-    yield f"L {now_is} R + 1", f"{left} is compared with one more than {right}", "limit off by one", 1.2, sides
-    yield f"L {now_is} R - 1", f"{left} is compared with one less than {right}", "limit off by one", 1.2, sides
-    yield f"L.abs() {now_is} R", f"{left} is compared without its sign", "sign lost", 1.3, sides
-    yield (
-        "L.clamp_min(R)",
-        f"{left} itself is used; only whether it is above {right} counts",
-        "value for comparison",
-        1.1,
-        sides,
-    )
-    yield (
-        "L * (R == R)",
-        f"{left} itself is used; only its comparison with {right} counts",
-        "value for comparison",
-        1.1,
-        sides,
-    )
-    yield (
-        f"2 * (L {now_is} R) - 1",
-        f"the comparison of {left} with {right} gives 1 and -1; it gives 1 and 0",
-        "signs for bits",
-        1,
-        sides,
-    )
-    if isinstance(node.comparators[0], ast.Call) and words.operation(node.comparators[0])[0] in ("amin", "amax"):
-        yield from _ties(node, left)
-    yield f"L {now_is} 0", f"{left} is compared with 0, not with {right}", "limit", 1.6, sides
-
-
-def _ties(node: ast.Compare, left: str) -> Iterator[tuple]:
-    """Of x == x.amin(dim, keepdim=True), where several are equally small."""
-    found = axis_of(node.comparators[0])
-    if found is None:
-        return
-    first = f"(X.to(torch.int64).cumsum({found[1]}) == 1) & X"
-    for text, says in (
-        (first, f"of several entries of {left} that are equal only the first counts; all do"),
-        (
-            f"(X.sum({found[1]}, keepdim=True) == 1) & X",
-            f"of several entries of {left} that are equal none counts; all do",
-        ),
-    ):
-        yield text, says, "ties", 1, lambda now: {"X": now}
-
-
-def signs(node: ast.UnaryOp, words: Words) -> Iterator[tuple]:
-    inside = words.noun(node.operand)
-    if isinstance(node.op, ast.USub):
-        yield "Y", f"the minus before {inside} is missing", "minus left out", 1, lambda now: {"Y": now.operand}
-        if isinstance(node.operand, ast.Name):
-            yield (
-                "-Y - 1",
-                f"one too far: {inside} is counted from the wrong place",
-                "off by one",
-                1,
-                lambda now: {"Y": now.operand},
-            )
-            yield (
-                "-Y + 1",
-                f"one too near: {inside} is counted from the wrong place",
-                "off by one",
-                1,
-                lambda now: {"Y": now.operand},
-            )
-            yield (
-                "Y - 1",
-                f"{inside} is counted from the start; it counts back from the end",
-                "from the start",
-                1,
-                lambda now: {"Y": now.operand},
-            )
-    if isinstance(node.op, ast.Invert | ast.Not):
-        yield "Y", f"the condition on {inside} is inverted", "inverted", 1, lambda now: {"Y": now.operand}

@@ -16,9 +16,11 @@ from torch.overrides import TorchFunctionMode
 
 from companion.checks.near_misses.edits import expression_edits
 from companion.checks.near_misses.in_turn import combined
+from companion.checks.near_misses.places import place_edits
+from companion.checks.near_misses.together import groups, in_one_place, local_sizes
 from companion.checks.near_misses.trees import BEFORE, Edit, compiled, definition, edited, expressions, made
 from companion.checks.near_misses.values import Scene, Site
-from companion.checks.near_misses.whole import sizes_of, whole_edits
+from companion.checks.near_misses.whole import sides_of, sizes_of, whole_edits
 from companion.checks.near_misses.words import Words
 
 FILTER_SEED = 2000
@@ -75,13 +77,15 @@ class Family:
     def _single(self) -> Iterator[None]:
         """Makes all that is one step away, the likeliest first."""
         edits = list(self._edits(self.draws))
-        groups = [((edit,), edit.cost) for edit in edits] + _everywhere(edits)
+        edits += in_one_place(self.tree, Words(self.tree), edits)
+        several = [((edit,), edit.cost) for edit in edits] + _everywhere(edits)
+        several += groups(self.tree, Words(self.tree))
         for function, says, cost in combined(self.tree, self.draws, self.answer):
             miss = NearMiss(function, (says,), cost)
             if self._known(miss, self._values):
                 self.singles.append(miss)
         likely = []
-        for group, cost in sorted(groups, key=lambda each: each[1]):
+        for group, cost in sorted(several, key=lambda each: each[1]):
             if (miss := self._made(group, self._values, cost)) is not None:
                 self.singles.append(miss)
                 if len(group) == 1 and cost <= PAIR_COST:
@@ -99,23 +103,28 @@ class Family:
 
     def _edits(self, draws: list[dict[str, Any]]) -> Iterator[Edit]:
         tree, words = self.tree, Words(self.tree)
-        values = _probed(tree, self.home, self.inputs)
-        sizes, _ = sizes_of(draws)
-        variables = dict(draws[0])
-        for path, node, _ in expressions(tree):
-            if type(node).__name__ == "Name" and path in values and node.id not in self.home:
-                variables.setdefault(node.id, values[path])
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and node.id.startswith(BEFORE) and node.id.removeprefix(BEFORE) in variables:
-                variables.setdefault(node.id, variables[node.id.removeprefix(BEFORE)])
-        scene = Scene(
-            words, {name: value for name, value in variables.items() if isinstance(value, Tensor | int | float)}, sizes
-        )
+        probed = [_probed(tree, self.home, list(draw.values())) for draw in draws]
+        values, variables = probed[0], self._variables(draws[0], probed[0])
+        known, _ = sizes_of(draws)
+        own = {tuple(draw[name].shape[dim] for draw in draws) for name, dim in _dimensions(draws[0])}
+        others = [self._variables(draw, each) for draw, each in zip(draws, probed, strict=True)]
+        scene = Scene(words, variables, known, local_sizes(draws, others, own), sides_of(draws))
         last = (("body", len(tree.body) - 1), ("value", None))
         for path, node, above in expressions(tree):
-            site = Site(path, node, above, values.get(path), path == last)
-            yield from expression_edits(site, scene)
+            if not any(isinstance(each, ast.Assign) and _remembers(each) for each in above):
+                yield from expression_edits(Site(path, node, above, values.get(path), path == last), scene)
         yield from whole_edits(tree, draws, words)
+        yield from place_edits(tree, words)
+
+    def _variables(self, draw: dict[str, Any], values: dict[tuple, Any]) -> dict[str, Any]:
+        """What each name was, the arguments and what is made on the way."""
+        variables = dict(draw)
+        for path, node, above in expressions(self.tree):
+            if isinstance(node, ast.Name) and path in values and node.id not in self.home:
+                variables.setdefault(node.id, values[path])
+                if above and isinstance(above[-1], ast.Assign) and _remembers(above[-1]):
+                    variables.setdefault(BEFORE + node.id, values[path])
+        return {name: value for name, value in variables.items() if isinstance(value, Tensor | int | float)}
 
     def _made(self, edits: tuple[Edit, ...], values: dict, cost: float | None = None) -> NearMiss | None:
         try:
@@ -203,8 +212,8 @@ class Family:
 
     def _best(self, trial: "_Trial", misses: list[NearMiss]) -> str | None:
         found = [miss for miss in sorted(misses, key=lambda miss: miss.cost)[:100] if trial.agrees(miss)]
-        if not found:
-            return None
+        if not found or (trial.is_zero() and len({miss.sentence for miss in found}) > 1):
+            return None  # nothing, or nothing that tells one mistake from another
         least = [miss for miss in found if miss.cost <= found[0].cost + 1e-9]
         if len(least[0].says) == 1 or len({miss.sentence for miss in least}) == 1:
             return least[0].sentence
@@ -234,6 +243,10 @@ class _Trial:
             ):
                 return False
         return True
+
+    def is_zero(self) -> bool:
+        """Whether the wrong answer is 0 wherever it was tried."""
+        return not any(each is not None and each.any() for each in self.got)
 
 
 class _Guard(TorchFunctionMode):
@@ -298,6 +311,17 @@ def _probed(tree: Any, home: dict[str, Any], inputs: list[Any]) -> dict[tuple, A
     probes = tuple(Edit(path, noting(at), "", "", 0) for at, path in enumerate(paths) if not _awkward(tree, path))
     _called(compiled(edited(tree, probes), {**home, "note_": note}), inputs)
     return values
+
+
+def _dimensions(draw: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    for name, value in draw.items():
+        if isinstance(value, Tensor):
+            yield from ((name, dim) for dim in range(value.ndim))
+
+
+def _remembers(line: ast.Assign) -> bool:
+    """Whether a statement is none of the answer's, but keeps a former value."""
+    return isinstance(line.targets[0], ast.Name) and line.targets[0].id.startswith(BEFORE)
 
 
 def _awkward(tree: Any, path: tuple) -> bool:

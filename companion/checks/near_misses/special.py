@@ -1,4 +1,4 @@
-"""Near misses that belong to one function: what people write for a softmax, a mask, an outer product, an inverse."""
+"""Near misses that belong to one function: what people write for a root, a count, an outer product, an inverse."""
 
 import ast
 import math
@@ -167,6 +167,17 @@ def _ranges(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
             yield bounds("2 * N"), "the loop runs twice as often", "range", 1.5
         else:
             yield lambda now: made("X.flip(0)", X=now), "the count runs backwards", "range", 1
+            for first, last in (("0", "N"), ("0", "1"), ("1", "N")):
+
+                def spread(now: ast.Call, first=first, last=last) -> ast.AST:
+                    return made(f"torch.linspace({first}, {last}, N, dtype=torch.float64)", N=now.args[-1])
+
+                yield (
+                    spread,
+                    f"the points are spread evenly from {first} to {last.replace('N', words.noun(node.args[-1]))}, both included",
+                    "linspace",
+                    1.1,
+                )
 
 
 def _cuts(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
@@ -249,6 +260,33 @@ def _groups(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
     yield change, f"what lies side by side in {said} comes into different groups; it belongs together", "grouping", 1
 
 
+def _roots(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
+    """Of the root of a sum."""
+    under = inner(node)
+    if isinstance(under, ast.BinOp) and isinstance(under.op, ast.Add):
+        left, right = words.noun(under.left), words.noun(under.right)
+        for text, out in (("L.sqrt() + R", right), ("L + R ** 0.5", left)):
+            yield (
+                lambda now, text=text: made(text, L=inner(now).left, R=inner(now).right),
+                f"{out} stands outside the square root; it belongs under it",
+                "outside the root",
+                0.95,
+            )
+
+
+def _angles(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
+    """Of cos and sin."""
+    name = node.func.attr
+    degrees = "the angles are in degrees; cosine and sine take radians"
+    yield lambda now: made(f"(X * {180 / math.pi}).{name}()", X=inner(now)), degrees, "degrees", 1
+    yield (
+        lambda now: made(f"(X * {math.pi / 180}).{name}()", X=inner(now)),
+        "the angles are turned from degrees into radians; they are in radians already",
+        "radians twice",
+        1.2,
+    )
+
+
 SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
     "masked_fill": _fills, "softmax": softmaxes, "triu": _triangles, "tril": _triangles, "stack": _orders, "cat": _orders, "sort": _sorts,
     "range": _ranges, "arange": _ranges, "int": _cuts, "std": _flags, "var": _flags,
@@ -258,6 +296,9 @@ SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
         ("torch.outer(A, A)", "the outer product is of {1} with itself", "outer of one", 1),
         ("(X @ A)", "a number stands where an outer product belongs: {0} and {1} meet in an inner product", "inner for outer", 1),
         ("(X * A)", "{0} and {1} are multiplied entry by entry; an outer product is due", "* for outer", 1),
+        ("X[:, None]", "the outer product has one factor alone: the second, {1}, is missing", "factor left out", 1),
+        ("A[None]", "the outer product has one factor alone: the first, {0}, is missing", "factor left out", 1),
+        ("(X[:, None] + A)", "{0} and {1} are added, each with each; they are to be multiplied", "+ for *", 1.1),
     ),
     "solve": _arguments(
         ("(X @ A)", "the product with {0}; its inverse is due", "product for inverse", 0.95),
@@ -265,6 +306,7 @@ SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
         ("torch.linalg.solve(X.mT, A)", "{0} is transposed before it is inverted", "transpose", 1.3),
         ("torch.linalg.solve(X, torch.linalg.solve(X, A))", "the inverse of {0} comes in twice", "inverse doubled", 1.2),
         ("(A / X.diagonal().view(-1, *[1] * (A.ndim - 1)))", "only the diagonal of {0} is inverted; it has other entries, too", "diagonal alone", 1),
+        ("(A / X.diagonal().sqrt().view(-1, *[1] * (A.ndim - 1)))", "only the root of the diagonal of {0} is inverted; the whole matrix must be", "diagonal alone", 1),
         ("torch.linalg.solve(X + torch.eye(len(X)).to(X), A)", "the identity is added to {0} before it is inverted", "ridge", 1.2),
         ("(1 / X) @ A", "the entries of {0} are inverted one by one; the matrix must be", "entrywise inverse", 1.2),
         ("(A / X)", "divides by {0} entry by entry; its inverse is a matrix", "entrywise inverse", 1.2),
@@ -295,11 +337,11 @@ SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
         ("X.square()", "squares of {0} stand where its entropy belongs", "squares for entropy", 1.3), ("(1 - X.square())", "this is the Gini impurity's 1 minus p squared; the entropy is due", "gini", 1.3),
     ),
     "nan_to_num": _arguments(("X.nan_to_num(nan=1.0)", "what is undefined becomes 1; it is 0", "fill", 1.2)),
-    "clamp_min": _arguments(("X.abs()", "negative values of {0} become positive; they should become {1}", "abs for clamp", 0.95), ("X.relu() + 1", "1 is added to the positive part", "1 added", 1.8)),
+    "clamp_min": _arguments(("torch.where(X > 1, X, 0)", "what lies below 1 becomes 0, of {0}; what lies below {1} should", "threshold", 1.2), ("X.abs()", "negative values of {0} become positive; they should become {1}", "abs for clamp", 0.95), ("X.relu() + 1", "1 is added to the positive part", "1 added", 1.8)),
     "one_hot": lambda node, said, words: iter([]),
     "scatter": lambda node, said, words: iter([
         (lambda now: ast.Call(ast.Attribute(now.func.value, "scatter_add", ast.Load()), now.args, now.keywords), f"the new values are added to {said}; they replace the old ones", "added", 1),
     ]),
-    "sum": _arguments(("X.square().sum(A)", "{0} is squared before it is summed", "squared", 1.7), ("X.abs().sum(A)", "{0} loses its signs before it is summed", "sign lost", 1.7)),
+    "sum": _arguments(("X.diagonal()", "the diagonal of {0} is taken; its sum is due", "diagonal for sum", 1), ("(X.diagonal() / X.trace())", "the diagonal of {0} is taken, divided by its own sum; the sum of {0} is due", "diagonal for sum", 1), ("X.square().sum(A)", "{0} is squared before it is summed", "squared", 1.7), ("X.abs().sum(A)", "{0} loses its signs before it is summed", "sign lost", 1.7)),
     "argmax": _arguments(("X.abs().argmax(A)", "the largest of {0} by size is taken, whatever its sign", "sign lost", 1.2)),
 }  # fmt: skip

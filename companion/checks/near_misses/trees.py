@@ -69,7 +69,7 @@ def compiled(tree: ast.FunctionDef, home: dict[str, Any]) -> Callable[..., Any]:
     return types.FunctionType(code, home)
 
 
-def edited(tree: ast.FunctionDef, edits: tuple[Edit, ...]) -> ast.FunctionDef:
+def edited(tree: Any, edits: tuple[Edit, ...]) -> Any:
     """The tree after all edits; the deepest first, for one above may move what it holds."""
     for edit in sorted(edits, key=lambda edit: -len(edit.path)):
         tree = _put(tree, edit.path, edit.change)

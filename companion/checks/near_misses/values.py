@@ -24,13 +24,15 @@ class Site:
 
 @dataclass(frozen=True)
 class Scene:
-    """What an edit may know about the answer: its words, what its variables were, and the sizes of its arguments as
-    code and in words.
+    """What an edit may know about the answer: its words, what its variables were, and the sizes of its arguments and of
+    what it makes on the way, as code and in words.
     """
 
     words: Words
     variables: dict[str, Any]
     sizes: list[tuple[str, str]]
+    local_sizes: list[tuple[str, str]]
+    sides: list[tuple[str, str]]
 
 
 def sizes(node: ast.expr, said: str, scene: Scene) -> Iterator[tuple]:
@@ -46,7 +48,7 @@ def sizes(node: ast.expr, said: str, scene: Scene) -> Iterator[tuple]:
                 says = f"the sums of the {of} of {name} are used where {said} belongs"
                 yield text, says, "sum for a size", 1.3
                 yield f"{text}.clamp_min(1e-300)", says, "sum for a size", 1.3
-    for text, words in scene.sizes:
+    for text, words in scene.sizes + scene.local_sizes + scene.sides:
         if text != own:
             yield text, f"{words} is used where {said} belongs", "another size", 1
             yield f"X * {text}", f"besides {said}, {words} comes in", "another size too", 1.6
@@ -126,7 +128,7 @@ def wraps(site: Site, scene: Scene) -> Iterator[tuple]:
                     "diagonal",
                     base + 0.4,
                 )
-            for text, words in scene.sizes:
+            for text, words in scene.sizes + scene.local_sizes * whole:
                 yield f"X / {text}", f"{said} is divided by {words}", f"/ {text}", base + 0.3
                 yield f"X * {text}", f"{said} is multiplied by {words}", f"* {text}", base + 0.35
                 yield (

@@ -14,7 +14,7 @@ from companion.checks.near_misses.words import ORDINALS, SIZE, Words, along
 
 def sizes_of(draws: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], list[list[tuple[str, int]]]]:
     """The sizes of an exercise's arguments, as code and in words, and which dimensions have each of them: those that
-    are equal in every draw are one.
+    are equal in every draw are one. A whole number among the arguments may be a size, too.
     """
     tied: dict[tuple[int, ...], list[tuple[str, int]]] = {}
     for name, value in draws[0].items():
@@ -35,7 +35,23 @@ def sizes_of(draws: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], list[l
             else f"places along the {ORDINALS[dim]} axis"
         )
         sizes.append((f"{name}.shape[{dim}]", SIZE.format(kind, name)))
+    for name, value in draws[0].items():
+        if type(value) is int:
+            sizes.append((name, name))
     return sizes, list(tied.values())
+
+
+def sides_of(draws: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The larger and the smaller side of the matrices that are now wide, now high, and never square."""
+    sides = []
+    for name, value in draws[0].items():
+        shapes = [tuple(draw[name].shape) for draw in draws] if isinstance(value, Tensor) else [()]
+        if len(shapes[0]) == 2 and {(rows > columns) - (rows < columns) for rows, columns in shapes} == {1, -1}:
+            sides += [
+                (f"max({name}.shape)", f"the larger side of {name}"),
+                (f"min({name}.shape)", f"the smaller side of {name}"),
+            ]
+    return sides
 
 
 def whole_edits(tree: ast.FunctionDef, draws: list[dict[str, Any]], words: Words) -> Iterator[Edit]:
@@ -118,6 +134,13 @@ def _tensor(name: str, value: Tensor) -> Iterator[Edit]:
             ),
         ]
         if value.is_floating_point():
+            table += [
+                (
+                    f"{name}.sum({dim}, keepdim=True)",
+                    f"{name} is summed{where} beforehand, so that one sum stands for all",
+                    1.3,
+                )
+            ] * (value.ndim > 1)
             table += [
                 (
                     f"{name} - {name}.mean({dim}, keepdim=True)",
@@ -331,7 +354,7 @@ def _returns(tree: ast.FunctionDef, inputs: dict[str, Any], words: Words) -> Ite
                 yield Edit(path, lambda now, text=text: made(text, X=now), says, f"answer and {name}", cost)
     for text, says, cost in (
         *_bases(tree),
-        ("torch.softmax(X, -1)", "a softmax of the answer is taken", 1.5), ("X / X.norm()", "the answer is brought to length 1; leave it as it is", 1.1),
+        ("X + X.transpose(0, 1)", "the answer's transpose is added to it", 1.35), ("torch.softmax(X, -1)", "a softmax of the answer is taken", 1.5), ("X / X.norm()", "the answer is brought to length 1; leave it as it is", 1.1),
         ("X.mean(0, keepdim=True).expand_as(X)", "the answer is averaged over its first axis", 1.5),
         ("X.flatten().flip(0).view(X.shape)", "the answer is in reversed order", 1.2),
         ("X.to(torch.float64).exp()", "this is the exponential of the answer", 1.3), ("X.sum()", "all is summed up to one number", 1.4), ("X.mean()", "all is averaged to one number", 1.4),

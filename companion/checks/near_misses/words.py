@@ -16,7 +16,7 @@ OPERATIONS = {
     "outer": "outer product", "one_hot": "one-hot form", "triu": "upper triangle", "tril": "lower triangle", "gather": "picked entries",
     "flip": "reversed order", "roll": "shifted version", "diagonal": "diagonal", "cumprod": "running product", "log_softmax": "log-softmax",
 }  # fmt: skip
-PLAIN = {"to", "double", "float", "long", "clone", "contiguous", "unsqueeze", "squeeze", "view", "reshape", "expand", "values", "solution", "int", "expand_as"}  # fmt: skip
+PLAIN = {"to", "double", "float", "long", "clone", "contiguous", "unsqueeze", "squeeze", "view", "reshape", "expand", "values", "solution", "int", "expand_as", "nan_to_num"}  # fmt: skip
 ORDINALS = ["first", "second", "third", "fourth"]
 SIZE = "the number of {} of {}"
 

@@ -335,14 +335,6 @@ def rls_update(P, x):
 """,
             "use torch.outer",
         ),
-        Case(
-            """
-def rls_update(P, x):
-    Px = P @ x
-    return P - torch.outer(Px, Px) / (x @ Px)
-""",
-            "the denominator is 1 + x . P x; the",
-        ),
     ],
     "delta_write": [
         Case("""
@@ -522,14 +514,6 @@ def interval(values, t):
     return (values.mean() - half).item(), (values.mean() + half).item()
 """,
             "returns tuple",
-        ),
-        Case(
-            """
-def interval(values, t):
-    half = t * values.std() / len(values)
-    return torch.stack([values.mean() - half, values.mean() + half])
-""",
-            "divides by n; the standard",
         ),
         Case("""
 def interval(values, t):
