@@ -26,7 +26,7 @@ REVIEWED = {
         "divides by the variance": "the square root of",
         "root mean square": "the mean of stream is not taken away",
         "eps = 1e-5 is missing": "1e-05 is not added",
-        "eps is added to": "outside the square root",
+        "eps is added to": "the square root",
     },
     "remove_waves": {
         "treated as orthonormal": "the inverse of",
