@@ -366,10 +366,10 @@ def _in_steps(words: Tensor, layers: int) -> Tensor:
     return torch.stack(written)
 
 
-def _blockwise(words, layers, *, carry=lambda state, words, start: state, order=lambda block: block, first=1):
+def _blockwise(words, layers, *, carry=lambda state, words, start: state, order=lambda block: block):
     """The steps with one thing done differently."""
     take, state, written = 2**layers - 1, words[0], []
-    for start in range(first, len(words), take):
+    for start in range(1, len(words), take):
         block = torch.cat([carry(state, words, start)[None], words[start : start + take]])
         state = _prefix_doubling(order(block), layers)[-1]
         written.append(state)

@@ -377,7 +377,6 @@ def in_steps(words, layers):
             "the state is put behind",
         ),
         Case(BLOCKS.replace("take = 2 ** layers - 1", "take = 2 ** layers"), "wrong shape"),
-        Case(BLOCKS.replace("at = 1", "at = 0"), "wrong"),
         Case(BLOCKS.replace("[-1]\n        written", "[0]\n        written"), "a limit of a slice is off"),
         Case(BLOCKS.replace("written.append(state)", "written = [state]"), "wrong shape"),
         Case(BLOCKS.replace("take = 2 ** layers - 1", "take = layers"), "wrong shape"),
