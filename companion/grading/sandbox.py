@@ -103,7 +103,7 @@ class Process:
         with tempfile.TemporaryFile() as program:
             fences = walls.bubblewrap(course, limits.scratch, walls.seccomp(program)) if not unsafe else []
             self.process = subprocess.Popen(
-                [*fences, sys.executable, "-I", "-c", START, str(course) if unsafe else walls.COURSE],
+                [*fences, sys.executable, "-I", "-B", "-c", START, str(course) if unsafe else walls.COURSE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

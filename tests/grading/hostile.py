@@ -160,7 +160,8 @@ NEWTON = {
         LOST,
     ),
     "prints 1 GB": Student(
-        HEAD + "    for _ in range(1000):\n        print('x' * 1_000_000)\n    return 0 * M",
+        "printed = []\n\n\n" + HEAD + "    while len(printed) < 1000:\n"
+        "        printed.append(print('x' * 1_000_000))\n    return 0 * M",
         LOST,
         says="every entry is 0",
     ),
