@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from browsing import CHROMIUM
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from sample_lesson import CLAIM, NAME, checkout, notebook
 
@@ -19,7 +20,6 @@ from companion.cli import site
 from companion.widgets.frames import MIME
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 PAGES = ("index", f"lessons/{NAME}/{NAME}", "claims", "sources", "glossary", "teaching", "made", "reference/files")
 LONG = r"A long formula: $$" + " + ".join(rf"\frac{{x_{{{n}}}}}{{{n}!}}" for n in range(1, 40)) + "$$"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

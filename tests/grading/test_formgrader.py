@@ -1,16 +1,14 @@
 """A written answer that means harm, in nbgrader's real form grader and a real browser. Skipped without Chromium."""
 
 import os
-import shutil
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
 from grading.reading import given
 from grading.small_lesson import NAME, QUESTION, cell, checkout, edited, hand_in, solved
 from grading.test_submissions import PNG
@@ -19,8 +17,7 @@ from nbgrader.api import Gradebook
 from companion.grading import classroom
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH (Debian: apt install chromium)")
+pytestmark = needs_chromium
 HOSTILE = r"""
 [f][r]
 
@@ -69,9 +66,7 @@ def course(tmp_path, monkeypatch):
 @contextmanager
 def formgrader(root):
     """``grade --formgrader``; gives its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     code = (
         "import sys; from pathlib import Path; from companion.grading import formgrader\n"
         "formgrader.serve(Path(sys.argv[1]), open_browser=False)"
@@ -82,15 +77,7 @@ def formgrader(root):
     with (root / "server.log").open("w") as log:
         server = subprocess.Popen([sys.executable, "-c", code, str(root)], env=environment, stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 120
-        while server.poll() is None and time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=5)
-                break
-            except OSError:
-                time.sleep(0.5)
-        else:
-            pytest.fail(f"the form grader did not start:\n{(root / 'server.log').read_text()}")
+        wait_until_it_answers(server, f"http://127.0.0.1:{port}", root / "server.log", 120)
         yield f"http://127.0.0.1:{port}"
     finally:
         urllib.request.urlopen(

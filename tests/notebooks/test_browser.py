@@ -3,17 +3,16 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from argparse import Namespace
 from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 import pytest
+from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
 from sample_lesson import FACTS, NAME, checkout
 
 from companion.cli import release
@@ -22,8 +21,7 @@ from companion.cli.lessons import all_lessons
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH (Debian: apt install chromium)")
+pytestmark = needs_chromium
 
 
 @contextmanager
@@ -38,9 +36,7 @@ def lab(root: Path, theme: str = "Light"):
         file = root / f"jupyter/@jupyterlab/{plugin}.jupyterlab-settings"
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps(values))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     code = (
         "import sys; from argparse import Namespace; from pathlib import Path; from companion.cli import lab\n"
         "lab.main(Namespace(port=int(sys.argv[2]), no_browser=True), Path(sys.argv[1]))"
@@ -59,15 +55,7 @@ def lab(root: Path, theme: str = "Light"):
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     address = f"http://127.0.0.1:{port}"
     try:
-        deadline = time.monotonic() + 90
-        while server.poll() is None and time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(f"{address}/api", timeout=5)
-                break
-            except OSError:
-                time.sleep(0.5)
-        else:
-            pytest.fail(f"JupyterLab did not start:\n{(root / 'lab.log').read_text()}")
+        wait_until_it_answers(server, address, root / "lab.log", 90)
         yield address
     finally:
         server.terminate()
