@@ -1,7 +1,9 @@
-"""Files that are never half written."""
+"""Files that are never half written, and where those lie that other packages bring."""
 
 import os
+from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
@@ -15,3 +17,9 @@ def atomic_write(path: Path, content: str | bytes) -> None:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def mathjax() -> Path:
+    """The folder with MathJax 3 (``tex-chtml.js``, its parts and fonts), which the package ``mathjax`` brings."""
+    package: ModuleType = __import__("mathjax")
+    return Path(str(files(package))) / "static/mathjax/es5"

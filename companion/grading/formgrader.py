@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution
 
-from companion.files import atomic_write
+from companion.files import atomic_write, mathjax
 from companion.grading.book import Book
 from companion.grading.names import file_name
 from companion.grading.questions import Handout
@@ -175,7 +175,9 @@ def _shown(text: str, pictures: list[str]) -> str:
 
 
 def serve(root: Path, *, open_browser: bool = True) -> None:
-    """Open nbgrader's form grader on the checkout ``root`` in the browser, until interrupted."""
+    """Open nbgrader's form grader on the checkout ``root`` in the browser, until interrupted. MathJax, which sets its
+    formulas, comes from here.
+    """
     grading = root.resolve() / "grading"
     exchange = grading / "exchange"  # nbgrader wants to see one; nothing is exchanged
     exchange.mkdir(parents=True, exist_ok=True)
@@ -185,6 +187,8 @@ def serve(root: Path, *, open_browser: bool = True) -> None:
     command = [sys.executable, "-m", "jupyter_server", f"--ServerApp.jpserver_extensions={extensions}"]
     command += ["--ServerApp.default_url=/formgrader/gradebook", f"--ServerApp.open_browser={open_browser}"]
     command += [f"--ServerApp.tornado_settings={ {'headers': {'Content-Security-Policy': POLICY}} }"]
+    command += [f"--ServerApp.extra_static_paths={[str(mathjax())]}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")
-    subprocess.call(command, cwd=grading)
+    ours = [str(Path(__file__).parent / "jupyter"), *filter(None, [os.environ.get("JUPYTER_PATH")])]
+    subprocess.call(command, cwd=grading, env=os.environ | {"JUPYTER_PATH": os.pathsep.join(ours)})

@@ -4,15 +4,13 @@ import contextlib
 import io
 import shutil
 import sys
-from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
 
 import nbformat
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from companion.files import atomic_write
+from companion.files import atomic_write, mathjax
 from companion.site import notebooks, pages
 from companion.site.course import Course
 
@@ -57,14 +55,12 @@ def build(course: Course, out: Path) -> list[str]:
 
 def _mathjax(there: Path) -> None:
     """MathJax's script and fonts, from the package that brings them."""
-    package: ModuleType = __import__("mathjax")
-    origin = Path(str(files(package))) / "static/mathjax/es5"
     for part in MATHJAX:
-        if (origin / part).is_dir():
-            shutil.copytree(origin / part, there / part)
+        if (mathjax() / part).is_dir():
+            shutil.copytree(mathjax() / part, there / part)
         else:
             there.mkdir(parents=True, exist_ok=True)
-            shutil.copy(origin / part, there)
+            shutil.copy(mathjax() / part, there)
 
 
 def settings(course: Course) -> dict:

@@ -56,7 +56,7 @@ def _hidden(source: str) -> str:
 def solution() -> NotebookNode:
     """The lesson's source."""
     cells = [
-        new_markdown_cell("# A small lesson"),
+        new_markdown_cell("# A small lesson\n\nWhere $x^2 \\ge 0$."),
         new_code_cell('SCALE = "course"\nSEED = 0', metadata={"tags": ["parameters"]}),
         new_code_cell(
             "import torch\nfrom companion.checks import regression as exercises\n"
