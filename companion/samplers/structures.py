@@ -1,7 +1,10 @@
 """Problems of nearest-neighbour search: a set of points, a query, and how far each point is from it.
 
-Uniform, 'hard' and spherical points follow Salemohamed et al. (2024), arXiv:2411.03253, section 3; the pictures of
+Uniform, 'hard' and spherical points follow Salemohamed et al. (2024), arXiv:2411.03253, section 2; the pictures of
 numbers stand in for their three-digit MNIST. Streams of items are for lesson 08's sketches.
+
+Every sampler draws one query for each set of points, or as many as ``queries`` says: with k of them, queries i k to
+i k + k - 1 belong to set i.
 """
 
 from functools import cache
@@ -19,54 +22,86 @@ HELD_OUT = 1400  # scikit-learn's digits from here on are kept for testing
 
 class Search(NamedTuple):
     """``distances`` are those of the metric that counts, which the points need not show: between pictures of numbers,
-    the numbers'.
+    the numbers'. There are as many sets as queries, or a part as many, and then each serves several queries in a row.
     """
 
-    points: Float[Tensor, "batch n dim"]
+    points: Float[Tensor, "sets n dim"]
     query: Float[Tensor, "batch dim"]
     distances: Float[Tensor, "batch n"]
 
 
 def _between(points: Tensor, query: Tensor) -> Search:
-    return Search(points, query, (points - query[:, None]).norm(dim=-1))
+    each = points.repeat_interleave(len(query) // len(points), 0)
+    return Search(points, query, (each - query[:, None]).norm(dim=-1))
 
 
-def uniform(batch: int, n: int, dim: int = 1, *, generator: torch.Generator | int) -> Search:
+def _one_of(points: Tensor, queries: int, generator: torch.Generator) -> Tensor:
+    """A point of its set for every query; not a fixed one: its place would give the answer away."""
+    device = generator.device
+    sets = torch.arange(len(points), device=device).repeat_interleave(queries)
+    return points[sets, torch.randint(points.shape[1], (len(sets),), generator=generator, device=device)]
+
+
+def uniform(batch: int, n: int, dim: int = 1, *, queries: int = 1, generator: torch.Generator | int) -> Search:
     """Points and query uniform on [-1, 1]^dim. Raises ValueError for a number below 1.
 
-    ``batch``, ``n``, ``dim``: how many problems, points in each, and coordinates.
+    ``batch``, ``n``, ``dim``: how many sets, points in each, and coordinates.
+    ``queries``: how many for each set.
     ``generator``: a seed, or a generator, on whose device the draw is made.
     """
-    at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 1))
+    at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 1), queries=(queries, 1))
     generator = as_generator(generator)
-    drawn = 2 * torch.rand(batch, n + 1, dim, generator=generator, device=generator.device) - 1
-    return _between(drawn[:, :-1], drawn[:, -1])
+    drawn = 2 * torch.rand(batch, n + queries, dim, generator=generator, device=generator.device) - 1
+    return _between(drawn[:, :n], drawn[:, n:].flatten(0, 1))
 
 
-def sphere(batch: int, n: int, dim: int, *, rho: float = 0.8, generator: torch.Generator | int) -> Search:
+def power_law(
+    batch: int, n: int, *, exponent: float = 1.2, queries: int = 1, generator: torch.Generator | int
+) -> Search:
+    """Points uniform among 1, .., 200, some of them more than once, and a query that is i with probability ~
+    i^-exponent: small numbers are asked for most (appendix B.7: 1.2). Raises ValueError for a number below 1, or a
+    negative exponent.
+
+    ``batch``, ``n``: how many sets, and points in each.
+    ``exponent``: how unequal the queries are; 0 for equal.
+    ``queries``: how many for each set.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
+    """
+    at_least(batch=(batch, 1), n=(n, 1), queries=(queries, 1), exponent=(exponent, 0))
+    generator = as_generator(generator)
+    where = {"generator": generator, "device": generator.device}
+    points = torch.randint(1, NUMBERS + 1, (batch, n, 1), **where).float()
+    popularity = torch.arange(1, NUMBERS + 1, device=generator.device, dtype=torch.float32) ** -exponent
+    asked = 1 + torch.multinomial(popularity, batch * queries, replacement=True, generator=generator)
+    return _between(points, asked[:, None].float())
+
+
+def sphere(
+    batch: int, n: int, dim: int, *, rho: float = 0.8, queries: int = 1, generator: torch.Generator | int
+) -> Search:
     """Points uniform on the unit sphere in ``dim`` dimensions, and a query whose inner product with one of them is
     ``rho``: q = rho x + sqrt(1 - rho^2) u, for u uniform among the unit vectors orthogonal to x (section 2.4: .8).
 
-    ``batch``, ``n``, ``dim``: how many problems, points in each, and coordinates.
+    ``batch``, ``n``, ``dim``: how many sets, points in each, and coordinates.
     ``rho``: the inner product of the query and its point.
+    ``queries``: how many for each set.
     ``generator``: a seed, or a generator, on whose device the draw is made.
 
     Raises ValueError for a number below 1, dim < 2, or a rho that is not in [0, 1].
     """
-    at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 2))
+    at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 2), queries=(queries, 1))
     if not 0 <= rho <= 1:
         raise ValueError(f"rho = {rho!r}: must be 0 to 1")
     generator = as_generator(generator)
-    where = {"generator": generator, "device": generator.device}
-    drawn = torch.nn.functional.normalize(torch.randn(batch, n + 1, dim, **where), dim=-1)
-    points, aside = drawn[:, :-1], drawn[:, -1]
-    # not a fixed one: its place would give the answer away
-    near = points[torch.arange(batch, device=generator.device), torch.randint(n, (batch,), **where)]
+    drawn = torch.randn(batch, n + queries, dim, generator=generator, device=generator.device)
+    drawn = torch.nn.functional.normalize(drawn, dim=-1)
+    points, aside = drawn[:, :n], drawn[:, n:].flatten(0, 1)
+    near = _one_of(points, queries, generator)
     aside = torch.nn.functional.normalize(aside - (aside * near).sum(-1, keepdim=True) * near, dim=-1)
     return _between(points, rho * near + (1 - rho**2) ** 0.5 * aside)
 
 
-def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | int) -> Search:
+def hard(batch: int, levels: int, dim: int = 1, *, queries: int = 1, generator: torch.Generator | int) -> Search:
     """2^levels - 1 points at the nodes of a balanced tree; the query is one of them, plus N(0, 1) in every coordinate.
 
     The root is uniform on +-7^levels in every coordinate. The children of a node at level k = 0, 1, .. lie d ~ U(0,
@@ -76,14 +111,15 @@ def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | 
     two it is our own, points that a k-d tree is made for (the published plane is `hard_coordinates`). Points come in
     random order.
 
-    ``batch``: how many problems.
+    ``batch``: how many sets.
     ``levels``: of the tree.
     ``dim``: how many coordinates.
+    ``queries``: how many for each set.
     ``generator``: a seed, or a generator, on whose device the draw is made.
 
     Raises ValueError for a number below 1.
     """
-    at_least(batch=(batch, 1), levels=(levels, 1), dim=(dim, 1))
+    at_least(batch=(batch, 1), levels=(levels, 1), dim=(dim, 1), queries=(queries, 1))
     generator = as_generator(generator)
     where = {"generator": generator, "device": generator.device}
     level = 7.0**levels * (2 * torch.rand(batch, 1, dim, **where) - 1)
@@ -96,25 +132,25 @@ def hard(batch: int, levels: int, dim: int = 1, *, generator: torch.Generator | 
     points = torch.cat(tree, 1)
     rows = torch.arange(batch, device=generator.device)[:, None]
     points = points[rows, torch.rand(batch, points.shape[1], **where).argsort(1)]
-    # not a fixed one: its place would give the answer away
-    near = points[rows[:, 0], torch.randint(points.shape[1], (batch,), **where)]
-    return _between(points, near + torch.randn(batch, dim, **where))
+    near = _one_of(points, queries, generator)
+    return _between(points, near + torch.randn(near.shape, **where))
 
 
-def hard_coordinates(batch: int, levels: int, dim: int = 2, *, generator: torch.Generator | int) -> Search:
+def hard_coordinates(
+    batch: int, levels: int, dim: int = 2, *, queries: int = 1, generator: torch.Generator | int
+) -> Search:
     """2^levels - 1 points whose coordinates come from `hard` sets of their own, independent of each other (section 2.3,
     hard distribution); the query is one of them, plus N(0, 1) in every coordinate.
 
-    ``batch``, ``levels``, ``dim``, ``generator``: as in `hard`.
+    ``batch``, ``levels``, ``dim``, ``queries``, ``generator``: as in `hard`.
 
     Raises ValueError for a number below 1.
     """
-    at_least(dim=(dim, 1))
+    at_least(dim=(dim, 1), queries=(queries, 1))
     generator = as_generator(generator)
-    where = {"generator": generator, "device": generator.device}
     points = torch.cat([hard(batch, levels, generator=generator).points for _ in range(dim)], -1)
-    near = points[torch.arange(batch, device=generator.device), torch.randint(points.shape[1], (batch,), **where)]
-    return _between(points, near + torch.randn(batch, dim, **where))
+    near = _one_of(points, queries, generator)
+    return _between(points, near + torch.randn(near.shape, generator=generator, device=generator.device))
 
 
 @cache
@@ -127,23 +163,27 @@ def _digits() -> tuple[Tensor, Tensor]:
 
 
 def numbers(
-    batch: int, n: int, *, generator: torch.Generator | int
-) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "batch"]]:
-    """``n`` different numbers from 0 to 199, and any one to ask for, in each of ``batch`` problems.
+    batch: int, n: int, *, queries: int = 1, generator: torch.Generator | int
+) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "asked"]]:
+    """``n`` different numbers from 0 to 199 in each of ``batch`` sets, and any ones to ask for.
+
+    ``batch``, ``n``: how many sets, and numbers in each.
+    ``queries``: how many for each set.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
 
     Raises ValueError for a number below 1, or n > 200.
     """
-    at_least(batch=(batch, 1), n=(n, 1))
+    at_least(batch=(batch, 1), n=(n, 1), queries=(queries, 1))
     if n > NUMBERS:
         raise ValueError(f"n = {n!r}: must be at most {NUMBERS}")
     generator = as_generator(generator)
     where = {"generator": generator, "device": generator.device}
-    return torch.rand(batch, NUMBERS, **where).argsort(1)[:, :n], torch.randint(NUMBERS, (batch,), **where)
+    return torch.rand(batch, NUMBERS, **where).argsort(1)[:, :n], torch.randint(NUMBERS, (batch * queries,), **where)
 
 
 def pictures(
     shown: Int[Tensor, "batch n"],
-    asked: Int[Tensor, "batch"],
+    asked: Int[Tensor, "asked"],
     *,
     held_out: bool = False,
     generator: torch.Generator | int,
@@ -155,12 +195,13 @@ def pictures(
     (``held_out``) for testing. Raises ValueError for a number that is not 0 to 199.
 
     ``shown``: the numbers whose pictures are stored.
-    ``asked``: the number whose picture is the query.
+    ``asked``: the numbers whose pictures are the queries, as many for each set.
     ``held_out``: whether digits are those for testing.
     ``generator``: a seed, or a generator, for which digits are shown.
     """
     check_range(shown=(shown, NUMBERS), asked=(asked, NUMBERS))
-    numbers = torch.cat([shown, asked[:, None]], 1)
+    (batch, n), queries = shown.shape, len(asked) // len(shown)
+    numbers = torch.cat([shown, asked.view(batch, queries)], 1)
     generator = as_generator(generator)
     images, labels = (tensor[HELD_OUT:] if held_out else tensor[:HELD_OUT] for tensor in _digits())
     by_digit = [images[labels == digit].to(generator.device) for digit in range(10)]
@@ -169,7 +210,8 @@ def pictures(
     drawers = torch.stack([each[torch.arange(most, device=each.device) % len(each)] for each in by_digit])
     digits = torch.stack([numbers // 100, numbers // 10 % 10, numbers % 10], -1)
     drawn = drawers[digits, torch.randint(most, digits.shape, generator=generator, device=generator.device)].flatten(2)
-    return Search(drawn[:, :-1], drawn[:, -1], (shown - asked[:, None]).abs().float())
+    apart = (shown.repeat_interleave(queries, 0) - asked[:, None]).abs().float()
+    return Search(drawn[:, :n], drawn[:, n:].flatten(0, 1), apart)
 
 
 def zipf_streams(

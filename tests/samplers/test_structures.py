@@ -16,6 +16,7 @@ from companion.samplers.structures import (
     item_counts,
     numbers,
     pictures,
+    power_law,
     sphere,
     uniform,
     zipf_streams,
@@ -28,6 +29,7 @@ DRAWS = {
     "sphere": lambda generator: sphere(40, 9, 5, generator=generator),
     "hard": lambda generator: hard(40, 3, 2, generator=generator),
     "hard_coordinates": lambda generator: hard_coordinates(40, 3, generator=generator),
+    "power_law": lambda generator: power_law(40, 9, generator=generator),
     "numbers": lambda generator: numbers(40, 9, generator=generator),
     "pictures": lambda generator: pictures(*numbers(40, 9, generator=0), generator=generator),
 }
@@ -40,11 +42,65 @@ def test_a_seed_is_a_problem(kind):
     assert not torch.equal(first[0], other[0])
 
 
-@pytest.mark.parametrize("kind", ["uniform", "sphere", "hard"])
+@pytest.mark.parametrize("kind", ["uniform", "power_law", "sphere", "hard"])
 def test_distances_are_euclid_s(kind):
     points, query, distances = DRAWS[kind](3)
     expected = torch.cdist(points.double(), query[:, None].double())[..., 0]
     torch.testing.assert_close(distances, expected.float(), rtol=1e-5, atol=1e-4)
+
+
+SEVERAL = {
+    "uniform": lambda generator: uniform(300, 4, 2, queries=3, generator=generator),
+    "power_law": lambda generator: power_law(300, 4, queries=3, generator=generator),
+    "sphere": lambda generator: sphere(300, 4, 12, queries=3, generator=generator),
+    "hard": lambda generator: hard(300, 3, queries=3, generator=generator),
+    "hard_coordinates": lambda generator: hard_coordinates(300, 3, queries=3, generator=generator),
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_several_queries_in_a_row_belong_to_a_set(kind):
+    points, query, distances = SEVERAL[kind](4)
+    assert len(points) == 300
+    assert len(query) == len(distances) == 900
+    for i in (0, 1, 2, 3, 898, 899):
+        expected = (points[i // 3] - query[i]).norm(dim=-1)
+        torch.testing.assert_close(distances[i], expected, rtol=1e-5, atol=1e-4)
+    first, second, third = query.view(300, 3, -1).unbind(1)
+    assert not torch.equal(first, second)
+    assert not torch.equal(second, third)
+
+
+def test_a_query_of_its_set_is_near_one_of_its_points_wherever_it_stands_in_the_row():
+    points, query, distances = sphere(2000, 5, 12, queries=3, generator=4)
+    products = (points.repeat_interleave(3, 0) * query[:, None]).sum(-1)
+    near = (products - 0.8).abs()
+    assert near.amin(1).max() < 1e-5
+    for k in range(3):
+        assert chisquare(near[k::3].argmin(1).bincount(minlength=5).numpy()).pvalue > 1e-3
+    assert (hard(2000, 3, queries=3, generator=4).distances.amin(1) < 5).all()  # a point plus N(0, 1)
+
+
+def test_pictures_of_several_queries_are_those_of_their_numbers():
+    shown, asked = numbers(20, 5, queries=3, generator=1)
+    assert asked.shape == (60,)
+    points, query, distances = pictures(shown, asked, generator=2)
+    assert points.shape == (20, 5, 192)
+    assert query.shape == (60, 192)
+    assert torch.equal(distances, (shown.repeat_interleave(3, 0) - asked[:, None]).abs().float())
+
+
+def test_power_law_queries_fall_off_as_they_should_and_points_are_uniform():
+    points, query, _ = power_law(4000, 6, queries=4, generator=5)
+    assert torch.equal(points, points.round())
+    assert chisquare((points.flatten().long() - 1).bincount(minlength=200).numpy()).pvalue > 1e-3
+    expected = torch.arange(1, 201, dtype=torch.float64) ** -1.2
+    expected = 16_000 * expected / expected.sum()
+    seen = (query[:, 0].long() - 1).bincount(minlength=200).double()
+    seen, expected = (torch.cat([x[:20], x[20:].sum()[None]]).numpy() for x in (seen, expected))
+    assert chisquare(seen, expected).pvalue > 1e-3
+    _, even, _ = power_law(4000, 6, exponent=0, generator=6)
+    assert chisquare((even[:, 0].long() - 1).bincount(minlength=200).numpy()).pvalue > 1e-3
 
 
 def test_uniform_points_fill_the_cube():
