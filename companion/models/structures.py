@@ -19,6 +19,7 @@ from companion.arguments import at_least, check_range, positive
 from companion.models.decoder import Decoder, DecoderConfig
 from companion.models.door import Hooked
 
+PANELS, SIDE = 3, 8  # of a picture: digits side by side, and pixels along a digit's edge
 SORT_TEMPERATURE = 0.1  # of SoftSort, in standard deviations of the scores
 LOOKUP_TEMPERATURE = 2.0  # of the lookups in training
 SEARCHED_AT_ONCE = 500
@@ -29,8 +30,13 @@ class StructureConfig:
     """``n`` points of ``dim`` numbers of about the size ``scale``, ``lookups`` of them for a query, ``extra`` slots
     beside the points.
 
+    ``pictures``: the points are pictures, of which both networks see one number each, that of a shared encoder.
+    ``norm``: LayerNorm in the query networks (appendix B.1). ``marks``: every input carries a mark of the slot in which
+    it was given, so that equal points may get unequal scores.
+
     Ablations: ``frozen`` leaves the data network as it starts; without ``permute`` the points stay where they are
-    given; without ``adaptive`` the query networks do not see what was found.
+    given; with ``rewrite`` the data network writes what it likes in place of them, with no order to learn, as in the
+    paper's no-permute; without ``adaptive`` the query networks do not see what was found.
     """
 
     n: int
@@ -41,14 +47,20 @@ class StructureConfig:
     layers: int = 2
     hidden: int = 128
     scale: float = 1.0
+    pictures: bool = False
+    norm: bool = False
+    marks: bool = True
     frozen: bool = False
     permute: bool = True
+    rewrite: bool = False
     adaptive: bool = True
 
     def __post_init__(self):
         at_least(n=(self.n, 2), dim=(self.dim, 1), lookups=(self.lookups, 1), extra=(self.extra, 0))
         at_least(width=(self.width, 4), layers=(self.layers, 1), hidden=(self.hidden, 1))
         positive(scale=self.scale)
+        if self.pictures and self.dim != PANELS * SIDE * SIDE:
+            raise ValueError(f"dim = {self.dim}: a picture has {PANELS * SIDE * SIDE} pixels")
 
 
 class Layout(NamedTuple):
@@ -72,34 +84,61 @@ def soft_sort(scores: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n n"]:
     return F.one_hot(order, scores.shape[-1]).to(soft.dtype) + soft - soft.detach()
 
 
+class Encoder(nn.Sequential):
+    """One number for a picture: the network of appendix B.11, two convolutions and two linear maps, on 8 x 24 pixels
+    instead of 28 x 84. Pictures are (.., 192), digit after digit, and what comes out is (.., 1).
+    """
+
+    def __init__(self):
+        super().__init__(
+            nn.Conv2d(1, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(PANELS * SIDE * SIDE * 64 // 16, 128),
+            nn.ReLU(),
+            nn.Linear(128, 1),
+        )
+
+    def forward(self, pictures: Float[Tensor, "*batch pixels"]) -> Float[Tensor, "*batch 1"]:
+        side_by_side = pictures.reshape(-1, PANELS, SIDE, SIDE).transpose(1, 2).reshape(-1, 1, SIDE, PANELS * SIDE)
+        return super().forward(side_by_side).view(*pictures.shape[:-1], 1)
+
+
+def _query_network(inputs: int, hidden: int, places: int, *, norm: bool) -> nn.Sequential:
+    layers = []
+    for size in (inputs, hidden):
+        layers += [nn.Linear(size, hidden), *([nn.LayerNorm(hidden)] if norm else []), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(hidden, places))
+
+
 class Structure(Hooked):
     """A data network that stores points in an order of its own, and ``lookups`` query networks that search them."""
 
     def __init__(self, config: StructureConfig):
         super().__init__()
         self.config = config
-        dim, places, hidden = config.dim, config.n + config.extra, config.hidden
+        dim, places = 1 if config.pictures else config.dim, config.n + config.extra
+        self.read = Encoder() if config.pictures else nn.Identity()
         self.embed = nn.Linear(3 * dim, config.width)
-        # one for each input; smaller, and an untrained network sorts
-        self.given = nn.Parameter(0.5 * torch.randn(places, config.width))
+        # One for each input that has one; smaller, and an untrained network sorts. Extra slots need theirs: they hold
+        # nothing else that sets them apart.
+        marked = places if config.marks else config.extra
+        self.given = nn.Parameter(0.5 * torch.randn(marked, config.width)) if marked else None
         decoder = DecoderConfig(config.width, config.layers, heads=4, context=places, causal=False, positions=False)
         self.decoder = Decoder(decoder)
         self.at = self.decoder.at
         self.score = nn.Linear(config.width, 1)
-        self.write = nn.Linear(config.width, dim) if config.extra else None
+        self.write = nn.Linear(config.width, dim) if config.extra or config.rewrite else None
         if config.frozen:
             for parameter in self.parameters():
                 parameter.requires_grad_(False)
         seen = places + 1 + 4 * dim if config.adaptive else 0  # numbers that a lookup adds to what is known
         self.queries = nn.ModuleList(
-            nn.Sequential(
-                nn.Linear(2 * dim + i * seen, hidden),
-                nn.ReLU(),
-                nn.Linear(hidden, hidden),
-                nn.ReLU(),
-                nn.Linear(hidden, places),
-            )
-            for i in range(config.lookups)
+            _query_network(2 * dim + i * seen, config.hidden, places, norm=config.norm) for i in range(config.lookups)
         )
 
     def _both_scales(self, x: Tensor) -> Tensor:
@@ -115,14 +154,20 @@ class Structure(Hooked):
             raise ValueError(
                 f"points of shape {tuple(points.shape)}: must be (batch, {self.config.n}, {self.config.dim})"
             )
+        points = self.read(points)
         centred = points - points.mean(1, keepdim=True)
         x = self.embed(torch.cat([self._both_scales(points), centred.asinh()], -1))
-        x = self.decoder(F.pad(x, (0, 0, 0, self.config.extra)) + self.given)
+        x = F.pad(x, (0, 0, 0, self.config.extra))
+        if self.given is not None:
+            x = x + F.pad(self.given, (0, 0, x.shape[1] - len(self.given), 0))  # all of them, or the slots at the end
+        x = self.decoder(x)
         order = (
             soft_sort(self.score(x[:, :n])[..., 0])
-            if self.config.permute
+            if self.config.permute and not self.config.rewrite
             else torch.eye(n, dtype=x.dtype, device=x.device).expand(batch, n, n)
         )
+        if self.config.rewrite:
+            return Layout(order, self.write(x))
         values = order @ points
         return Layout(order, values if self.write is None else torch.cat([values, self.write(x[:, n:])], 1))
 
@@ -132,13 +177,39 @@ class Structure(Hooked):
 
     def lookups(
         self,
-        values: Float[Tensor, "batch places dim"],
+        values: Float[Tensor, "sets places seen"],
         query: Float[Tensor, "batch dim"],
         noise: Float[Tensor, "batch lookups places"] | None = None,
     ) -> Float[Tensor, "batch lookups places"]:
         """The logits of every lookup. With ``noise``, a lookup reads the mean of all values under softmax((logits +
         noise) / 2), as in training with Gumbel noise; without, the value at the largest logit.
+
+        ``values``: what is stored, as `store` says. Each set serves as many queries in a row: with 16 of them for each,
+        queries 0 to 15 search the first.
+        ``query``: what is asked for.
+        ``noise``: for training.
+
+        Raises ValueError for a number of queries that is no multiple of the number of sets.
         """
+        return self._lookups(values, query, noise)[0]
+
+    def answers(
+        self,
+        values: Float[Tensor, "sets places seen"],
+        query: Float[Tensor, "batch dim"],
+        noise: Float[Tensor, "batch lookups places"],
+    ) -> Float[Tensor, "batch seen"]:
+        """What the last lookup reads, with ``noise`` as in `lookups`: the model's answer where nothing but its value
+        can be right, as when the data network rewrites the points.
+
+        ``values``, ``query``, ``noise``: as in `lookups`.
+        """
+        return self._lookups(values, query, noise)[1]
+
+    def _lookups(self, values: Tensor, query: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+        if len(query) % len(values):
+            raise ValueError(f"query: {len(query)} of them; must be a multiple of the {len(values)} sets")
+        query = self.read(query)
         known, logits = self._both_scales(query), []
         for i, network in enumerate(self.queries):
             logits.append(network(known))
@@ -146,11 +217,11 @@ class Structure(Hooked):
                 look = F.one_hot(logits[-1].argmax(-1), logits[-1].shape[-1]).to(query.dtype)
             else:
                 look = ((logits[-1] + noise[:, i]) / LOOKUP_TEMPERATURE).softmax(-1)
+            found = (look.view(len(values), -1, look.shape[-1]) @ values).flatten(0, 1)
             if self.config.adaptive:
-                found = (look[:, None] @ values)[:, 0]
                 place = look @ torch.linspace(-1, 1, look.shape[-1], dtype=look.dtype, device=look.device)[:, None]
                 known = torch.cat([known, look, place, self._both_scales(found), self._both_scales(query - found)], -1)
-        return torch.stack(logits, 1)
+        return torch.stack(logits, 1), found
 
     @torch.no_grad()
     def search(

@@ -1,10 +1,10 @@
 """Recipes of lesson 08: data structures learned from the answers to queries.
 
 Published setting (Salemohamed et al. 2024, arXiv:2411.03253): 8 layers of width 64, query networks of width 1,024,
-batches of 1,024, up to 500,000 steps, up to 100 points; the loss of the last lookup alone. Ours is what a CPU affords:
-2 layers of width 32, query networks of width 128 or 256, batches of 128 or 256, and up to 64 points. Earlier lookups
-count in the loss too, each ``earlier`` times as much as the next: with nothing but the last lookup, a minute finds
-less.
+batches of 1,024 sets with one query each, up to 500,000 steps, up to 100 points; the loss of the last lookup alone.
+Ours is what a CPU affords: 2 layers of width 32, query networks of width 128 or 256, and either a batch of sets with
+one query each (`ONE_EACH`) or 16 sets with 16 queries each, for which the data network runs once. Earlier lookups count
+in the loss too, each ``earlier`` times as much as the next: with nothing but the last lookup, a minute finds less.
 """
 
 from collections.abc import Callable
@@ -24,20 +24,34 @@ from companion.samplers.structures import (
     item_counts,
     numbers,
     pictures,
+    power_law,
     sphere,
     uniform,
     zipf_streams,
 )
 from companion.training import Schedule
 
-Kind = Literal["line", "hard-line", "plane", "hard-plane", "tree-plane", "sphere", "pictures"]
+Kind = Literal["line", "power-law", "hard-line", "plane", "hard-plane", "tree-plane", "sphere", "pictures"]
 DIM = 30  # of the sphere
+ASKED = 16  # queries for each set of points
 # the size of a coordinate, where it is not 1
-SCALES_OF = {"hard-line": 400.0, "hard-plane": 400.0, "tree-plane": 400.0, "sphere": DIM**-0.5, "pictures": 0.4}
+SCALES_OF = {
+    "power-law": 100.0,
+    "hard-line": 400.0,
+    "hard-plane": 400.0,
+    "tree-plane": 400.0,
+    "sphere": DIM**-0.5,
+    "pictures": 0.4,
+}
 
 
-def problems(kind: Kind, n: int, dim: int = DIM) -> Callable[[int, torch.Generator], Search]:
-    """A sampler ``draw(batch, generator)`` of ``n`` points; ``dim`` is the sphere's.
+def problems(kind: Kind, n: int, dim: int = DIM, *, queries: int = 1) -> Callable[[int, torch.Generator], Search]:
+    """A sampler ``draw(batch, generator)`` of ``n`` points.
+
+    ``kind``: what they are.
+    ``n``: how many.
+    ``dim``: the sphere's.
+    ``queries``: how many for each set.
 
     Raises ValueError for another kind, or an n that no tree has.
     """
@@ -46,17 +60,20 @@ def problems(kind: Kind, n: int, dim: int = DIM) -> Callable[[int, torch.Generat
         if n != 2**levels - 1:
             raise ValueError(f"n = {n!r}: a balanced tree has 1, 3, 7, 15, .. nodes")
     draws = {
-        "line": lambda batch, generator: uniform(batch, n, generator=generator),
-        "hard-line": lambda batch, generator: hard(batch, n.bit_length(), generator=generator),
-        "plane": lambda batch, generator: uniform(batch, n, 2, generator=generator),
-        "hard-plane": lambda batch, generator: hard_coordinates(batch, n.bit_length(), generator=generator),
-        "tree-plane": lambda batch, generator: hard(batch, n.bit_length(), 2, generator=generator),
-        "sphere": lambda batch, generator: sphere(batch, n, dim, generator=generator),
-        "pictures": lambda batch, generator: pictures(*numbers(batch, n, generator=generator), generator=generator),
+        "line": partial(uniform, n=n),
+        "power-law": partial(power_law, n=n),
+        "hard-line": partial(hard, levels=n.bit_length()),
+        "plane": partial(uniform, n=n, dim=2),
+        "hard-plane": partial(hard_coordinates, levels=n.bit_length()),
+        "tree-plane": partial(hard, levels=n.bit_length(), dim=2),
+        "sphere": partial(sphere, n=n, dim=dim),
+        "pictures": lambda batch, *, queries, generator: pictures(
+            *numbers(batch, n, queries=queries, generator=generator), generator=generator
+        ),
     }
     if kind not in draws:
         raise ValueError(f"kind = {kind!r}: must be one of {', '.join(draws)}")
-    return draws[kind]
+    return lambda batch, generator: draws[kind](batch, queries=queries, generator=generator)
 
 
 def gumbel(*shape: int, generator: torch.Generator) -> Tensor:
@@ -79,23 +96,24 @@ def cross_entropies(model: Structure, points, query, nearest, noise, *, earlier:
     ``earlier``: what a lookup counts for, against the one after it.
     """
     stored = model.store(points)
-    logits = model.lookups(stored.values, query, noise)
-    target = stored.order[torch.arange(len(nearest)), :, nearest]
+    logits = model.lookups(stored.values, query.flatten(0, 1), noise.flatten(0, 1))
+    target = stored.order.mT.gather(1, nearest[..., None].expand(-1, -1, stored.order.shape[1])).flatten(0, 1)
     each = -(target[:, None] * logits.log_softmax(-1)[..., : target.shape[-1]]).sum(-1).mean(0)
     after = torch.arange(len(each) - 1, -1, -1, device=each.device)
     return (each * earlier**after).sum()
 
 
 def queries(kind: Kind):
-    """Points, queries, the nearest point's number, and noise for the lookups."""
+    """Points, ``asked`` queries for each set of them, the nearest points' numbers, and noise for the lookups."""
 
-    def sampler(config: StructureConfig):
-        sample = problems(kind, config.n, config.dim)
+    def sampler(config: StructureConfig, *, asked: int = ASKED):
+        sample = problems(kind, config.n, config.dim, queries=asked)
 
         def draw(batch, generator):
             points, query, distances = sample(batch, generator)
-            noise = gumbel(batch, config.lookups, config.n + config.extra, generator=generator)
-            return points, query, distances.argmin(-1), noise
+            noise = gumbel(batch, asked, config.lookups, config.n + config.extra, generator=generator)
+            shape = (batch, asked)
+            return points, query.unflatten(0, shape), distances.argmin(-1).unflatten(0, shape), noise
 
         return draw
 
@@ -109,11 +127,16 @@ def _searches(
     config: StructureConfig,
     steps: int,
     *,
-    batch: int = 256,
+    batch: int = 16,
+    asked: int = ASKED,
     warmup: int = 100,
     published: tuple[int, int] = (100, 7),
 ) -> None:
-    """Register a search among points. ``config``, ``steps``, ``batch``, ``warmup``: at the scale ``course``;
+    """Register a search among points.
+
+    ``name``, ``kind``, ``about``: of the recipe, and what its points are.
+    ``config``, ``steps``, ``batch``, ``asked``, ``warmup``: at the scale ``course``; ``batch`` sets of points a step,
+    with ``asked`` queries for each.
     ``published``: the paper's number of points and of lookups.
     """
     # Few points: every kind gets somewhere in seconds.
@@ -127,17 +150,21 @@ def _searches(
         sampler=queries(kind),
         # A first lookup should find the nearest point, unless there are slots that only tell where to look next.
         loss=partial(cross_entropies, earlier=0.0 if config.extra else 0.3),
-        smoke=(smoke, Schedule(300, 64, 1e-2, warmup=10)),
-        course=(config, Schedule(steps, batch, 3e-3, warmup=warmup)),
+        smoke=(smoke, Schedule(300, 8, 1e-2, warmup=10)),
+        course=(config, Schedule(steps, batch, 3e-3, warmup=warmup), {"asked": asked}),
         paper=(
             replace(config, n=n, lookups=lookups, width=64, layers=8, hidden=1024),
-            Schedule(500_000, 1024, 1e-3, warmup=1000),
+            Schedule(500_000, 1024, 1e-4, warmup=1000),
+            {"asked": 1},
         ),
     )
 
 
-def _structure(n: int, kind: Kind, lookups: int, dim: int = 1, **switches) -> StructureConfig:
-    return StructureConfig(n, dim, lookups, scale=SCALES_OF.get(kind, 1.0), **switches)
+def _structure(
+    n: int, kind: Kind, lookups: int, dim: int = 1, *, norm: bool = True, marks: bool = False, **switches
+) -> StructureConfig:
+    scale = SCALES_OF.get(kind, 1.0)
+    return StructureConfig(n, dim, lookups, scale=scale, norm=norm, marks=marks, **switches)
 
 
 def error_per_arrival(model: Sketch, stream: Tensor, true: Tensor) -> Tensor:
@@ -174,50 +201,67 @@ def _sketches(name: str, about: str, config: SketchConfig) -> None:
 
 ABLATIONS = {"frozen": {"frozen": True}, "unordered": {"permute": False}, "blind": {"adaptive": False}}
 EXTRA = (0, 8, 32)
+# The first form of the recipe: a mark for every input, no LayerNorm, and one query for each set of points. What a
+# frozen or an unordered data network is to show needs marks, and the lesson takes them from a trained network.
+MARKED = {"marks": True, "norm": False}
+ONE_EACH = {"batch": 256, "asked": 1}
 # A short warm-up: some seeds fold the line in two while steps are small, and never unfold it.
-LIVE = {"steps": 600, "warmup": 30}
+LIVE = {"steps": 600, "warmup": 30, **ONE_EACH}
 
-_searches("structures", "line", "16 numbers, 3 lookups (lesson 08)", _structure(16, "line", 3), **LIVE)
-_searches("structures-line", "line", "64 numbers, 6 lookups (lesson 08)", _structure(64, "line", 6), 6000, batch=128)
+_searches("structures", "line", "16 numbers, 3 lookups (lesson 08)", _structure(16, "line", 3, **MARKED), **LIVE)
+_searches(
+    "structures-line",
+    "line",
+    "64 numbers, 6 lookups (lesson 08)",
+    _structure(64, "line", 6, **MARKED),
+    6000,
+    batch=128,
+    asked=1,
+)
 _searches(
     "structures-hard-line",
     "hard-line",
     "15 numbers whose quantiles tell nothing (lesson 08)",
-    _structure(15, "hard-line", 3),
+    _structure(15, "hard-line", 3, **MARKED),
     4000,
+    **ONE_EACH,
     published=(15, 3),
 )
 _searches(
     "structures-plane",
     "plane",
     "32 points of a square (lesson 08)",
-    _structure(32, "plane", 4, 2, hidden=256),
+    _structure(32, "plane", 4, 2, hidden=256, **MARKED),
     5000,
+    **ONE_EACH,
     published=(100, 6),
 )
 _searches(
     "structures-tree-plane",
     "tree-plane",
     "15 points at the nodes of a k-d tree (lesson 08)",
-    _structure(15, "tree-plane", 3, 2, width=64, hidden=256),
+    _structure(15, "tree-plane", 3, 2, width=64, hidden=256, **MARKED),
     5000,
+    **ONE_EACH,
     published=(15, 3),
 )
 _searches(
     "structures-sphere-one",
     "sphere",
     "8 points on a sphere in 30 dimensions, one lookup (lesson 08)",
-    _structure(8, "sphere", 1, DIM),
+    _structure(8, "sphere", 1, DIM, **MARKED),
     1500,
+    **ONE_EACH,
     published=(8, 1),
 )
 _searches(
     "structures-pictures",
     "pictures",
     "pictures of 32 numbers from 0 to 199 (lesson 08)",
-    _structure(32, "pictures", 5, 192, width=64, hidden=256),
+    _structure(32, "pictures", 5, 192, width=64, hidden=256, **MARKED),
     8000,
     batch=128,
+    asked=1,
     published=(50, 7),
 )
 for _slots in EXTRA:
@@ -225,8 +269,9 @@ for _slots in EXTRA:
         f"structures-extra-{_slots}",
         "line",
         f"32 numbers, 2 lookups, {_slots} extra slots (lesson 08)",
-        _structure(32, "line", 2, extra=_slots),
+        _structure(32, "line", 2, extra=_slots, **MARKED),
         2000,
+        **ONE_EACH,
         published=(50, 2),
     )
 for _name, _switch in ABLATIONS.items():
@@ -234,7 +279,7 @@ for _name, _switch in ABLATIONS.items():
         f"structures-{_name}",
         "line",
         f"16 numbers, ablated: {_name} (lesson 08)",
-        _structure(16, "line", 3, **_switch),
+        _structure(16, "line", 3, **MARKED, **_switch),
         **LIVE,
     )
 _sketches("structures-stream", "counts of 100 items in 32 cells (lesson 08)", SketchConfig(100, 32, 2))

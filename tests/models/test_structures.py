@@ -4,6 +4,8 @@ classical ones do.
 The sketch counts in whole cells, and is count-min when its networks are set by hand.
 """
 
+import inspect
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -78,6 +80,51 @@ def test_without_marks_on_the_inputs_what_is_stored_does_not_depend_on_their_ord
     torch.testing.assert_close(model.store(shuffled).values, model.store(points).values, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("extra", [0, 2])
+def test_a_structure_that_has_no_marks_is_blind_to_the_order_in_which_points_are_given(extra):
+    model, points = structure(marks=False, extra=extra), torch.randn(40, 6, 2)
+    assert (model.given is None) == (extra == 0)
+    values = model.store(points).values
+    torch.testing.assert_close(model.store(points[:, torch.randperm(6)]).values, values, rtol=1e-4, atol=1e-4)
+    if extra:
+        assert not torch.allclose(values[:, -1], values[:, -2])  # the slots are told apart
+
+
+def test_a_data_network_that_rewrites_stores_other_values_in_the_given_order():
+    model, points = structure(rewrite=True), torch.randn(20, 6, 2)
+    order, values = model.store(points)
+    assert torch.equal(order, torch.eye(6).expand(20, 6, 6))
+    assert values.shape == points.shape
+    assert not torch.allclose(values, points, atol=0.1)
+    query, noise = torch.randn(20, 2), torch.randn(20, 3, 6)
+    weights = ((model.lookups(values, query, noise)[:, -1] + noise[:, -1]) / 2).softmax(-1)
+    answers = model.answers(values, query, noise)
+    torch.testing.assert_close(answers, (weights[..., None] * values).sum(1))
+    answers.square().mean().backward()
+    assert model.write.weight.grad.any()
+
+
+def test_of_pictures_both_networks_see_the_number_of_one_encoder():
+    model = structure(dim=192, pictures=True)
+    points, query = torch.rand(4, 6, 192), torch.rand(4, 192)
+    with torch.no_grad():
+        order, values = model.store(points)
+        assert values.shape == (4, 6, 1)
+        torch.testing.assert_close(values, order @ model.read(points))
+        one = model.lookups(values, query)
+        # the picture as it is looked at: three digits side by side
+        side_by_side = query.view(4, 3, 8, 8).permute(0, 2, 1, 3).reshape(4, 1, 8, 24)
+        read = torch.nn.Sequential(*model.read)(side_by_side)
+        torch.testing.assert_close(read, model.read(query))
+        model.read = torch.nn.Identity()
+        torch.testing.assert_close(one, model.lookups(values, read))
+
+
+def test_a_picture_has_as_many_pixels_as_it_has():
+    with pytest.raises(ValueError, match=r"^dim = 2: a picture has 192 pixels$"):
+        structure(pictures=True)
+
+
 @pytest.mark.parametrize("frozen", [False, True])
 def test_only_a_frozen_data_network_does_not_learn(frozen):
     model = structure(frozen=frozen, extra=2)
@@ -126,6 +173,29 @@ def test_lookups_are_those_of_a_loop(noisy):
     for k in range(30):
         expected = step_by_step(model, values[k], query[k], noise[k] if noisy else None)
         torch.testing.assert_close(logits[k], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("noisy", [False, True])
+@torch.no_grad()
+def test_several_queries_search_one_set_as_each_alone(noisy, norm):
+    model = structure(norm=norm)
+    values, query = torch.randn(5, 6, 2), torch.randn(15, 2)
+    noise = torch.randn(15, 3, 6) if noisy else None
+    alone = model.lookups(values.repeat_interleave(3, 0), query, noise)
+    torch.testing.assert_close(model.lookups(values, query, noise), alone)
+
+
+def test_a_set_has_a_whole_number_of_queries():
+    with pytest.raises(ValueError, match=r"^query: 7 of them; must be a multiple of the 5 sets$"):
+        inspect.unwrap(Structure.lookups)(structure(), torch.randn(5, 6, 2), torch.randn(7, 2))
+
+
+def test_layer_norm_comes_after_each_hidden_map_and_before_its_relu():
+    plain, normed = structure(), structure(norm=True)
+    kinds = [type(layer).__name__ for layer in normed.queries[0]]
+    assert kinds == ["Linear", "LayerNorm", "ReLU", "Linear", "LayerNorm", "ReLU", "Linear"]
+    assert [type(layer).__name__ for layer in plain.queries[0]] == [kind for kind in kinds if kind != "LayerNorm"]
 
 
 @pytest.mark.parametrize("noise", [None, torch.zeros(5, 3, 6)], ids=["argmax", "softmax"])
