@@ -1,0 +1,47 @@
+"""Exact matches count graphs, distances are told apart, and the degree channel can be removed and felt."""
+
+import math
+
+import torch
+
+from companion.baselines.graphs import breadth_first
+from companion.models.graphs import Channels, ChannelsConfig
+from companion.probes.graphs import by_distance, exact_match, felt, without_degrees
+from companion.samplers.graphs import connected, disjoint, erdos_renyi, reach
+
+
+def test_one_wrong_pair_loses_the_graph():
+    answers = connected(erdos_renyi(4, 5, 0.2, 0.2, generator=1))
+    logits = torch.where(answers, 1.0, -1.0)[:, None].repeat(1, 2, 1, 1)
+    logits[2, 1, 0, 3] *= -1
+    assert exact_match(logits, answers).tolist() == [1.0, 0.75]
+    assert exact_match(logits[:, 1], answers).item() == 0.75
+
+
+def test_pairs_are_told_apart_by_distance():
+    chains = disjoint(3, "chain", (6, 1), generator=2)
+    assert by_distance(reach(chains, 3), breadth_first(chains)) == {
+        0.0: 1.0, 1.0: 1.0, 2.0: 1.0, 3.0: 1.0, 4.0: 0.0, 5.0: 0.0, math.inf: 0.0
+    }  # fmt: skip
+
+
+def test_the_degree_channel_goes_and_the_model_stays():
+    model = Channels(ChannelsConfig(1, 2))
+    graphs = erdos_renyi(3, 6, 0.3, 0.3, generator=3)[:, None]
+    before = model(graphs)
+    less = without_degrees(model, readout=False)
+    assert not less.degree[0].any() and less.read_degree.all()
+    assert not without_degrees(model).read_degree.any()
+    torch.testing.assert_close(model(graphs), before)
+    assert not torch.allclose(less(graphs), before)
+
+
+def test_what_is_felt_is_the_derivative():
+    model = Channels(ChannelsConfig(1, 2)).double()
+    graphs = erdos_renyi(3, 6, 0.3, 0.3, generator=4)[:, None].double()
+    more = Channels(ChannelsConfig(1, 2)).double()
+    more.load_state_dict(model.state_dict())
+    more.degree[0].data[:, -1, -1] += 1e-4
+    torch.testing.assert_close(
+        felt(model, graphs), ((more(graphs) - model(graphs)) / 1e-4).detach(), rtol=1e-6, atol=1e-6
+    )
