@@ -116,11 +116,11 @@ def _running(node: ast.expr, call: ast.Call, said: str, words: Words) -> Iterato
         slot = f"X.cumsum({dim})"
         says = f"{inside} is added up from step to step; {said} is due"
         yield lambda now: made(slot, X=inner(now.value)), says, "added up", 1
-    size = f"X.shape[{dim}]"
+    size, nothing = f"X.shape[{dim}]", "ones" if name == "cumprod" else "zeros"
     for text, says in (
         (f"X.narrow({dim}, {size} - 1, 1).expand_as(X)", f"{said} is taken at its end for all; each entry has its own"),
         (
-            f"torch.cat([torch.zeros_like(X.narrow({dim}, 0, 1)), X.narrow({dim}, 0, {size} - 1)], {dim})",
+            f"torch.cat([torch.{nothing}_like(X.narrow({dim}, 0, 1)), X.narrow({dim}, 0, {size} - 1)], {dim})",
             f"{said} is one step late: an entry counts itself, too",
         ),
         (

@@ -13,6 +13,8 @@ from companion.checks.near_misses.calls import call_edits
 from companion.checks.near_misses.conditions import COMPARISONS, comparisons, signs
 from companion.checks.near_misses.operators import operators
 from companion.checks.near_misses.order import orders_of_call, orders_of_operator
+from companion.checks.near_misses.ratios import ratios
+from companion.checks.near_misses.tables import bits, lookups, shifts
 from companion.checks.near_misses.trees import BEFORE, Edit, made
 from companion.checks.near_misses.values import Scene, Site, scalars, sizes, wraps
 from companion.checks.near_misses.words import OPERATIONS, size_of
@@ -51,6 +53,8 @@ def _proposals(site: Site, scene: Scene) -> Iterator[tuple]:
     node = site.node
     if isinstance(node, ast.BinOp):
         yield from operators(node, scene.words)
+        yield from ratios(node, scene.words)
+        yield from bits(node, site.value, scene.words)
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
         yield from comparisons(node, scene.words)
     elif isinstance(node, ast.UnaryOp):
@@ -61,6 +65,10 @@ def _proposals(site: Site, scene: Scene) -> Iterator[tuple]:
         yield from _names(site, scene)
     elif isinstance(node, ast.Subscript):
         yield from _subscripts(node, scene)
+        yield from lookups(node, scene.variables, scene.words)
+        yield from shifts(node, scene.words)
+    elif isinstance(node, ast.List) and not isinstance(site.above[-1], ast.Call):
+        yield from _listed(node, scene)
     elif isinstance(node, ast.IfExp):
         yield (
             "B",
@@ -124,6 +132,10 @@ def _names(site: Site, scene: Scene) -> Iterator[tuple]:
     for part in scene.words.inside(node.id):
         says = f"{scene.words.noun(part)} is used where {said} belongs"
         yield "I", says, f"inside of {type(part).__name__}", 1.2, lambda now, part=part: {"I": part}
+    made_of = scene.words.made_of_what_changes(node.id)
+    if made_of is not None:
+        says = f"{said} is computed anew, when what it is made of has changed; the one from before is due"
+        yield "A", says, "computed anew", 1, lambda now: {"A": made_of}
     for other, value in scene.variables.items():
         if other == node.id or isinstance(value, bool):
             continue
@@ -145,6 +157,19 @@ def _names(site: Site, scene: Scene) -> Iterator[tuple]:
                 1 + 0.12 * made_here if old or (alike and own.shape == value.shape) else 1.2,
                 lambda now: {},
             )
+
+
+def _listed(node: ast.List, scene: Scene) -> Iterator[tuple]:
+    """Of what is added to a list: two things exchanged."""
+    for i, j in itertools.combinations(range(len(node.elts)), 2):
+
+        def change(now: ast.List, i=i, j=j) -> ast.List:
+            elts = list(now.elts)
+            elts[i], elts[j] = elts[j], elts[i]
+            return ast.List(elts, ast.Load())
+
+        both = f"{scene.words.noun(node.elts[i])} and {scene.words.noun(node.elts[j])}"
+        yield change, f"the order is wrong: {both} are exchanged", "order", 0.95
 
 
 def _of_another(node: ast.Call, scene: Scene) -> Iterator[tuple]:

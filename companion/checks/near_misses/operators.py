@@ -122,8 +122,8 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
             ("L / (R + 1)", f"divides by one more than {right}", "divisor off by one", 1.3),
             ("L / (R - 1)", f"divides by one less than {right}", "divisor off by one", 1.3),
             ("L / (1 + R)", f"1 is added to {right} in the denominator", "1 in a denominator", 1.5),
-            ("R", f"{left} is missing above the line: only {right} is there", "term left out", 1.7),
-            ("1 / R", f"{left} is missing above the line", "term left out", 1.4),
+            ("R", f"{left} is missing above the line: only {right} is there", "numerator left out", 1.7),
+            ("1 / R", f"{left} is missing above the line", "numerator left out", 1.4),
         ]
         if inner_right in (ast.Add, ast.Sub):
             sign = "+" if inner_right is ast.Add else "-"

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from companion.checks.near_misses.edits import expression_edits
 from companion.checks.near_misses.in_turn import combined
 from companion.checks.near_misses.places import place_edits
-from companion.checks.near_misses.together import groups, in_one_place, local_sizes
+from companion.checks.near_misses.together import groups, in_one_place, in_one_place_of_a_loop, local_sizes
 from companion.checks.near_misses.trees import BEFORE, Edit, compiled, definition, edited, expressions, made
 from companion.checks.near_misses.values import Scene, Site
 from companion.checks.near_misses.whole import sides_of, sizes_of, whole_edits
@@ -80,6 +80,7 @@ class Family:
         edits += in_one_place(self.tree, Words(self.tree), edits)
         several = [((edit,), edit.cost) for edit in edits] + _everywhere(edits)
         several += groups(self.tree, Words(self.tree))
+        several += in_one_place_of_a_loop(self.tree, edits)
         for function, says, cost in combined(self.tree, self.draws, self.answer):
             miss = NearMiss(function, (says,), cost)
             if self._known(miss, self._values):

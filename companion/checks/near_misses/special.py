@@ -323,6 +323,12 @@ SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
     ]),
     "maximum": _arguments(*((text, "{0} is overwritten by {1}, even where it is larger", "maximum left out", 0.95) for text in ("A", "(A + torch.zeros_like(X))"))),
     "minimum": _arguments(*((text, "{0} is overwritten by {1}, even where it is smaller", "minimum left out", 0.95) for text in ("A", "(A + torch.zeros_like(X))"))),
+    "gather": _arguments(
+        ("B.gather(A, X)", "the order is reversed: {2} is read at {0}; {0} is to be read at {2}", "order", 0.95),
+        ("X.argsort(A).gather(A, B)", "the inverse of {0} is applied, which leads back", "inverse", 1),
+        ("X.gather(A, X)", "{0} is read at itself; it is to be read at {2}", "read at itself", 1.1),
+        ("B", "{0} is not applied: {2} stays as it is", "not applied", 1.1),
+    ),
     "unflatten": _groups, "view": _groups, "reshape": _groups,
     "normalize": _arguments(
         ("(X / X.norm())", "one length for all: each row of {0} has its own", "one length", 1),

@@ -5,17 +5,19 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 
+from companion.checks.near_misses.carried import Group, first_twice
 from companion.checks.near_misses.trees import BEFORE, Edit, Path, edited, expressions, made
 from companion.checks.near_misses.words import Words, size_of
 
 LIKELY, MANY = 1.1, 200  # edits that are tried in one place of several
-Group = tuple[tuple[Edit, ...], float]
+OTHER = "another_"  # a variable made in another form
 
 
 def groups(tree: ast.FunctionDef, words: Words) -> Iterator[Group]:
     """Edits to be made together, and what this costs."""
     yield from _constants(tree)
     yield from _results(tree, words)
+    yield from first_twice(tree, words)
 
 
 def _group(paths: list[tuple[Path, str]], says: str, cost: float) -> Group:
@@ -63,6 +65,41 @@ def in_one_place(tree: ast.FunctionDef, words: Words, edits: list[Edit]) -> Iter
                     )
                     says = f"in one place of several, {edit.says}"
                     yield Edit(path, lambda _, other=other: other.body, says, "in one place", 1.2)
+
+
+def in_one_place_of_a_loop(tree: ast.FunctionDef, edits: list[Edit]) -> Iterator[Group]:
+    """The same in a loop, where what a variable is made of may change before it is used: it is made in both forms at
+    once, and the other form goes to one of the places.
+    """
+    for path, node, above in expressions(tree):
+        if not (isinstance(node, ast.Name) and any(isinstance(each, ast.For) for each in above)):
+            continue
+        for line_path in _made_in_a_loop(tree, node.id):
+            inside = [edit for edit in edits if edit.path[: len(line_path)] == line_path and edit.cost <= LIKELY]
+            if path[: len(line_path)] == line_path or len(inside) > MANY // 4:
+                continue
+            for edit in inside:
+
+                def twice(now: ast.Assign, edit=edit, at=line_path) -> ast.If:
+                    other = edited(now, (dataclasses.replace(edit, path=edit.path[len(at) :]),))
+                    aside = ast.Assign([ast.Name(OTHER, ast.Store())], other.value)
+                    return ast.If(ast.Constant(True), [aside, now], [])
+
+                says = f"in one place of several, {edit.says}"
+                use = Edit(path, lambda _: ast.Name(OTHER, ast.Load()), says, "in one place")
+                yield (Edit(line_path, twice, says, "in one place"), use), 1.2
+
+
+def _made_in_a_loop(tree: ast.FunctionDef, name: str) -> list[Path]:
+    """Where a variable is made, if it is once, in a loop, and used in more than one place."""
+    found = []
+    for index, loop in enumerate(tree.body):
+        if isinstance(loop, ast.For):
+            for at, line in enumerate(loop.body):
+                if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == name:
+                    found.append((("body", index), ("body", at)))
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    return found if len(found) == 1 and len(used) > 2 and not name.startswith(BEFORE) else []
 
 
 def _results(tree: ast.FunctionDef, words: Words) -> Iterator[Group]:

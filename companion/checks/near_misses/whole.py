@@ -7,9 +7,20 @@ from typing import Any
 
 from torch import Tensor
 
+from companion.checks.near_misses.carried import carried_edits
 from companion.checks.near_misses.loops import loops
 from companion.checks.near_misses.trees import BEFORE, SLOT, Edit, Path, made, statement
 from companion.checks.near_misses.words import ORDINALS, SIZE, Words, along
+
+LATE = [
+    (f"torch.cat([{first}, X[:-1]])", f"every entry is one step late; the first is {words}", 1)
+    for first, words in (
+        ("torch.zeros_like(X[:1])", "0"),
+        ("torch.ones_like(X[:1])", "1"),
+        ("torch.arange(X.shape[-1]).expand_as(X[:1])", "where nothing has happened: every place is at itself"),
+        ("X[:1]", "there twice"),
+    )
+]
 
 
 def sizes_of(draws: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], list[list[tuple[str, int]]]]:
@@ -67,6 +78,7 @@ def whole_edits(tree: ast.FunctionDef, draws: list[dict[str, Any]], words: Words
         yield from _parts(places, draws[0])
     yield from _statements(tree, words)
     yield from loops(tree, words)
+    yield from carried_edits(tree, words)
     yield from _returns(tree, draws[0], words)
 
 
@@ -360,7 +372,7 @@ def _returns(tree: ast.FunctionDef, inputs: dict[str, Any], words: Words) -> Ite
         ("X.to(torch.float64).exp()", "this is the exponential of the answer", 1.3), ("X.sum()", "all is summed up to one number", 1.4), ("X.mean()", "all is averaged to one number", 1.4),
         ("X.mean(-1)", "the last axis is averaged away", 1.4), ("X.sum(-1)", "the last axis is summed away", 1.4), ("X.mean(0)", "the first axis is averaged away", 1.4), ("X.sum(0)", "the first axis is summed away", 1.4),
         ("X[0]", "only the first of what is due is returned", 1.4), ("X[-1]", "only the last of what is due is returned", 1.4), ("X[:, 0]", "only the first column of the answer is returned", 1.4), ("X[:, -1]", "only the last column of the answer is returned", 1.4),
-        ("X[1:]", "the first of what is due is missing", 1.4), ("X[:-1]", "the last of what is due is missing", 1.4), ("X[:, 1:]", "the first column of the answer is missing", 1.4), ("X[:, :-1]", "the last column of the answer is missing", 1.4),
+        *LATE, ("X[1:]", "the first of what is due is missing", 1.4), ("X[:-1]", "the last of what is due is missing", 1.4), ("X[:, 1:]", "the first column of the answer is missing", 1.4), ("X[:, :-1]", "the last column of the answer is missing", 1.4),
     ):  # fmt: skip
         yield Edit(path, lambda now, text=text: made(text, X=now), says, f"answer {text}", cost)
     known = [

@@ -46,6 +46,14 @@ class Words:
             found += [node for node in layer if isinstance(node, ast.BinOp | ast.Call | ast.Subscript | ast.UnaryOp)]
         return found
 
+    def made_of_what_changes(self, name: str) -> ast.expr | None:
+        """A variable's definition, if it may be another one by the time that the variable is used."""
+        definition = self.defined.get(name)
+        if definition is None or name in self.changing or name.startswith(BEFORE):
+            return None
+        used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
+        return definition if used & self.changing else None
+
     @functools.lru_cache(maxsize=4096)  # noqa: B019  # lives as long as the family of near misses it belongs to
     def noun(self, node: ast.AST, depth: int = 2) -> str:
         """What a node is, in a few words."""
