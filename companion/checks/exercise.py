@@ -13,6 +13,7 @@ function makes ``check`` raise a `Mistake` that says what is wrong. ``grade`` is
 with the stand-in.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from torch import Tensor
 
 from companion.checks.attempts import Attempt, Mistake, NotAttempted, examined, failing_line, is_stub, own_function
 from companion.checks.near_misses import family
-from companion.checks.trials import CPU_ADVICE, CRASHES, copied, ignores, in_float64, leaves_device
+from companion.checks.trials import CPU_ADVICE, CRASHES, Late, Searched, copied, ignores, in_float64, leaves_device
 
 CHECK_SEEDS = range(5)
 GRADE_SEEDS = range(1000, 1006)
@@ -105,7 +106,7 @@ class Exercise:
         if advice and got.dtype != expected.dtype:
             got = got.to(expected.dtype)
         if not self._close(got.detach(), expected, FLOAT32_TOLERANCE if advice else 0):
-            raise Mistake(f"{self.name}: {next(self._diagnoses(function, inputs, got.detach(), expected))}")
+            raise Mistake(f"{self.name}: {self._diagnosis(function, inputs, got.detach(), expected)}")
         return advice
 
     def _call(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
@@ -176,8 +177,22 @@ class Exercise:
             return None
 
     def _reason(self, function: Callable[..., Any], inputs: dict[str, Any]) -> str:
-        sentence = self._near_miss(function, inputs)
+        sentence = self._searched(function, lambda searched: self._near_miss(searched, inputs))
         return f" The reason: {sentence}." if sentence else ""
+
+    def _diagnosis(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
+        found = self._searched(function, lambda searched: next(self._diagnoses(searched, inputs, got, expected)))
+        return found or self._compare_values(_wide(got), _wide(expected))
+
+    def _searched(self, function: Callable[..., Any], search: Callable[..., str | None]) -> str | None:
+        """What a search finds wrong with a function that has been rejected, or None when its time is up. That time is
+        its own: a function that runs elsewhere may say by ``searching`` how it is counted there.
+        """
+        try:
+            with getattr(function, "searching", contextlib.nullcontext)():
+                return search(Searched(function))
+        except Late:
+            return None
 
     def _diagnoses(
         self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor

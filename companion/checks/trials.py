@@ -1,6 +1,7 @@
 """What further trials of a learner's function say about it: on other inputs, in another dtype, on another device."""
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,34 @@ CPU_ADVICE = (
     "a tensor is made on the CPU on the way, which is all right here; on a GPU it would clash with the inputs, "
     "so better use their device (device=..., or torch.zeros_like and its kin)"
 )
+SEARCH_SECONDS = 2.0  # of computing, for all calls that look for what a wrong answer gets wrong
 CLASHES = ("same device", "on the expected device", "Cannot copy out of meta tensor")
+
+
+class Late(BaseException):
+    """The search for what is wrong takes too long. Not an Exception: whoever handles a wrong answer's errors must not
+    swallow this one.
+    """
+
+
+class Searched:
+    """A wrong function while the reason is looked for: all its calls together have `SEARCH_SECONDS`.
+
+    Raises Late once they are used up; a call that has begun is not interrupted.
+    """
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function, self.left = function, SEARCH_SECONDS
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Call the function."""
+        if self.left <= 0:
+            raise Late
+        before = time.process_time()
+        try:
+            return self.function(*inputs)
+        finally:
+            self.left -= time.process_time() - before
 
 
 def copied(inputs: dict[str, Any]) -> dict[str, Any]:

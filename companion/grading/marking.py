@@ -13,6 +13,8 @@ is told.
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +22,7 @@ import torch
 from torch import Tensor
 
 from companion.checks.exercise import CHECK_SEEDS, Exercise, Mistake, NotAttempted
+from companion.checks.trials import Late
 from companion.grading import wire
 from companion.grading.questions import Handout, Question
 from companion.grading.rooms import Rooms
@@ -46,7 +49,19 @@ class Remote:
         self.question, self.handed, self.rooms = question, handed, rooms
         self.name, self.source = question.exercise[1], handed.answers[question.id]
         self.lines = {line.strip() for line in self.source.splitlines()}
-        self.silent = False
+        self.silent = self.search = False
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """While calls look for what the answer gets wrong: their time is their own. Raises Late once it is used up."""
+        self.search = True
+        try:
+            with self.rooms.searching():
+                yield
+        except Stopped:
+            raise Late from None
+        finally:
+            self.search = False
 
     def define(self) -> None:
         """Run the answer's cells, unless this process has. Raises what the answer's cell raises."""
@@ -76,6 +91,8 @@ class Remote:
 
     def _call(self, inputs: tuple[Any, ...], *, wide: bool) -> Any:
         process = self.rooms.process
+        if self.search and process.left <= 0:
+            raise Late
         process.send(wire.encode({"call": self.question.id, "wide": wide}, list(inputs)))
         message, values = self._reply(process)
         if "stub" in message:

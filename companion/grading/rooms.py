@@ -20,7 +20,7 @@ class Rooms:
         self.limits, self.given, self.course, self.unsafe = limits, given, course, unsafe
         self.process: Process | None = None
         self.answers: Process | None = None
-        self.left, self.stops = limits.submission, 0
+        self.left, self.searches, self.stops = limits.submission, limits.searches, 0
 
     def __enter__(self) -> "Rooms":
         return self
@@ -42,18 +42,37 @@ class Rooms:
         if self.process is None:
             self.process = self._started(package.without_answers(course=self.course))
         allowed = min(self.limits.exercise, self.left)
-        self.process.allow(allowed)
+        process = self.process
+        process.allow(allowed)
         try:
             yield
         except Stopped:
             self.stops += 1
-            used = allowed - self.process.left + self.process.clock.used()
+            process.charge()
             self.__exit__()
-            self.left -= used
             raise
         finally:
-            if self.process:
-                self.left -= allowed - self.process.left
+            self.left -= allowed - process.left
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """A time of its own for the calls that look for what a wrong answer gets wrong: neither the exercise's nor the
+        submission's. Raises Stopped when a call outlasts it; that process is not used again.
+        """
+        process = self.process
+        process.charge()
+        left, allowed = process.left, min(self.limits.search, self.searches)
+        process.allow(allowed)
+        try:
+            yield
+        except Stopped:
+            process.charge()
+            process.__exit__(None, None, None)
+            self.process = None
+            raise
+        finally:
+            self.searches -= allowed - process.left
+            process.allow(left)
 
     def _started(self, course: Any) -> Process:
         for attempt in range(TRIES):

@@ -35,6 +35,8 @@ class Limits:
     call: float = 5  # for one exercise's cells, and for one call of the learner's function
     exercise: float = 10  # for all cells and calls of one exercise
     submission: float = 25  # for all exercises of one submission
+    search: float = 2  # for finding what a wrong answer gets wrong, once it is rejected; on top of its exercise's time
+    searches: float = 6  # the same for all exercises of one submission, on top of its own
     stops: int = 2  # exercises that are stopped before the rest is not tried
     memory: int = 3 << 30  # address space; torch alone takes about 1 GB of it
     processes: int = 64  # threads; a second process is never allowed
@@ -177,7 +179,7 @@ class Process:
             while len(raw) < int(size):
                 raw += self._more(selector)
         self.buffer = bytes(raw[int(size) :])
-        self._charge()
+        self.charge()
         return text, bytes(raw[: int(size)])
 
     def _selector(self, pipe: Any, event: int) -> selectors.BaseSelector:
@@ -215,7 +217,8 @@ class Process:
         if late:
             raise Stopped("took too long")
 
-    def _charge(self) -> None:
+    def charge(self) -> None:
+        """Count what has been used since the last time."""
         if self.ready:
             self.left -= self.clock.used()
         self.clock.restart()

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import linecache
 import sys
+import time
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from torch import nn
 
 from companion.checks import exercise as machinery
+from companion.checks import trials
 from companion.checks.exercise import Exercise, Mistake, NotAttempted
 
 
@@ -359,3 +361,19 @@ def test_a_notebook_stops_at_a_mistake_alone(shell, capsys):
     assert shell.run_cell("power.check(power(unsolved))").success
     assert not shell.run_cell("power.grade(power(unsolved))").success
     assert not shell.run_cell("power.check(lambda a, b, k: a)").success
+
+
+def test_the_search_for_a_reason_ends_in_time(monkeypatch):
+    """A wrong answer that is slow is told that it is wrong, and no more."""
+    monkeypatch.setattr(trials, "SEARCH_SECONDS", 0.1)
+    calls = []
+
+    def slow(a, b, k):
+        calls.append(time.process_time())
+        while time.process_time() < calls[-1] + 0.06:
+            pass
+        return (a @ b * k).cos()
+
+    with pytest.raises(Mistake, match="wrong values in"):
+        power.check(slow)
+    assert len(calls) <= 3  # the one that was wrong, and two that looked for the reason

@@ -116,3 +116,19 @@ def test_a_sandbox_that_fails_once_is_started_again(monkeypatch):
     handed = assembled(solved())
     handed.answers = {NEWTON: handed.answers[NEWTON]}
     assert mark(handed, given(), SEEDS, Limits(), unsafe=False)["exercises"][NEWTON]["outcome"] == "right"
+
+
+def test_the_search_for_a_reason_has_a_time_of_its_own():
+    """Each call is quick enough and the answer wrong; the calls that look for the reason would take too long."""
+    wrong = HEAD + "    import time; time.sleep(0.4)\n    return 3 * M @ M - M"
+    hangs = (
+        "seen = []\n@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n    seen.append(1)\n"
+        "    while len(seen) > 2: pass\n    return S @ b"
+    )
+    right = RIGHT["triplet-tokens"]
+    handed = assembled(handed_in({"newton-step": wrong, "gd-closed-form": hangs, "triplet-tokens": right}))
+    started, limits = time.monotonic(), Limits(call=1.5, exercise=2, submission=6, search=1, searches=1.5)
+    entries = mark(handed, given(), SEEDS, limits, unsafe=False)["exercises"]
+    said = {name: entry["outcome"] for name, entry in entries.items()}
+    assert said == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}, entries
+    assert time.monotonic() - started < 240
