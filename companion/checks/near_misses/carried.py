@@ -19,6 +19,16 @@ NEUTRAL = {
     "torch.arange({0}.shape[-1]).expand_as({0})": "with every place at itself",
 }
 
+LATE = [
+    (f"torch.cat([{first}, X[:-1]])", f"every entry is one step late; the first is {words}", 1.25)
+    for first, words in (
+        ("torch.zeros_like(X[:1])", "0"),
+        ("torch.ones_like(X[:1])", "1"),
+        ("torch.arange(X.shape[-1]).expand_as(X[:1])", "where nothing has happened: every place is at itself"),
+        ("X[:1]", "there twice"),
+    )
+]
+
 
 def carried_edits(tree: ast.FunctionDef, words: Words) -> Iterator[Edit]:
     """Edits of all loops."""
@@ -173,8 +183,9 @@ def _steps_exchanged(path: Path, loop: ast.For, words: Words) -> Iterator[Edit]:
             return ast.For(loop.target, loop.iter, body, loop.orelse)
 
         said = [words.noun(ast.Name(name)) for name in names]
-        says = f"{said[1]} is changed before {said[0]} is; it comes after"
-        yield Edit(path, change, says, "steps exchanged", 0.95)
+        first_said, second_said = said if said[0] != said[1] else names
+        says = f"{second_said} is changed before {first_said} is; it comes after"
+        yield Edit(path, change, says, "steps exchanged", 1.05)
 
 
 def _remembers(line: ast.stmt) -> bool:

@@ -14,7 +14,7 @@ from companion.checks.near_misses.conditions import COMPARISONS, comparisons, si
 from companion.checks.near_misses.operators import operators
 from companion.checks.near_misses.order import orders_of_call, orders_of_operator
 from companion.checks.near_misses.ratios import ratios
-from companion.checks.near_misses.tables import bits, lookups, shifts
+from companion.checks.near_misses.tables import bits, joined_shifts, lookups, shifts
 from companion.checks.near_misses.trees import BEFORE, Edit, made
 from companion.checks.near_misses.values import Scene, Site, scalars, sizes, wraps
 from companion.checks.near_misses.words import OPERATIONS, size_of
@@ -80,6 +80,7 @@ def _proposals(site: Site, scene: Scene) -> Iterator[tuple]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield from _of_another(node, scene)
         yield from _of_others(node, scene)
+        yield from joined_shifts(node, scene.words)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "int":
         yield from _share_of(node, scene)
     if (said := size_of(node)) is not None:

@@ -243,5 +243,22 @@ def operators(node: ast.BinOp, words: Words) -> Iterator[tuple]:
         ]
     elif op is ast.Mod:
         table += [("L // R", f"this is the quotient by {right}; the remainder is asked for", "// for %", 1.1)]
+        if inner_left in (ast.Mult, ast.Add, ast.Sub):
+            mark = {ast.Mult: "*", ast.Add: "+", ast.Sub: "-"}[inner_left]
+            first, second = words.noun(node.left.left), words.noun(node.left.right)
+            table += [
+                (
+                    f"A {mark} (B % R)",
+                    f"the remainder is that of {second} alone; {first} comes in before it",
+                    "bracket",
+                    1,
+                ),
+                (
+                    f"(A % R) {mark} B",
+                    f"the remainder is that of {first} alone; {second} comes in before it",
+                    "bracket",
+                    1,
+                ),
+            ]
     for text, says, kind, cost in table:
         yield text, says, kind, cost, _sides

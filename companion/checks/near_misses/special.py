@@ -4,7 +4,7 @@ import ast
 import math
 from collections.abc import Callable, Iterator
 
-from companion.checks.near_misses.call_parts import Proposal, from_module, inner
+from companion.checks.near_misses.call_parts import Proposal, from_module, inner, with_inner
 from companion.checks.near_misses.softmaxes import softmaxes
 from companion.checks.near_misses.trees import made
 from companion.checks.near_misses.words import OPERATIONS, Words
@@ -180,6 +180,20 @@ def _ranges(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
                 )
 
 
+def _mean_sizes(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
+    """Of the mean of absolute values."""
+    if words.operation(inner(node))[0] == "abs":
+        of = words.noun(inner(inner(node)))
+        yield (
+            lambda now: ast.Call(
+                ast.Attribute(with_inner(now, made("X.square()", X=inner(inner(now)))), "sqrt", ast.Load()), [], []
+            ),
+            f"the root of the mean square of {of} is taken; the mean of its absolute values is due",
+            "root mean square",
+            1,
+        )
+
+
 def _cuts(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
     """Of int(x)."""
     yield lambda now: made("round(X)", X=now.args[0]), f"{said} is rounded; int() cuts", "rounding", 0.95
@@ -323,6 +337,7 @@ SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
     ]),
     "maximum": _arguments(*((text, "{0} is overwritten by {1}, even where it is larger", "maximum left out", 0.95) for text in ("A", "(A + torch.zeros_like(X))"))),
     "minimum": _arguments(*((text, "{0} is overwritten by {1}, even where it is smaller", "minimum left out", 0.95) for text in ("A", "(A + torch.zeros_like(X))"))),
+    "mean": _mean_sizes,
     "gather": _arguments(
         ("B.gather(A, X)", "the order is reversed: {2} is read at {0}; {0} is to be read at {2}", "order", 0.95),
         ("X.argsort(A).gather(A, B)", "the inverse of {0} is applied, which leads back", "inverse", 1),

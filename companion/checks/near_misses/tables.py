@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from companion.checks.near_misses.call_parts import inner
+from companion.checks.near_misses.call_parts import axis_of, inner
 from companion.checks.near_misses.words import Words
 
 
@@ -75,6 +75,46 @@ def shifts(node: ast.Subscript, words: Words) -> Iterator[tuple]:
     for text, what in (("zeros", "0"), ("ones", "1")):
         says = f"{what} stands in front of {said}, where something else belongs"
         yield f"torch.cat([torch.{text}_like(S), X])[:len(X)]", says, "put in front", 1.1, sides
+
+
+def joined_shifts(node: ast.Call, words: Words) -> Iterator[tuple]:
+    """Of cat([start, x[:, :-1]], dim=1), which is x one place later along an axis, with ``start`` in front."""
+    found = _joined(node, words)
+    if found is None:
+        return
+    base, axis = found
+    said = words.noun(base)
+
+    def cut(part: str, along: int = axis) -> str:
+        return f"B[{', '.join([':'] * along + [part])}]"
+
+    def sides(now: ast.Call) -> dict[str, ast.expr]:
+        start, late = inner(now).elts
+        return {"S": start, "B": late.value}
+
+    wrong = [
+        (f"B.roll(1, {axis})", f"the shift of {said} goes round: what leaves at the end comes in at the start", 0.95),
+        (f"torch.cat([{cut('1:')}, S], {axis})", f"the shift of {said} goes the wrong way: it looks ahead", 0.95),
+        ("B", f"{said} is not shifted: each place meets itself", 1),
+        (f"torch.cat([S, S, {cut(':-2')}], {axis})", f"the shift of {said} is two places; it is one", 1),
+        (f"torch.cat([{cut(':1')}, {cut(':-1')}], {axis})", f"the first place of {said} stays as it is in front", 1.1),
+    ]
+    if axis:
+        other = f"torch.cat([torch.zeros_like({cut(':1', axis - 1)}), {cut(':-1', axis - 1)}], {axis - 1})"
+        wrong.append((other, f"{said} is shifted along the wrong axis", 1.05))
+    for text, says, cost in wrong:
+        yield text, says, "shift", cost, sides
+
+
+def _joined(node: ast.Call, words: Words) -> tuple[ast.expr, int] | None:
+    """What is shifted, and along which axis."""
+    at = axis_of(node) if words.operation(node)[0] == "cat" else None
+    parts = inner(node) if at else None
+    if not (isinstance(parts, ast.List) and len(parts.elts) == 2 and isinstance(parts.elts[1], ast.Subscript)):
+        return None
+    index = parts.elts[1].slice
+    cuts = [ast.unparse(each) for each in (index.elts if isinstance(index, ast.Tuple) else [index])]
+    return (parts.elts[1].value, at[1]) if cuts == [":"] * at[1] + [":-1"] else None
 
 
 def bits(node: ast.BinOp, value: Any, words: Words) -> Iterator[tuple]:

@@ -96,7 +96,8 @@ def _made_in_a_loop(tree: ast.FunctionDef, name: str) -> list[Path]:
     for index, loop in enumerate(tree.body):
         if isinstance(loop, ast.For):
             for at, line in enumerate(loop.body):
-                if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == name:
+                makes = isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == name
+                if makes and name not in {node.id for node in ast.walk(line.value) if isinstance(node, ast.Name)}:
                     found.append((("body", index), ("body", at)))
     used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
     return found if len(found) == 1 and len(used) > 2 and not name.startswith(BEFORE) else []

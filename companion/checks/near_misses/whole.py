@@ -7,20 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from companion.checks.near_misses.carried import carried_edits
+from companion.checks.near_misses.carried import LATE, carried_edits
 from companion.checks.near_misses.loops import loops
 from companion.checks.near_misses.trees import BEFORE, SLOT, Edit, Path, made, statement
 from companion.checks.near_misses.words import ORDINALS, SIZE, Words, along
-
-LATE = [
-    (f"torch.cat([{first}, X[:-1]])", f"every entry is one step late; the first is {words}", 1)
-    for first, words in (
-        ("torch.zeros_like(X[:1])", "0"),
-        ("torch.ones_like(X[:1])", "1"),
-        ("torch.arange(X.shape[-1]).expand_as(X[:1])", "where nothing has happened: every place is at itself"),
-        ("X[:1]", "there twice"),
-    )
-]
 
 
 def sizes_of(draws: list[dict[str, Any]]) -> tuple[list[tuple[str, str]], list[list[tuple[str, int]]]]:
