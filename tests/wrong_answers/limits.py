@@ -130,7 +130,7 @@ def prefix_products(words):
         Case(RUN.replace("torch.stack(states)", "state"), "wrong shape"),
         Case(RUN.replace("range(1, len(words))", "range(1, len(words) - 1)"), "all but both ends of words"),
         Case(RUN.replace("torch.stack(states)", "torch.stack(states[1:])"), "the first of what is due is missing"),
-        Case(RUN.replace("words[t], 0, state", "state, 0, words[t - 1]"), "wrong values"),
+        Case(RUN.replace("words[t], 0, state", "state, 0, words[t - 1]"), "all but the last of words is used where"),
     ],
     "prefix_doubling": [
         Case(DOUBLE),
