@@ -50,6 +50,12 @@ def saw_gradient(counts, w, W, answer):
     p[torch.arange(len(p)), answer] -= 1
 """
 
+BOTH = """
+    of_W = p.T @ seen / len(p)
+    of_w = ((p @ W) * counts).sum(0) / len(p)
+    return torch.cat([of_W, of_w[None]])
+"""
+
 CASES = {
     "plateau": [
         Case(PLATEAU + "    return entropy.mean()\n"),
@@ -166,37 +172,40 @@ def list_key(table, subjects, relations, end, relation, answer):
         ),
     ],
     "saw_gradient": [
-        Case(SAW + "    return p.T @ seen / len(p)\n"),
+        Case(SAW + BOTH),
         Case("""
 def saw_gradient(counts, w, W, answer):
-    W = W.clone().requires_grad_(True)
+    W, w = W.clone().requires_grad_(True), w.clone().requires_grad_(True)
     with torch.enable_grad():
         loss = torch.nn.functional.cross_entropy((counts * w) @ W.T, answer)
-        return torch.autograd.grad(loss, W)[0]
+        of_W, of_w = torch.autograd.grad(loss, (W, w))
+    return torch.vstack([of_W, of_w])
 """),
         Case("""
 def saw_gradient(counts, w, W, answer):
-    total = torch.zeros_like(W)
+    total = W.new_zeros(len(W) + 1, W.shape[1])
     for c, a in zip(counts, answer):
         error = (W @ (c * w)).softmax(0)
         error = error - torch.nn.functional.one_hot(a, len(W))
-        total = total + torch.outer(error, c * w)
+        total[:-1] += torch.outer(error, c * w)
+        total[-1] += c * (error @ W)
     return total / len(counts)
 """),
-        Case(SAW + "    return -p.T @ seen / len(p)\n", "the sign is flipped"),
-        Case(SAW + "    return p.T @ counts / len(p)\n", "w is missing"),
-        Case(SAW + "    return p.T @ (seen * w) / len(p)\n", "w is there twice"),
-        Case(SAW + "    return p.T @ seen\n", "the sum over sentences"),
+        Case(SAW + BOTH.replace("[of_W, of_w[None]]", "[-of_W, -of_w[None]]"), "the sign is flipped"),
+        Case(SAW + BOTH.replace("p.T @ seen", "p.T @ counts"), "w is missing"),
+        Case(SAW + BOTH.replace("p.T @ seen", "p.T @ (seen * w)"), "w is there twice"),
+        Case(SAW + BOTH.replace(" / len(p)", ""), "the sum over sentences"),
+        Case(SAW.replace("logits.softmax(1)", "logits.clone()") + BOTH, "logits in place of probabilities"),
+        Case(SAW + "    p = logits.softmax(1)\n" + BOTH, "the right answer is not subtracted"),
         Case(
-            SAW.replace("logits.softmax(1)", "logits.clone()") + "    return p.T @ seen / len(p)\n",
-            "logits in place of probabilities",
+            SAW + BOTH.replace("seen", "((counts > 0) * w)").replace("* counts", "* (counts > 0)"),
+            "counts are missing",
         ),
-        Case(SAW + "    return logits.softmax(1).T @ seen / len(p)\n", "the right answer is not subtracted"),
-        Case(SAW + "    return p.T @ ((counts > 0) * w) / len(p)\n", "counts are missing"),
-        Case(
-            SAW.replace("softmax(1)", "softmax(0)") + "    return p.T @ seen / len(p)\n",
-            "the softmax runs over the sentences",
-        ),
+        Case(SAW.replace("softmax(1)", "softmax(0)") + BOTH, "the softmax runs over the sentences"),
+        Case(SAW + BOTH.replace("* counts", "* seen"), "the last row has w in it"),
+        Case(SAW + BOTH.replace("((p @ W) * counts)", "(p @ W)"), "does not count how often"),
+        Case(SAW + BOTH.replace("[of_W, of_w[None]]", "[of_w[None], of_W]"), "the last row comes first"),
+        Case(SAW + BOTH.replace("torch.cat([of_W, of_w[None]])", "of_W"), "wrong shape"),
     ],
     "signal": [
         Case(SIGNAL + "    return pull.square().sum(0).sqrt()\n"),

@@ -20,14 +20,22 @@ def _draw_linear(generator: Generator) -> dict:
     }
 
 
+def _saw_gradient(counts: Tensor, w: Tensor, W: Tensor, answer: Tensor) -> Tensor:
+    looked = counts * w
+    p = (looked @ W.mT).softmax(-1)
+    errors = p - torch.nn.functional.one_hot(answer, len(W)).to(p)
+    said = errors.mT @ looked / len(counts)
+    look = ((errors @ W) * counts).mean(0)
+    return torch.cat([said, look[None]])
+
+
 def _errors(counts: Tensor, w: Tensor, W: Tensor, answer: Tensor) -> Tensor:
     return ((counts * w) @ W.mT).softmax(-1) - torch.nn.functional.one_hot(answer, len(W))
 
 
-def _saw_gradient(counts: Tensor, w: Tensor, W: Tensor, answer: Tensor) -> Tensor:
-    p = ((counts * w) @ W.mT).softmax(-1)
-    errors = p - torch.nn.functional.one_hot(answer, len(W)).to(p)
-    return errors.mT @ (counts * w) / len(counts)
+def _rows(errors: Tensor, W: Tensor, heard: Tensor, counts: Tensor) -> Tensor:
+    """Both gradients from the ``errors``, W's with what is ``heard`` of each word, w's with its ``counts``."""
+    return torch.cat([errors.mT @ heard, ((errors @ W) * counts).sum(0)[None]]) / len(counts)
 
 
 saw_gradient = Exercise(
@@ -35,32 +43,39 @@ saw_gradient = Exercise(
     answer=_saw_gradient,
     draw=_draw_linear,
     mistakes={
-        "the sign is flipped: the error is p minus the one-hot answer": lambda counts, w, W, answer: (
-            -_errors(counts, w, W, answer).mT @ (counts * w) / len(counts)
+        "the sign is flipped: the error is p minus the one-hot answer": lambda counts, w, W, answer: _rows(
+            -_errors(counts, w, W, answer), W, counts * w, counts
         ),
-        "w is missing: a word that is not looked at gets no gradient": lambda counts, w, W, answer: (
-            _errors(counts, w, W, answer).mT @ counts / len(counts)
+        "w is missing: a word that is not looked at gets no gradient": lambda counts, w, W, answer: _rows(
+            _errors(counts, w, W, answer), W, counts, counts
         ),
         "w is there twice: the logits have it, the gradient in W once more, not twice": lambda counts, w, W, answer: (
-            _errors(counts, w, W, answer).mT @ (counts * w * w) / len(counts)
+            _rows(_errors(counts, w, W, answer), W, counts * w * w, counts)
         ),
         "the sum over sentences; the loss is their mean": lambda counts, w, W, answer: (
-            _errors(counts, w, W, answer).mT @ (counts * w)
+            len(counts) * _rows(_errors(counts, w, W, answer), W, counts * w, counts)
         ),
-        "logits in place of probabilities: the softmax is missing": lambda counts, w, W, answer: (
-            ((counts * w) @ W.mT - torch.nn.functional.one_hot(answer, len(W))).mT @ (counts * w) / len(counts)
+        "logits in place of probabilities: the softmax is missing": lambda counts, w, W, answer: _rows(
+            (counts * w) @ W.mT - torch.nn.functional.one_hot(answer, len(W)), W, counts * w, counts
         ),
-        "the right answer is not subtracted": lambda counts, w, W, answer: (
-            ((counts * w) @ W.mT).softmax(-1).mT @ (counts * w) / len(counts)
+        "the right answer is not subtracted": lambda counts, w, W, answer: _rows(
+            ((counts * w) @ W.mT).softmax(-1), W, counts * w, counts
         ),
-        "counts are missing: how often a word occurs matters": lambda counts, w, W, answer: (
-            _errors(counts, w, W, answer).mT @ (counts.sign() * w) / len(counts)
+        "counts are missing: how often a word occurs matters": lambda counts, w, W, answer: _rows(
+            _errors(counts, w, W, answer), W, counts.sign() * w, counts.sign()
         ),
-        "the softmax runs over the sentences; it runs over the answers": lambda counts, w, W, answer: (
-            (((counts * w) @ W.mT).softmax(0) - torch.nn.functional.one_hot(answer, len(W))).mT
-            @ (counts * w)
-            / len(counts)
+        "the softmax runs over the sentences; it runs over the answers": lambda counts, w, W, answer: _rows(
+            ((counts * w) @ W.mT).softmax(0) - torch.nn.functional.one_hot(answer, len(W)), W, counts * w, counts
         ),
+        "the last row has w in it: a logit's derivative in w is counts times W": lambda counts, w, W, answer: _rows(
+            _errors(counts, w, W, answer), W, counts * w, counts * w
+        ),
+        "the last row does not count how often a word occurs": lambda counts, w, W, answer: _rows(
+            _errors(counts, w, W, answer), W, counts * w, torch.ones_like(counts)
+        ),
+        "the last row comes first: W's gradient, then w's": lambda counts, w, W, answer: _saw_gradient(
+            counts, w, W, answer
+        ).roll(1, 0),
     },
 )
 
