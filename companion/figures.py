@@ -61,8 +61,11 @@ def use_house_style() -> None:
 
 
 def png(figure: Figure) -> bytes:
-    """The figure as a PNG."""
-    buffer = io.BytesIO()
+    """The figure as a PNG. Its layout is settled first, and then off: to find it, matplotlib would draw all twice."""
+    buffer, layout = io.BytesIO(), figure.get_layout_engine()
+    if layout is not None and figure.axes:
+        layout.execute(figure)
+        figure.set_layout_engine("none")
     figure.savefig(buffer, format="png")
     return buffer.getvalue()
 
