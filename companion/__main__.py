@@ -146,6 +146,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     """Run one command; its exit status."""
+    for stream in (sys.stdout, sys.stderr):  # a console or a file that cannot hold a letter gets its number
+        stream.reconfigure(errors="backslashreplace")
     door = parser()
     arguments, rest = door.parse_known_args(argv)
     if arguments.command == "test":

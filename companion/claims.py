@@ -232,7 +232,7 @@ def published_table(name: str) -> tuple[list[int], np.ndarray]:
         raise ValueError(
             f"name = {name!r}: must be one of {', '.join(sorted(file.stem for file in PUBLISHED.glob('*.csv')))}"
         )
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))[1:]
     return [int(row[0]) for row in rows], np.array(
         [[float(cell) if cell else np.nan for cell in row[1:]] for row in rows]

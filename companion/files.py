@@ -1,9 +1,12 @@
 """Files that are never half written, and where those lie that other packages bring."""
 
 import os
+import time
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
+
+PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds, until Windows gives up a file that somebody reads
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
@@ -14,9 +17,22 @@ def atomic_write(path: Path, content: str | bytes) -> None:
     beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
     try:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(beside, path)
+        rename_over(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def rename_over(beside: Path, path: Path) -> None:
+    """Rename ``beside`` to ``path``, over what is there. Windows refuses while another program (a browser, a scanner)
+    has ``path`` open: there it is tried again for a second and a half. Raises PermissionError after that.
+    """
+    for pause in PAUSES if os.name == "nt" else ():
+        try:
+            os.replace(beside, path)
+            return
+        except PermissionError:
+            time.sleep(pause)
+    os.replace(beside, path)
 
 
 def mathjax() -> Path:

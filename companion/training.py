@@ -22,6 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 from tqdm.auto import tqdm
 
 from companion.arguments import at_least, positive
+from companion.files import rename_over
 
 SAVE_EVERY_SECONDS = 20.0
 
@@ -180,7 +181,7 @@ def write_safetensors(path: Path, tensors: dict[str, Tensor], header: dict[str, 
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside, header)
-        os.replace(beside, path)
+        rename_over(beside, path)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -201,7 +202,8 @@ def _load_state(path, model, optimizer, history, run: str) -> None:
     try:
         with safe_open(path, "pt") as file:
             header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            # copies: Adam keeps what it is given, and Windows replaces no file that is mapped into memory
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}
     except SafetensorError as error:
         raise ResumeError(f"{path}: not the saved state of a run ({error}); remove it to start afresh") from None
     if header.get("run") != run:

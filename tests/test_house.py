@@ -62,6 +62,26 @@ def test_no_file_knows_the_machine_it_was_written_on():
     assert not [f"{path}: {found[0]}" for path in text if (found := MACHINE.search(path.read_text(encoding="utf-8")))]
 
 
+def undecoded(path: Path) -> list[str]:
+    """Where text is read or written without saying its encoding, which on Windows is not UTF-8."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call) or "encoding" in {keyword.arg for keyword in node.keywords}:
+            continue
+        name, words = ast.unparse(node.func).rpartition(".")[2], [ast.unparse(word) for word in node.args]
+        is_text = any(re.fullmatch(r"'[rwax]\+?t?'", word) for word in words) or "newline" in str(ast.dump(node))
+        if (name == "open" and is_text) or (name in ("read_text", "write_text") and "'utf-8'" not in words):
+            found.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def test_every_text_is_read_and_written_as_utf_8():
+    linux_alone = {"groups.py", "sandbox.py", "walls.py"}  # what they read is the kernel's
+    modules = [path for path in (ROOT / "companion").rglob("*.py") if path.name not in linux_alone]
+    found = [place for path in modules for place in undecoded(path)]
+    assert [place for place in found if "distribution.read_text(" not in place] == [], "of a package: no encoding"
+
+
 def test_weights_are_safetensors_and_nothing_is_pickled():
     assert not [path for path in tracked() if path.suffix in {".pt", ".pth", ".pkl", ".npy", ".npz", ".bin"}]
     loads = re.compile(

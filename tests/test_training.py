@@ -3,9 +3,7 @@ processes.
 """
 
 import math
-import os
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from processes import needs_torchrun, python, torchrun
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
@@ -21,7 +20,6 @@ from companion import training
 from companion.recipes import recipe
 from companion.training import ResumeError, Schedule, batch_generator, pick_device, train
 
-ROOT = Path(__file__).parent.parent
 SCHEDULE = Schedule(steps=30, batch=8, lr=0.05, warmup=5)
 
 
@@ -234,6 +232,20 @@ def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(tmp_path):
     assert list(tmp_path.iterdir()) == []  # the state is removed at the end, and nothing else was left
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the list of what is mapped is Linux's")
+def test_nothing_of_the_state_stays_mapped_into_memory(tmp_path, monkeypatch):
+    """Windows replaces no file that is, and Adam keeps the tensors that it is given."""
+    state, mapped = tmp_path / "state.safetensors", []
+    stop_after(monkeypatch, state, step=10)
+
+    def looking_draw(batch, generator):
+        mapped.append(state.name in Path("/proc/self/maps").read_text())
+        return draw(batch, generator)
+
+    train(line(), looking_draw, loss, SCHEDULE, resume=state)
+    assert len(mapped) == 20 and not any(mapped)
+
+
 def test_seconds_of_all_parts_of_a_run_are_added(tmp_path, monkeypatch):
     state = tmp_path / "state.safetensors"
     stop_after(monkeypatch, state, step=10)
@@ -331,26 +343,14 @@ save_file({"losses": torch.tensor(history.losses, dtype=torch.float64), **model.
 """
 
 
-@pytest.mark.skipif(
-    sys.platform == "win32", reason="PyTorch for Windows has no libuv, which torchrun's rendezvous needs"
-)
+@needs_torchrun
 def test_two_processes_train_as_one(tmp_path):
     """Real processes under torchrun, talking through gloo on the loopback: the same losses at the same global batch, to
     1e-4.
     """
     script = tmp_path / "shared.py"
     script.write_text(SHARED)
-    done = python(
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--local-addr",
-        "127.0.0.1",
-        "--nproc-per-node",
-        "2",
-        script,
-        tmp_path,
-    )
+    done = torchrun(script, tmp_path)
     assert done.returncode == 0, done.stderr
 
     alone, history = recipe("regression-ill-conditioned", "smoke").train(seed=5, device="cpu")
@@ -367,22 +367,3 @@ def test_a_batch_that_the_processes_cannot_share_is_refused(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "3")
     with pytest.raises(ValueError, match="batch = 8: must be a multiple of the number of processes, 3"):
         train(line(), draw, loss, SCHEDULE)
-
-
-def python(*arguments) -> subprocess.CompletedProcess:
-    """Another Python in the repository, without this process's torchrun variables; Gloo is told to stay on the
-    loopback.
-    """
-    environment = os.environ | {
-        "OMP_NUM_THREADS": "1",
-        "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
-    }
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )

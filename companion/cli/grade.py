@@ -1,5 +1,6 @@
 """``grade``: the door to `companion.grading`: which lessons, and is there a sandbox?"""
 
+import os
 import tempfile
 from argparse import Namespace
 from pathlib import Path
@@ -29,12 +30,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     if arguments.take_in and len(lessons) != 1:
         print("grade: --take-in ZIP needs one LESSON")
         return 2
-    if lessons and (reason := walls.missing()):
-        print(f"grade: NO SANDBOX: {reason}.")
-        print("Submissions are programs by strangers; without a sandbox they run with all your rights.")
-        if not arguments.unsafe:
-            print("Nothing was run. --unsafe runs them all the same.")
-            return 2
+    if lessons and not _can_run(unsafe=arguments.unsafe):
+        return 2
     status = 0
     for lesson in lessons:
         try:
@@ -51,6 +48,20 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     if arguments.formgrader:
         formgrader.serve(root)
     return status
+
+
+def _can_run(*, unsafe: bool) -> bool:
+    """Whether submissions can be run here; says why not, or at what risk."""
+    if os.name == "nt":
+        print("grade: a submission talks through pipes that Windows does not have; in WSL this works. Nothing was run.")
+        return False
+    if reason := walls.missing():
+        print(f"grade: NO SANDBOX: {reason}.")
+        print("Submissions are programs by strangers; without a sandbox they run with all your rights.")
+        if not unsafe:
+            print("Nothing was run. --unsafe runs them all the same.")
+            return False
+    return True
 
 
 def grade(lesson: Lesson, root: Path = ROOT, **options) -> list[str]:

@@ -41,6 +41,10 @@ def _reset(lesson: Lesson, root: Path, *, sure: bool) -> int:
         if input(question).strip().lower() not in {"y", "yes"}:
             print("Nothing was changed")
             return 1
-    aside = work.reset(lesson, root)
+    try:
+        aside = work.reset(lesson, root)
+    except PermissionError as error:  # Windows moves no folder in which a kernel runs
+        print(f"progress: {error.strerror}: close {lesson.name} in JupyterLab, shut its kernel down, and try again")
+        return 1
     print(f"A fresh copy is in work/{lesson.name}; yours is now {aside.relative_to(root).as_posix()}")
     return 0

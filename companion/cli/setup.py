@@ -40,7 +40,7 @@ def ensure(extras: tuple[str, ...], argv: list[str], *, cpu: bool = False, root:
             if inside and lacking:
                 sys.exit(f"Set-up: pip finished, but {venv} still lacks {', '.join(lacking)}; remove it and try again.")
     except subprocess.CalledProcessError as error:
-        command = f"Set-up: this failed with exit status {error.returncode}:\n  {shlex.join(error.cmd)}\n"
+        command = f"Set-up: this failed with exit status {error.returncode}:\n  {in_shell(error.cmd)}\n"
         sys.exit(
             f"{command}Its own message is above. The same command goes on from here; COURSE_PIP_ARGS can hold\n"
             "options for pip. If `venv` is what is missing, on Debian and Ubuntu: `apt install python3-venv`."
@@ -59,10 +59,13 @@ def go_on_as(command: list[str]) -> NoReturn:
     sys.stdout.flush()
     if os.name != "nt":
         os.execv(command[0], command)
-    try:  # there execv returns to the shell at once and leaves the new process in the background
-        sys.exit(subprocess.call(command))
-    except KeyboardInterrupt:  # the command got it too
-        sys.exit(1)
+    # there execv returns to the shell at once and leaves the new process in the background
+    process = subprocess.Popen(command)
+    while True:
+        try:
+            sys.exit(process.wait())
+        except KeyboardInterrupt:  # the command got it too, and ends when it is ready: JupyterLab stops its kernels
+            continue
 
 
 def missing(extras: tuple[str, ...], root: Path = ROOT) -> list[str]:
@@ -127,10 +130,23 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
     )
     subprocess.check_call(make, stdout=subprocess.DEVNULL)
     target = f".[{','.join(extras)}]" if extras else "."
-    options = shlex.split(os.environ.get("COURSE_PIP_ARGS", "")) + ["--extra-index-url", CPU_WHEELS] * cpu
+    options = pip_options(os.environ.get("COURSE_PIP_ARGS", "")) + ["--extra-index-url", CPU_WHEELS] * cpu
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "-c", "constraints.txt", "-e", target]
     subprocess.check_call(pip + options, cwd=root)
     _stamp_file(venv).write_text(json.dumps({"fingerprint": _fingerprint(root), "extras": extras}), encoding="utf-8")
+
+
+def pip_options(text: str) -> list[str]:
+    """The words of ``text`` as a shell has them; on Windows a backslash is part of a path."""
+    words = shlex.shlex(text, posix=True)
+    words.whitespace_split, words.commenters = True, ""
+    words.escape = "" if os.name == "nt" else words.escape
+    return list(words)
+
+
+def in_shell(command: list[str]) -> str:
+    """``command`` as one would type it."""
+    return subprocess.list2cmdline(command) if os.name == "nt" else shlex.join(command)
 
 
 def _agreed(venv: Path) -> None:
@@ -138,7 +154,7 @@ def _agreed(venv: Path) -> None:
     ask.
     """
     if not sys.stdin.isatty():
-        by_hand = shlex.join([sys.executable, "-m", "venv", str(venv)])
+        by_hand = in_shell([sys.executable, "-m", "venv", str(venv)])
         sys.exit(f"Set-up: nothing was installed, for there is nobody to ask. If it should be: {by_hand}")
     if input("        Go on? [y/N] ").strip().lower() not in ("y", "yes"):
         sys.exit("Set-up: nothing was installed.")

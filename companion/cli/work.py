@@ -6,7 +6,6 @@ untouched copy is told from one that somebody has worked in, even after JupyterL
 
 import hashlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from urllib.parse import quote
 
 from companion.cli.lessons import Lesson, released, start_page
 from companion.cli.results import Results, of_notebook
+from companion.files import atomic_write
 
 RECORD = ".copied.json"
 ASIDE = "aside"
@@ -50,11 +50,13 @@ def write_start_page(root: Path) -> None:
         "whenever a notebook is saved; `python3 -m companion progress` prints the same,\n"
         "and with `--reset 02` lesson 02 starts anew.\n"
     )
-    _write(work / "README.md", "".join(lines).encode())
+    atomic_write(work / "README.md", "".join(lines))
 
 
 def reset(lesson: Lesson, root: Path) -> Path:
-    """Put the learner's folder of a lesson aside and make a fresh one; where the old one lies now."""
+    """Put the learner's folder of a lesson aside and make a fresh one; where the old one lies now. Raises OSError where
+    it cannot be moved: on Windows while a kernel runs in it.
+    """
     work = root / "work"
     number = 1
     while (aside := work / ASIDE / f"{lesson.name} {number}").exists():
@@ -103,9 +105,9 @@ def _refresh_lesson(lesson: Lesson, folder: Path) -> str:
         elif there.exists() and _hash(there) != record.get(source.name, {}).get("version"):
             continue  # the learner's own file of that name, or one that was changed
         if not there.exists() or _hash(there) != version:
-            _write(there, source.read_bytes())
+            atomic_write(there, source.read_bytes())
         record[there.name] = {"version": version, "text": _text(there)}
-    _write(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
+    atomic_write(folder / RECORD, json.dumps(record, indent=1) + "\n")
     return said
 
 
@@ -159,11 +161,3 @@ def _read_record(folder: Path) -> dict:
         return record if isinstance(record, dict) else {}
     except (OSError, ValueError):
         return {}
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write beside, then rename: ``path`` is never half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_bytes(content)
-    os.replace(beside, path)

@@ -148,7 +148,7 @@ def _publish(grading: Path, place: Path, book: Book, failed: list[str]) -> None:
 @contextmanager
 def locked(grading: Path) -> Iterator[None]:
     """One run at a time. Raises SettingsError if there is another."""
-    with (grading / ".lock").open("a") as file:
+    with (grading / ".lock").open("ab") as file:
         try:
             import fcntl  # noqa: PLC0415 (not on Windows)
 

@@ -51,7 +51,7 @@ class Bigrams:
         """The 65 characters of the tiny Shakespeare text (1,115,394 characters, public domain): the table alone, not
         the text.
         """
-        with SHAKESPEARE.open(newline="") as file:
+        with SHAKESPEARE.open(newline="", encoding="utf-8") as file:
             head, *rows = csv.reader(file)
         characters = "".join(chr(int(name.removeprefix("U+"), 16)) for name in head[1:])
         return cls(characters, torch.tensor([[float(cell) for cell in row[1:]] for row in rows], dtype=torch.float64))

@@ -12,6 +12,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from companion.figures import COLORS
+from companion.files import atomic_write
 from companion.widgets.question import Question, shown
 
 FORMAT = "predictions of Transformers as Algorithms, 1"
@@ -145,10 +146,8 @@ class Predictions:
         lessons = _read(self.path)
         lessons.setdefault(self.lesson, {})[question.id] = question.entry()
         text = json.dumps({"format": FORMAT, "lessons": lessons}, indent=1, ensure_ascii=False) + "\n"
-        beside = self.path.with_name(f".{FILE}.{os.getpid()}")
         try:
-            beside.write_text(text, encoding="utf-8")
-            os.replace(beside, self.path)
+            atomic_write(self.path, text)
         except OSError as error:  # a full or read-only disk spoils no lesson
             question.tell(f"Your prediction holds for now, but {FILE} could not be written: {error.strerror}.")
 
@@ -156,7 +155,7 @@ class Predictions:
 class Sheet:
     """What was asked, predicted and measured, and how it went."""
 
-    HEAD = ("Question", "You said", "Measured", "")
+    HEAD = ("Question", "You said", "Measured", "Verdict")
 
     def __init__(self, questions: Sequence[Question]):
         self.rows = [self._row(question) for question in questions]

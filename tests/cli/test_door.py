@@ -1,6 +1,7 @@
 """The door opens on a bare Python, and says what it wants."""
 
 import ast
+import os
 import subprocess
 import sys
 import tomllib
@@ -12,10 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["lab", "progress", "test", "run", "release", "train", "numbers", "induction", "grade", "site"]
 
 
-def door(*arguments: str, python: tuple[str, ...] = (sys.executable,)) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [*python, "-m", "companion", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+def door(
+    *arguments: str, python: tuple[str, ...] = (sys.executable,), env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess:
+    command, environment = [*python, "-m", "companion", *arguments], os.environ | (env or {})
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
@@ -52,10 +54,18 @@ def test_bad_input_is_named(arguments, message):
     assert "Traceback" not in answer.stderr
 
 
+def test_what_a_console_cannot_show_is_written_by_its_number():
+    """A Windows console in a code page of old, or a file that its shell writes."""
+    answer = door("progress", "Δ", python=(sys.executable, "-X", "utf8=0"), env={"PYTHONIOENCODING": "cp1252"})
+    assert "LESSON = '\\u0394': there is no such lesson" in answer.stdout
+    assert "Traceback" not in answer.stderr
+
+
 def test_test_hands_its_arguments_to_pytest():
-    answer = door("test", "--collect-only", "-q", "-n0", "tests/cli/test_door.py", "-k", "hands_its_arguments")
+    light = ("test", "--noconftest", "-n0")  # the course's own settings would load torch
+    answer = door(*light, "--collect-only", "-q", "tests/cli/test_door.py", "-k", "hands_its_arguments")
     assert "test_test_hands_its_arguments_to_pytest" in answer.stdout
-    assert door("test", "-n0", "tests/no_such_file.py").returncode == 4, "pytest's own exit status"
+    assert door(*light, "tests/no_such_file.py").returncode == 4, "pytest's own exit status"
 
 
 def test_importing_the_companion_loads_nothing_heavy():

@@ -151,6 +151,15 @@ def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys)
     assert row["points"] == "6"
 
 
+def test_on_windows_nothing_is_run_even_unsafely(tmp_path, monkeypatch, marked, capsys):
+    root = checkout(tmp_path)
+    hand_in(root, "anna", solved())
+    monkeypatch.setattr(grade.os, "name", "nt")
+    assert run(root, NAME, unsafe=True) == 2
+    assert "in WSL this works. Nothing was run." in capsys.readouterr().out
+    assert not marked
+
+
 def test_a_wrong_word_is_named(tmp_path, capsys):
     root = checkout(tmp_path)
     assert run(root, "99") == 2

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -151,6 +152,52 @@ def test_an_environment_that_has_everything_is_used_as_it_is(monkeypatch):
     assert os.environ["PATH"] == os.pathsep.join([str(Path(sys.executable).parent), "elsewhere"]), (
         "nbgrader starts alembic by name"
     )
+
+
+SLOW_TO_END = """
+import signal, sys, time
+signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), print("ended in order"), sys.exit(7)))
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a group of processes gets Ctrl-C in another way there")
+def test_on_windows_ctrl_c_waits_for_the_command_and_gives_its_status():
+    """Else the prompt would come back while JupyterLab still asks whether to stop its kernels, and end it."""
+    code = "import os, sys; from companion.cli import setup; os.name = 'nt'; setup.go_on_as(sys.argv[1:])"
+    door = subprocess.Popen(
+        [sys.executable, "-c", code, sys.executable, "-c", SLOW_TO_END],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert door.stdout.readline() == "ready\n"
+    os.killpg(door.pid, signal.SIGINT)
+    said, _ = door.communicate(timeout=30)
+    assert (said, door.returncode) == ("ended in order\n", 7)
+
+
+@pytest.mark.parametrize(
+    ("system", "text", "words"),
+    [
+        ("posix", r"--find-links /my\ wheels -q", ["--find-links", "/my wheels", "-q"]),
+        ("nt", r"--find-links C:\wheels -q", ["--find-links", r"C:\wheels", "-q"]),
+        ("nt", r'--find-links "C:\my wheels"', ["--find-links", r"C:\my wheels"]),
+        ("nt", "", []),
+    ],
+)
+def test_options_for_pip_are_words_as_the_system_has_them(monkeypatch, system, text, words):
+    monkeypatch.setattr(setup.os, "name", system)
+    assert setup.pip_options(text) == words
+
+
+def test_what_to_type_is_in_the_shells_own_quotes(monkeypatch):
+    monkeypatch.setattr(setup.os, "name", "nt")
+    assert setup.in_shell([r"C:\my folder\python.exe", "-m", "venv"]) == r'"C:\my folder\python.exe" -m venv'
+    monkeypatch.setattr(setup.os, "name", "posix")
+    assert setup.in_shell(["/my folder/python", "-m", "venv"]) == "'/my folder/python' -m venv"
 
 
 def test_it_sees_what_is_missing(tmp_path):

@@ -1,22 +1,17 @@
 """``train`` makes a checkpoint out of a recipe, and says what is wrong with what it was given."""
 
-import os
-import subprocess
-import sys
 from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
+from processes import needs_torchrun, torchrun
 from safetensors import safe_open
 
 from companion import checkpoints
 from companion.cli import train
 from companion.recipes import recipe, weights_path
 from companion.rounding import STORED_FITTED
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def arguments(**changes) -> Namespace:
@@ -87,36 +82,12 @@ def test_another_runs_state_is_not_gone_on_from(tmp_path, capsys):
     assert partial.read_bytes() == b"no safetensors file", "left for whoever owns it"
 
 
-@pytest.mark.skipif(
-    sys.platform == "win32", reason="PyTorch for Windows has no libuv, which torchrun's rendezvous needs"
-)
+@needs_torchrun
 def test_under_torchrun_one_process_saves_for_all(tmp_path):
     """``torchrun`` with two gloo processes: one checkpoint, the same loss curve at the same global batch."""
     together, alone = tmp_path / "together.safetensors", tmp_path / "alone.safetensors"
-    launch = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--local-addr",
-        "127.0.0.1",
-        "--nproc-per-node",
-        "2",
-    ]
-    command = [
-        "-m",
-        "companion",
-        "train",
-        "regression-live",
-        "--scale",
-        "smoke",
-        "--device",
-        "cpu",
-        "--out",
-        str(together),
-    ]
-    loopback = os.environ | {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
-    done = subprocess.run([*launch, *command], cwd=ROOT, env=loopback, capture_output=True, text=True, check=False)
+    command = ["-m", "companion", "train", "regression-live", "--scale", "smoke", "--device", "cpu"]
+    done = torchrun(*command, "--out", together)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("steps in") == 1, "one process alone saves"
     assert train.main(arguments(out=str(alone))) == 0

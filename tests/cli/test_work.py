@@ -203,6 +203,18 @@ def test_reset_asks_and_puts_the_old_copy_aside(root, capsys, monkeypatch):
     assert (root / f"work/aside/{NAME} 2").is_dir()
 
 
+def test_reset_where_a_kernel_keeps_the_folder(root, capsys, monkeypatch):
+    solve(root)
+
+    def refuses(path, target):
+        raise PermissionError(13, "Access is denied", str(path))
+
+    monkeypatch.setattr(Path, "rename", refuses)  # as Windows does
+    assert show(root, reset="07", yes=True) == 1
+    assert "Access is denied: close 07-doubling in JupyterLab, shut its kernel down" in capsys.readouterr().out
+    assert own(root).exists()
+
+
 def test_reset_of_a_lesson_that_was_never_opened(tmp_path, capsys):
     publish(tmp_path)
     assert show(tmp_path, reset="07") == 0

@@ -233,12 +233,15 @@ def test_an_answer_to_another_question_does_not_count(predictions):
     assert Predictions(LESSON).words("steps", "How many steps?").value is None
 
 
-def test_a_folder_that_cannot_be_written_spoils_nothing(predictions, folder):
-    predictions.path = folder / "no such folder" / "predictions.json"
+def test_a_disk_that_is_full_spoils_nothing(predictions, monkeypatch):
+    def is_full(path, text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("companion.widgets.predictions.atomic_write", is_full)
     number = asked(predictions)[0]
     number.field.value = "512"
     assert predictions["steps"] == 512
-    assert "could not be written" in number.said.value
+    assert "could not be written: No space left on device" in number.said.value
 
 
 @pytest.mark.parametrize(
