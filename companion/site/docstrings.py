@@ -1,5 +1,5 @@
 """A Sphinx extension: docstrings as the house writes them, prose with ``code``, formulas indented and parameters one to
-a line, become reStructuredText; and a few roles that bibliographies are given without need are taken off.
+a line, become reStructuredText; and what Sphinx marks up wrongly (roles, empty heads of tables) is mended.
 """
 
 import re
@@ -11,6 +11,7 @@ from sphinx.application import Sphinx
 PARAMETER = re.compile(r"``[\w, `*]+``: ")
 CODE = re.compile(r"(``.+?``|`[^`]+`)")
 ROLES = re.compile(r' role="(?:list|doc-biblioentry|doc-backlink)"')
+CORNER = re.compile(r"<th\b([^>]*)>\s*(?:<p>\s*</p>)?\s*</th>")
 
 
 def convert(docstring: list[str]) -> list[str]:
@@ -50,9 +51,9 @@ def _skip(*arguments: Any) -> bool | None:
 
 
 def _plain(app: Sphinx, page: str, template: str, context: dict, doctree: Any) -> None:  # noqa: ARG001 (Sphinx's own)
-    """A list of citations is no ARIA list: links back stand between its items."""
-    if "citation" in context.get("body", ""):
-        context["body"] = ROLES.sub("", context["body"])
+    """A list of citations is no ARIA list: links back stand between its items. A table's empty corner is no head."""
+    body = CORNER.sub(r"<td\1></td>", context.get("body", ""))
+    context["body"] = ROLES.sub("", body) if "citation" in body else body
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -2,16 +2,12 @@
 
 import functools
 import http.server
-import json
-import shutil
-import subprocess
-import sys
 import threading
 from argparse import Namespace
 from pathlib import Path
 
-import nbformat
 import pytest
+import sample_site
 from browsing import CHROMIUM
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from sample_lesson import CLAIM, NAME, checkout, notebook
@@ -31,34 +27,18 @@ EXPLORER = {"image/png": PNG, "text/plain": "A line.", MIME: {"controls": CONTRO
 def built(tmp_path_factory) -> Path:
     """The folder of a site of one lesson and one module, made in a process of its own."""
     root = checkout(tmp_path_factory.mktemp("checkout"))
-    for name in ("TEACHING.md", "companion/published/references.bib", "solutions/01-attention-basics/figure.png"):
-        place = root / (name if "figure" not in name else f"solutions/{NAME}/figure.png")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, place)
     executed = notebook()
     asked = {"text/html": "<div><p><strong>Your prediction.</strong> How many?</p><p><em>none</em></p></div>"}
     executed.cells += [
         new_markdown_cell(
-            f"{LONG}\n\n<details><summary>Hint</summary>A residual stream.</details>\n\n![A](figure.png)"
+            f"{LONG}\n\n<details><summary>Hint</summary>A residual stream.</details>\n\n![A](figure.png)\n\n"
+            "| | one |\n|---|---|\n| a | 1 |"
         ),
         new_code_cell('predictions.number("n", "How many?")', outputs=[new_output("execute_result", asked)]),
         new_code_cell('predictions.compare("n", 3)', outputs=[new_output("stream", name="stdout", text="measured 3")]),
         new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
     ]
-    run = root / "run"
-    run.mkdir()
-    nbformat.write(executed, run / f"{NAME}.ipynb")
-    claims = [CLAIM, CLAIM | {"id": "trebles", "verdict": "does not hold"}]
-    entry = {"lesson": NAME, "scale": "smoke", "seed": 3, "claims": claims}
-    (run / "report.json").write_text(json.dumps({"lessons": [entry]}))
-    code = (
-        "import sys; from pathlib import Path; from companion.cli import site; from companion.site.build import build\n"
-        "root = Path(sys.argv[1])\n"
-        "print(build(site.course(root, root / 'run', ('companion.files',)), root / 'site'))"
-    )
-    done = subprocess.run([sys.executable, "-c", code, root], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "[]\n"), f"Sphinx has nothing to warn of: {done.stderr}{done.stdout}"
-    return root / "site/html"
+    return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "does not hold"}])
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +78,7 @@ def test_every_page_is_there(built):
 
 
 @pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 18, 18)")])
-def test_nothing_serious_is_wrong_and_no_other_host_is_asked(address, browser, scheme, paper):
+def test_nothing_is_wrong_and_no_other_host_is_asked(address, browser, scheme, paper):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     page = browser.new_page(color_scheme=scheme)
     asked, found = [], []
@@ -106,8 +86,7 @@ def test_nothing_serious_is_wrong_and_no_other_host_is_asked(address, browser, s
     for name in PAGES if scheme == "light" else PAGES[:3]:
         page.goto(f"{address}/{name}.html")
         page.evaluate("window.MathJax?.startup?.promise")
-        violations = axe.run(page).response["violations"]
-        found += [(name, each["id"]) for each in violations if each["impact"] in ("serious", "critical")]
+        found += [(name, each["id"], each["impact"]) for each in axe.run(page).response["violations"]]
     assert found == []
     assert any("mathjax" in url for url in asked)
     assert [url for url in asked if not url.startswith((address, "data:"))] == []

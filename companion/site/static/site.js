@@ -3,6 +3,9 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const arrow of document.querySelectorAll(".bd-sidebar summary, nav summary")) {
     if (!arrow.textContent.trim()) arrow.setAttribute("aria-label", "Show the pages within");
   }
+  const sidebar = document.querySelector(".bd-sidebar-primary"); // the theme gives it no landmark
+  sidebar?.setAttribute("role", "complementary");
+  sidebar?.setAttribute("aria-label", "The course");
   const key = (name) => `prediction:${location.pathname.split("/").pop()}:${name}`;
   for (const box of document.querySelectorAll("input[data-prediction]")) {
     box.value = localStorage.getItem(key(box.dataset.prediction)) ?? "";
