@@ -9,13 +9,15 @@ import time
 from argparse import Namespace
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import parse_qs, urlparse
 
 import nbformat
 import pytest
+import sample_site
 from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
-from sample_lesson import FACTS, NAME, checkout
+from sample_lesson import CLAIM, FACTS, NAME, checkout, notebook
 
-from companion.cli import release
+from companion.cli import progress, release
 from companion.cli.lessons import all_lessons
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -55,7 +57,7 @@ def lab(root: Path, theme: str = "Light"):
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     address = f"http://127.0.0.1:{port}"
     try:
-        wait_until_it_answers(server, address, root / "lab.log", 90)
+        wait_until_it_answers(server, address, root / "lab.log", 240)
         yield address
     finally:
         server.terminate()
@@ -283,3 +285,57 @@ def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows
         page.locator(".jp-RenderedMarkdown td", has_text="3 of 3 made, 1 of 2 right").wait_for()
         page.locator(".jp-RenderedMarkdown td", has_text="1 of 1 solved").wait_for()
         page.screenshot(path=tmp_path / "start.png")
+
+
+STEP = "@exercises.newton_step\ndef newton_step(M, S):\n    {}"
+
+
+def answer(page, step: str) -> None:
+    """Write ``step`` over what the cell of the exercise holds, and run it and its check from the keyboard."""
+    page.locator(".jp-CodeCell", has_text="def newton_step").locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(STEP.format(step))
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+
+
+def test_a_person_walks_from_the_front_page_to_an_answered_exercise(page, tmp_path, capsys):
+    """The site, a lesson, where its badges lead; what the front page says to type; the map, the lesson, a wrong answer
+    and a right one; what is solved.
+    """
+    executed = notebook()
+    executed.cells[3].source = STEP.format("### BEGIN SOLUTION\n    return 2 * M - M @ S @ M\n    ### END SOLUTION")
+    executed.cells[4].source = "exercises.newton_step.check(newton_step)"
+    executed.cells[4].outputs = []
+    executed.cells.insert(2, nbformat.v4.new_code_cell("from companion.checks import regression as exercises"))
+    root = checkout(tmp_path, repository="someone/course")
+    nbformat.write(executed, root / f"solutions/{NAME}/{NAME}.ipynb")
+    release.main(Namespace(lessons=[], check=False), root)
+
+    page.goto((sample_site.make(root, executed, [CLAIM]) / "index.html").as_uri())
+    assert "python3 -m companion lab" in page.inner_text("pre")
+    page.get_by_role("link", name="07 · Doubling").last.click()
+    page.get_by_role("heading", name="Doubling", level=1).wait_for()
+    binder, colab = (page.get_by_role("link", name=place).get_attribute("href") for place in ("Binder", "Colab"))
+    [opened] = parse_qs(urlparse(binder).query)["urlpath"]
+    assert (root / opened.removeprefix("lab/tree/")).is_file()
+    assert (root / urlparse(colab).path.partition("/blob/main/")[2]).is_file()
+
+    own = root / f"work/{NAME}/{NAME}.ipynb"
+    with lab(root) as address:
+        open_page(page, f"{address}/")
+        page.locator(".jp-RenderedMarkdown a", has_text="07 Doubling").click()
+        run_all(page, own, 120)
+        page.get_by_text("newton_step: not attempted").wait_for()
+        answer(page, "return 2 * M + M @ S @ M")
+        page.get_by_text("Mistake: newton_step: ").wait_for()
+        answer(page, "return 2 * M - M @ S @ M")
+        page.get_by_text("newton_step: correct").wait_for()
+        page.screenshot(path=tmp_path / "answered.png")
+        page.keyboard.press("Control+s")
+        deadline = time.monotonic() + 30
+        while "1 of 1 solved" not in (root / "work/README.md").read_text() and time.monotonic() < deadline:
+            page.wait_for_timeout(500)
+    capsys.readouterr()
+    assert progress.main(Namespace(lessons=[], reset="", yes=False), root) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == [NAME, "1", "of", "1", "solved", "-"]
