@@ -37,13 +37,13 @@ class FactWorld:
         return self.facts / (self.candidates - self.facts)
 
 
-def uniform_facts(facts: int, candidates: int) -> FactWorld:
+def even_facts(facts: int, candidates: int) -> FactWorld:
     """A world whose facts are written down equally often. Raises ValueError for no fact, or no false candidate."""
     return zipf_facts(facts, candidates, 0.0)
 
 
 def zipf_facts(facts: int, candidates: int, exponent: float = 1.0) -> FactWorld:
-    """A world whose r-th fact is written down in proportion to r^-exponent. Raises as `uniform_facts` does."""
+    """A world whose r-th fact is written down in proportion to r^-exponent. Raises as `even_facts` does."""
     at_least(facts=(facts, 1))
     weight = torch.arange(1, facts + 1, dtype=torch.float64) ** -exponent
     return FactWorld(weight / weight.sum(), candidates)

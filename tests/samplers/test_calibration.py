@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from companion.samplers.calibration import FactWorld, biographies, corpus, multiples, uniform_facts, zipf_facts
+from companion.samplers.calibration import FactWorld, biographies, corpus, even_facts, multiples, zipf_facts
 
 
 def test_facts_are_as_likely_as_told():
-    assert uniform_facts(50, 1000).p.unique().tolist() == pytest.approx([0.02])
+    assert even_facts(50, 1000).p.unique().tolist() == pytest.approx([0.02])
     zipf = zipf_facts(100, 1000)
     torch.testing.assert_close(zipf.p[0] / zipf.p, torch.arange(1, 101).double())
     assert zipf.p.sum().item() == pytest.approx(1)
@@ -38,13 +38,13 @@ def test_multiples_of_a_secret_factor(seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: uniform_facts(0, 5), "facts = 0"),
-        (lambda: uniform_facts(5, 5), "candidates = 5: must be at least 6"),
+        (lambda: even_facts(0, 5), "facts = 0"),
+        (lambda: even_facts(5, 5), "candidates = 5: must be at least 6"),
         (
             lambda: FactWorld(torch.tensor([0.5, 0.4]).double(), 5),
             "p: must be at least 0 with the sum 1; the sum is 0.9",
         ),
-        (lambda: corpus(uniform_facts(2, 5), 0, generator=0), "n = 0"),
+        (lambda: corpus(even_facts(2, 5), 0, generator=0), "n = 0"),
         (lambda: biographies(8, 2, generator=0), r"facts = 8: must be below words\^3 = 8"),
         (lambda: biographies(1, 0, generator=0), "words = 0"),
         (lambda: multiples(7, 7, generator=0), "prime = 7: must be at least 8"),
