@@ -1,4 +1,5 @@
-"""The door: ``python -m companion lab | progress | test | run | release | train | numbers | induction | grade | site``.
+"""The door: ``python -m companion COMMAND``: ``lab | progress | test | run | release | train | regression | numbers |
+induction | grade | site``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -23,6 +24,7 @@ EXTRAS = {
     "run": (),
     "release": ("grading",),
     "train": (),
+    "regression": (),
     "numbers": (),
     "induction": (),
     "grade": ("grading",),
@@ -96,26 +98,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--device", help="cuda, mps or cpu (default: the first of these that is there)")
     train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
 
-    numbers = commands.add_parser(
-        "numbers", parents=[common], help="lesson 04's spectra and probes on a pretrained model's numbers"
-    )
-    numbers.add_argument(
-        "folder", metavar="FOLDER", help="model.safetensors and tokenizer.json, on this machine: nothing is downloaded"
-    )
-    numbers.add_argument(
-        "--numbers", type=int, metavar="N", help="how many, from 0 (default: as many as are one token each)"
-    )
-    numbers.add_argument("--out", metavar="FIGURE.png", help="draw the spectrum there")
-
-    induction = commands.add_parser(
-        "induction", parents=[common], help="lesson 06's probes for induction heads on a pretrained GPT-2 or Pythia"
-    )
-    induction.add_argument(
-        "folder",
-        metavar="FOLDER",
-        help="config.json, model.safetensors and tokenizer.json, on this machine: nothing is downloaded",
-    )
-    induction.add_argument("--out", metavar="FIGURE.png", help="draw every head's scores there")
+    _pretrained(commands, common)
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
     grade.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression")
@@ -142,6 +125,53 @@ def parser() -> argparse.ArgumentParser:
     site.add_argument("--out", default="build/site", metavar="FOLDER", help="where it goes (default: %(default)s)")
     site.add_argument("--open", action="store_true", help="then open it in the browser")
     return door
+
+
+def _pretrained(commands, common: argparse.ArgumentParser) -> None:
+    """The commands that put the lessons' probes to models that others trained."""
+    regression = commands.add_parser(
+        "regression", parents=[common], help="lesson 02's probes on a regressor that Garg et al.'s code has trained"
+    )
+    regression.add_argument(
+        "folder",
+        metavar="FOLDER",
+        help="config.yaml and state.pt or model_STEP.pt, on this machine: nothing is downloaded",
+    )
+    regression.add_argument(
+        "--kappa",
+        type=float,
+        default=1.0,
+        metavar="K",
+        help="the condition number of the inputs that it is asked about (default: %(default)g)",
+    )
+    regression.add_argument("--out", metavar="FIGURE.png", help="draw the similarities by layer there")
+
+    numbers = commands.add_parser(
+        "numbers", parents=[common], help="lesson 04's spectra and probes on a pretrained model's numbers"
+    )
+    numbers.add_argument(
+        "folder", metavar="FOLDER", help="model.safetensors and tokenizer.json, on this machine: nothing is downloaded"
+    )
+    numbers.add_argument(
+        "--numbers", type=int, metavar="N", help="how many, from 0 (default: as many as are one token each)"
+    )
+    numbers.add_argument(
+        "--add",
+        choices=SCALES,
+        metavar="SCALE",
+        help="then train an adder on them, at the scale smoke, course or paper",
+    )
+    numbers.add_argument("--out", metavar="FIGURE.png", help="draw the spectrum there")
+
+    induction = commands.add_parser(
+        "induction", parents=[common], help="lesson 06's probes for induction heads on a pretrained GPT-2 or Pythia"
+    )
+    induction.add_argument(
+        "folder",
+        metavar="FOLDER",
+        help="config.json, model.safetensors and tokenizer.json, on this machine: nothing is downloaded",
+    )
+    induction.add_argument("--out", metavar="FIGURE.png", help="draw every head's scores there")
 
 
 def main(argv: list[str]) -> int:

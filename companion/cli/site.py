@@ -11,8 +11,8 @@ from companion.cli.setup import ROOT
 from companion.site.build import build
 from companion.site.course import Chapter, Course
 
-ROOMS = ("samplers", "models", "baselines", "probes", "recipes", "widgets", "checks")
-FILES = ("training", "checkpoints", "rounding", "pretrained", "claims", "figures")
+ROOMS = ("samplers", "models", "baselines", "probes", "recipes", "widgets", "checks", "pretrained")
+FILES = ("training", "checkpoints", "rounding", "claims", "figures")
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["lab", "progress", "test", "run", "release", "train", "numbers", "induction", "grade", "site"]
+COMMANDS = ["lab", "progress", "test", "run", "release", "train", "regression", "numbers", "induction", "grade", "site"]
 
 
 def door(

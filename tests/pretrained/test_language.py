@@ -12,8 +12,8 @@ from safetensors import safe_open
 from tiny_gpt2 import NUMBERS, planted, rewrite, save_tiny_gpt2, tokenizer
 from tokenizers import Tokenizer, models
 
-from companion import pretrained
 from companion.pretrained import LanguageModel, PretrainedError, number_embeddings, number_tokens, token_embeddings
+from companion.pretrained import language as pretrained
 
 
 @pytest.fixture(scope="module")
