@@ -1,4 +1,4 @@
-"""Number embeddings that nobody trained on sums: from counting, from cosines, from chance."""
+"""Number embeddings that nobody trained on sums: from counting, from cosines, from another model."""
 
 import math
 
@@ -55,3 +55,15 @@ def with_rms(embeddings: Float[Tensor, "numbers width"], rms: float) -> Float[Te
     """
     positive(rms=rms)
     return embeddings * (rms / embeddings.square().mean().sqrt())
+
+
+def narrowed(embeddings: Float[Tensor, "numbers given"], width: int) -> Float[Tensor, "numbers width"]:
+    """Embeddings of any width in ``width`` channels: their coordinates along the leading right singular vectors, E V_k,
+    which keep inner products as well as any ``width`` channels can (Eckart and Young 1936); zeros in channels to spare.
+
+    Raises ValueError for width < 1.
+    """
+    at_least(width=(width, 1))
+    _, _, directions = torch.linalg.svd(embeddings.double(), full_matrices=False)
+    kept = embeddings.double() @ directions[:width].mT
+    return torch.nn.functional.pad(kept, (0, width - kept.shape[1]))

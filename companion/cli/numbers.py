@@ -1,4 +1,6 @@
-"""``numbers``: lesson 04's spectra and probes, on the number embeddings of a pretrained model in a local folder."""
+"""``numbers``: lesson 04's spectra and probes, on the number embeddings of a pretrained model in a local folder; and
+the transplant: an adder trained on them.
+"""
 
 from argparse import Namespace
 from pathlib import Path
@@ -11,8 +13,11 @@ from torch import Tensor
 from companion.figures import COLORS, png, use_house_style
 from companion.files import atomic_write
 from companion.pretrained import number_tokens, token_embeddings
-from companion.probes.addition import modular_probe
-from companion.probes.fourier import periods, spectrum
+from companion.probes.addition import accuracies, modular_probe
+from companion.probes.fourier import periods, relative_spectrum, shuffled_level
+from companion.recipes import Recipe
+from companion.recipes.addition import transplanted
+from companion.samplers.addition import sums
 
 STRONGEST = 8
 MARKED = (10, 5, 2.5, 2)  # what Zhou et al. find in GPT-2-XL
@@ -20,24 +25,29 @@ MODULI = (2, 5, 10, 3, 7)  # the last two are the controls: they do not divide 1
 
 
 def main(arguments: Namespace) -> int:
-    """Print the strongest waves and the probes; draw the spectrum if ``arguments.out`` says where."""
+    """Print the strongest waves, the probes and, where ``arguments.add`` gives a scale, what an adder makes of the
+    embeddings; draw the spectrum if ``arguments.out`` says where.
+    """
     out = None if arguments.out is None else Path(arguments.out)
     try:
         if out is not None and (out.suffix != ".png" or out.is_dir()):
             raise ValueError(f"out = {str(out)!r}: must be a file that ends in .png")
         tokens = number_tokens(arguments.folder, arguments.numbers)
         embeddings = token_embeddings(arguments.folder, list(tokens.values()))
+        plans = transplants(embeddings, arguments.add) if arguments.add else {}
     except ValueError as error:
         print(f"numbers: {error}")
         return 2
     first, *_, last = tokens
     print(f"{arguments.folder}: {first!r} to {last!r}, one token each, embeddings of width {embeddings.shape[1]}")
-    waves = spectrum(embeddings)
-    print(waves_report(waves / waves.median(), periods(len(embeddings))))
+    waves, level = relative_spectrum(embeddings), shuffled_level(embeddings)
+    print(waves_report(waves, periods(len(embeddings)), level))
     print(probes_report(embeddings))
+    if plans:
+        print(adders_report(plans))
     if out is not None:
         try:
-            atomic_write(out, picture(waves / waves.median(), periods(len(embeddings))))
+            atomic_write(out, picture(waves, periods(len(embeddings)), level))
         except OSError as error:
             print(f"numbers: out = {str(out)!r}: cannot be written ({error.strerror})")
             return 1
@@ -45,13 +55,22 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"]) -> str:
-    """The strongest waves as lines, and at which rank the periods of 10, 5, 2.5 and 2 are."""
+def waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> str:
+    """The strongest waves as lines, how many exceed the null ``level``, and at which rank the periods of 10, 5, 2.5 and
+    2 are.
+    """
     order = sizes.argsort(descending=True)
     lines = [f"\nThe {STRONGEST} strongest of {len(sizes)} waves, beside the median one", f"{'period':>9} {'size':>8}"]
     lines += [f"{lengths[k]:9.2f} {sizes[k]:8.2f}" for k in order[:STRONGEST]]
+    lines.append(
+        f"Null band: in random order the strongest stays below {level:.2f} (95 % of shuffles); "
+        f"{int((sizes > level).sum())} waves exceed it"
+    )
     ranks = {period: int((lengths[order] - period).abs().argmin()) + 1 for period in MARKED}
-    lines.append("Ranks: " + ", ".join(f"period {period:g} is number {rank}" for period, rank in ranks.items()))
+    within = {period: " (in the band)" * bool(sizes[order[rank - 1]] <= level) for period, rank in ranks.items()}
+    lines.append(
+        "Ranks: " + ", ".join(f"period {period:g} is number {rank}{within[period]}" for period, rank in ranks.items())
+    )
     return "\n".join(lines)
 
 
@@ -68,12 +87,37 @@ def probes_report(embeddings: Float[Tensor, "numbers width"]) -> str:
     return "\n".join(lines)
 
 
-def picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"]) -> bytes:
-    """The spectrum against the frequency, as a PNG, with the periods of 10, 5, 2.5 and 2 marked."""
+def transplants(embeddings: Float[Tensor, "numbers width"], scale: str) -> dict[str, Recipe]:
+    """An adder on these embeddings, and the control: on the same ones in random order."""
+    shuffled = embeddings[torch.randperm(len(embeddings), generator=torch.Generator().manual_seed(0))]
+    return {"these": transplanted(embeddings, scale), "shuffled": transplanted(shuffled, scale)}
+
+
+def adders_report(plans: dict[str, Recipe]) -> str:
+    """Train each, and say how many of the sums kept for testing it gets right."""
+    lines = [
+        "\nAn adder that learns on these embeddings, frozen",
+        f"{'numbers':>9} {'steps':>8} {'right':>8} {'within 2':>9}",
+    ]
+    for name, plan in plans.items():
+        model, _ = plan.train(seed=0)
+        _, test = sums(model.config.numbers)
+        with torch.no_grad():
+            score = accuracies(model(test.operands), test.answers)
+        lines.append(f"{name:>9} {plan.schedule.steps:8} {score.exact:8.2f} {score.within_2:9.2f}")
+    return "\n".join(lines)
+
+
+def picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> bytes:
+    """The spectrum against the frequency, as a PNG, with the periods of 10, 5, 2.5 and 2 marked, and the null
+    ``level``.
+    """
     use_house_style()
     figure = Figure(figsize=(8, 3.5), dpi=150)
     ax = figure.subplots()
     ax.plot(1 / lengths, sizes, color=COLORS["transformer"])
+    ax.axhline(level, color=COLORS["control"], linestyle="--", label="strongest wave of shuffled rows (95 %)")
+    ax.legend()
     for period in MARKED:
         ax.axvline(1 / period, color=COLORS["highlight"], linestyle=":", zorder=0)
     top = ax.secondary_xaxis("top")

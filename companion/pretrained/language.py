@@ -1,5 +1,5 @@
-"""Checkpoints that others trained, in a local folder of Hugging Face's layout: the number-token embeddings of a
-language model, and the whole of a GPT-2 or a Pythia with the course's door into it.
+"""Language models that others trained, in a local folder of Hugging Face's layout: the embeddings of their number
+tokens, and the whole of a GPT-2 or a Pythia with the course's door into it.
 
 Nothing is ever downloaded, and only safetensors are read, as pickled weights could run code. Of the numbers only their
 rows are read, so that a model of any size fits.
@@ -24,8 +24,17 @@ except ImportError:  # comes with the extra "pretrained"; without it the rest of
     tokenizers = None
 
 INSTALL = shlex.join([sys.executable, "-m", "pip", "install", "-c", "constraints.txt", "-e", ".[pretrained]"])
-# GPT-2 alone, GPT-2 with its language-model head (GPT-J, GPT-Neo), Llama and its kin, GPT-NeoX (Pythia)
-EMBEDDINGS = ("wte.weight", "transformer.wte.weight", "model.embed_tokens.weight", "gpt_neox.embed_in.weight")
+EMBEDDINGS = (  # each kind with its language-model head, and alone
+    "transformer.wte.weight",  # GPT-2, GPT-J, GPT-Neo
+    "wte.weight",
+    "model.embed_tokens.weight",  # Llama and its kin, Phi
+    "embed_tokens.weight",
+    "gpt_neox.embed_in.weight",  # GPT-NeoX: Pythia
+    "embed_in.weight",
+    "roberta.embeddings.word_embeddings.weight",  # RoBERTa
+    "embeddings.word_embeddings.weight",
+)
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 KINDS = ("gpt2", "gpt_neox")  # whose heads and MLPs `LanguageModel` finds
 FEWEST_ASKED, FEWEST_FOUND = 20, 100
 
@@ -66,10 +75,10 @@ def number_tokens(folder: str | Path, numbers: int | None = None) -> dict[str, i
     if len(found) < needed:
         first = f"{' ' if found is with_space else ''}{len(found)}"
         pieces = tokenizer.encode(first, add_special_tokens=False).tokens
+        asked = f"numbers = {numbers}" if numbers is not None else f"a spectrum of at least {FEWEST_FOUND} numbers"
         raise PretrainedError(
-            f"{folder}: its tokenizer reads {first!r} as {pieces}, not as one token; numbers = {numbers!r} "
-            f"needs 0 to {needed - 1}, of "
-            f"which the first {len(found)} are one token each"
+            f"{folder}: its tokenizer reads {first!r} as {pieces}, not as one token; {asked} needs 0 to {needed - 1}, "
+            f"of which the first {len(found)} are one token each"
         )
     return found
 
@@ -92,8 +101,10 @@ def token_embeddings(folder: str | Path, tokens: list[int]) -> Float[Tensor, "to
                 f"{path}: {name} has shape {tuple(shape)}; must be (tokens, width), with more than {max(tokens)} tokens"
             )
         rows = torch.stack([table[token] for token in tokens])
-    if not rows.is_floating_point():
-        raise PretrainedError(f"{path}: {name} has dtype {rows.dtype}; must be floating point, not quantized")
+    if rows.dtype not in FLOATS:
+        raise PretrainedError(
+            f"{path}: {name} has dtype {rows.dtype}; must be floating point of 16 bits or more, not quantized"
+        )
     if not rows.isfinite().all() or (len(rows) > 1 and (rows == rows[0]).all()):
         raise PretrainedError(
             f"{path}: {name} was never trained, or is damaged: rows must be finite, and not all the same"
@@ -214,8 +225,9 @@ def _language_model(folder: Path) -> nn.Module:
 def _existing(folder: str | Path) -> Path:
     folder = Path(folder)
     if not folder.is_dir():
+        wrong = "a file" if folder.is_file() else "no such folder"
         raise PretrainedError(
-            f"folder = {str(folder)!r}: no such folder; must be one on this machine that holds "
+            f"folder = {str(folder)!r}: {wrong}; must be one on this machine that holds "
             "model.safetensors and tokenizer.json (nothing is downloaded)"
         )
     return folder
@@ -274,11 +286,15 @@ def _embedding(folder: Path) -> tuple[Path, str]:
             ) from None
     else:
         raise PretrainedError(
-            f"{folder}: has no weights; must hold {whole.name} or {index.name} (pickled weights are not read)"
+            f"{folder}: has no weights; must hold {whole.name} or {index.name}. Pickled weights are not read; the "
+            "package transformers turns them into safetensors: load the model, then model.save_pretrained(folder)"
         )
     for name in EMBEDDINGS:
         if name in files:
-            return folder / str(files[name]), name
+            file = str(files[name])
+            if Path(file).name != file or file in ("", ".."):
+                raise PretrainedError(f"{index}: {name} is said to be in {file!r}; must be a file of this folder")
+            return folder / file, name
     raise PretrainedError(
         f"{folder}: no input embedding among its {len(files)} tensors; must be named {' or '.join(EMBEDDINGS)}"
     )

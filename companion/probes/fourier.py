@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from companion.arguments import at_least, check_range
+from companion.arguments import as_generator, at_least, check_range
 
 
 def longest_period(n: int) -> int:
@@ -48,14 +48,43 @@ def spectrum(values: Float[Tensor, "n channels"]) -> Float[Tensor, "waves"]:
     """How much of each wave k = 1 .. P/2 there is: the norm over channels and over cosine and sine of <wave, values>, k
     = 0 left out.
 
-    Values are not centred first: a constant has a little of every wave, as waves do not fit exactly into n.
+    The wave of period 2 has no sine, and its cosine counts twice: so noise has the same size at every period. Values
+    are not centred first: a constant has a little of every wave, as waves do not fit exactly into n.
     """
     n = len(values)
     half = longest_period(n) // 2
     parts = (basis(n) @ values.double()).square().sum(1)
     cosines, sines = parts[1 : half + 1], parts[half + 1 :]
-    cosines[:-1] += sines  # the wave of period 2 has no sine
+    cosines[:-1] += sines
+    cosines[-1] *= 2
     return cosines.sqrt()
+
+
+def relative_spectrum(values: Float[Tensor, "n channels"]) -> Float[Tensor, "waves"]:
+    """`spectrum`, with the median wave as the unit: how far each stands out."""
+    waves = spectrum(values)
+    return waves / waves.median()
+
+
+def shuffled_level(
+    values: Float[Tensor, "n channels"], *, shuffles: int = 40, generator: torch.Generator | int = 0
+) -> float:
+    """The null band of `relative_spectrum`: what the strongest wave of the same rows in random order stays below in 95
+    of 100 shuffles.
+
+    Shuffling keeps the rows and takes away which number each stands for, so a wave above this level is no chance of the
+    rows, whichever of the waves it is. Raises ValueError for shuffles < 20, too few for a twentieth.
+
+    ``values``: of the numbers 0, 1, .., in this order.
+    ``shuffles``: how many orders are drawn.
+    ``generator``: a seed, or a generator, of the orders.
+    """
+    at_least(shuffles=(shuffles, 20))
+    generator = as_generator(generator)
+    strongest = [
+        relative_spectrum(values[torch.randperm(len(values), generator=generator)]).max() for _ in range(shuffles)
+    ]
+    return torch.stack(strongest).quantile(0.95).item()
 
 
 def low_waves(n: int, cut: int) -> range:

@@ -6,6 +6,7 @@ place of pre-training, 80 % of the pairs.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Literal
 
@@ -14,11 +15,11 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from companion.baselines.addition import fourier_embeddings, ppmi_embeddings, with_rms
+from companion.baselines.addition import fourier_embeddings, narrowed, ppmi_embeddings, with_rms
 from companion.models.addition import Adder, AdderConfig
 from companion.probes.addition import filtered, read_out
 from companion.probes.fourier import band_filter, high_waves, longest_period, low_waves
-from companion.recipes import register
+from companion.recipes import Recipe, recipe, register
 from companion.samplers.addition import STEPS, batch_of, cooccurrences, counting, sums
 from companion.training import Schedule
 
@@ -161,3 +162,23 @@ for _rms in RMS:
         (100, 128, 2, LIVE),
         rms=_rms,
     )
+
+
+def transplanted(embeddings: Float[Tensor, "numbers given"], scale: str = "course", *, rms: float = 0.1) -> Recipe:
+    """The recipe ``addition-counting`` with the number embeddings of another model, frozen: the transplant of Zhou et
+    al. (2024), section 4.2, who put those of a pretrained GPT-2 into a fresh one.
+
+    Departures: they are brought to the adder's width (`narrowed`) and to ``rms``, and the adder has two layers.
+
+    ``embeddings``: of the numbers 0, 1, .., at least as many as there are answers.
+    ``scale``: of the recipe.
+    ``rms``: the root mean square of the entries.
+
+    Raises ValueError for fewer embeddings than answers.
+    """
+    plan = recipe("addition-counting", scale)
+    config = plan.model().config
+    if len(embeddings) < config.answers:
+        raise ValueError(f"embeddings: {len(embeddings)} of them; scale {scale} has {config.answers} answers")
+    table = with_rms(narrowed(embeddings[: config.answers], config.width), rms)
+    return replace(plan, name="addition-transplanted", build=lambda: Adder(config, table))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.baselines.addition import PERIODS, fourier_embeddings, ppmi_embeddings, with_rms
+from companion.baselines.addition import PERIODS, fourier_embeddings, narrowed, ppmi_embeddings, with_rms
 from companion.samplers.addition import cooccurrences, counting
 
 COUNTS = cooccurrences(counting(60, 30, steps={1: 0.5, 3: 0.5}, terms=5, generator=1), 30)
@@ -83,3 +83,16 @@ def test_the_root_mean_square_is_set_and_nothing_else():
 def test_bad_arguments_are_named_with_their_value(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_narrowed_embeddings_keep_what_the_width_has_room_for():
+    given = torch.randn(30, 12, dtype=torch.float64) * torch.logspace(0, -2, 12)
+    for width in (12, 20):
+        kept = narrowed(given, width)
+        assert kept.shape == (30, width)
+        torch.testing.assert_close(kept @ kept.mT, given @ given.mT)
+    U, S, _ = np.linalg.svd(given.numpy())
+    best = (U[:, :5] * S[:5] ** 2) @ U[:, :5].T
+    np.testing.assert_allclose(narrowed(given, 5) @ narrowed(given, 5).mT, best, atol=1e-9)
+    with pytest.raises(ValueError, match="width = 0: must be at least 1"):
+        narrowed(given, 0)

@@ -9,8 +9,8 @@ import torch
 from PIL import Image
 from tiny_gpt2 import NUMBERS, WIDTH, rewrite, save_tiny_gpt2
 
-from companion import pretrained
 from companion.cli import numbers
+from companion.pretrained import language as pretrained
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +18,8 @@ def saved(tmp_path_factory):
     return save_tiny_gpt2(tmp_path_factory.mktemp("saved") / "gpt2")
 
 
-def arguments(folder, *, numbers=None, out=None) -> Namespace:
-    return Namespace(folder=str(folder), numbers=numbers, out=out)
+def arguments(folder, *, numbers=None, add=None, out=None) -> Namespace:
+    return Namespace(folder=str(folder), numbers=numbers, add=add, out=out)
 
 
 def printed(capsys) -> tuple[str, list[float], dict[int, tuple[float, float, float]]]:
@@ -33,6 +33,11 @@ def printed(capsys) -> tuple[str, list[float], dict[int, tuple[float, float, flo
     return text, periods, {int(m): tuple(map(float, shares)) for m, *shares in rows}
 
 
+def beyond_chance(text: str) -> int:
+    """How many waves exceed the null band."""
+    return int(re.search(r"95 % of shuffles\); (\d+) waves? exceeds? it", text)[1])
+
+
 def test_it_sees_the_planted_waves_and_no_others(saved, capsys):
     assert numbers.main(arguments(saved)) == 0
     text, periods, probes = printed(capsys)
@@ -40,6 +45,7 @@ def test_it_sees_the_planted_waves_and_no_others(saved, capsys):
     assert "The 8 strongest of 100 waves" in text
     assert periods[:4] == [10, 5, 2, 2.5]
     assert len(periods) == 8
+    assert beyond_chance(text) == 4
     assert "Ranks: period 10 is number 1, period 5 is number 2, period 2.5 is number 4, period 2 is number 3\n" in text
     assert list(probes) == [2, 5, 10, 3, 7]
     assert all(probes[m][0] == 1 for m in (2, 5, 10))
@@ -57,6 +63,9 @@ def test_where_nothing_is_planted_nothing_is_seen(saved, tmp_path, capsys):
     assert numbers.main(arguments(folder, numbers=150)) == 0
     text, _, probes = printed(capsys)
     assert "' 0' to ' 149'" in text
+    assert beyond_chance(text) <= 1
+    assert "period 10 is number " in text
+    assert " (in the band)" in text
     assert all(right < chance + 4 * (chance * (1 - chance) / 150) ** 0.5 for right, _, chance in probes.values())
 
 
@@ -70,6 +79,21 @@ def test_it_draws_the_spectrum(saved, tmp_path, capsys):
         image.verify()
         assert image.width > 800
     assert [path.name for path in out.parent.iterdir()] == ["spectrum.png"], "nothing is left beside it"
+
+
+def test_an_adder_learns_on_them(saved, capsys):
+    assert numbers.main(arguments(saved, add="smoke")) == 0
+    text = capsys.readouterr().out
+    rows = re.findall(r"^ +(these|shuffled) +(\d+) +([\d.]+) +([\d.]+)$", text, re.MULTILINE)
+    assert [(name, steps) for name, steps, *_ in rows] == [("these", "60"), ("shuffled", "60")]
+    (these, near), (shuffled, _) = ((float(right), float(within)) for *_, right, within in rows)
+    assert near >= these
+    assert these > shuffled
+
+
+def test_an_adder_needs_a_number_for_each_answer(saved, capsys):
+    assert numbers.main(arguments(saved, numbers=50, add="smoke")) == 2
+    assert capsys.readouterr().out == "numbers: embeddings: 50 of them; scale smoke has 119 answers\n"
 
 
 def test_a_picture_that_cannot_be_written_leaves_nothing_behind(saved, tmp_path, capsys):

@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 from safetensors import safe_open
-from tiny_gpt2 import NUMBERS, planted, rewrite, save_tiny_gpt2, tokenizer
+from tiny_gpt2 import NUMBERS, WIDTH, planted, rewrite, save_tiny_gpt2, tokenizer
 from tokenizers import Tokenizer, models
 
 from companion.pretrained import LanguageModel, PretrainedError, number_embeddings, number_tokens, token_embeddings
@@ -127,8 +127,8 @@ def test_a_tokenizer_that_splits_numbers_is_refused(folder):
     )
     tokenizer(numbers=60).save(str(folder / "tokenizer.json"))
     refused(
-        "reads ' 60' as ['Ġ6', '0'], not as one token; numbers = None needs 0 to 99, of which the first "
-        "60 are one token each",
+        "reads ' 60' as ['Ġ6', '0'], not as one token; a spectrum of at least 100 numbers needs 0 to 99, "
+        "of which the first 60 are one token each",
         folder,
     )
     assert torch.isfinite(number_embeddings(folder, 60)).all(), "fewer than 100, if they are asked for"
@@ -156,7 +156,7 @@ def test_a_missing_folder_is_named_and_nothing_is_downloaded(tmp_path, monkeypat
     monkeypatch.setattr(socket, "socket", lambda *_, **__: pytest.fail("went to the network"))
     refused("folder = 'gpt2-xl': no such folder; must be one on this machine", "gpt2-xl")
     (tmp_path / "gpt2").touch()
-    refused("gpt2': no such folder", tmp_path / "gpt2")
+    refused("gpt2': a file; must be one on this machine", tmp_path / "gpt2")
 
 
 def test_missing_files_are_named(folder):
@@ -164,7 +164,7 @@ def test_missing_files_are_named(folder):
     whole = weights.read_bytes()
     weights.unlink()
     (folder / "pytorch_model.bin").write_bytes(b"pickled")
-    refused(f"{folder}: has no weights; must hold model.safetensors or model.safetensors.index.json (pickled", folder)
+    refused(f"{folder}: has no weights; must hold model.safetensors or model.safetensors.index.json. Pickled", folder)
     weights.write_bytes(whole)
     tokens.unlink()
     refused(f"{folder}: has no tokenizer; must hold tokenizer.json, or vocab.json and merges.txt", folder)
@@ -188,6 +188,9 @@ def test_an_index_that_lies_is_refused(folder):
     for content in ("", "[]", "{}", '{"weight_map": 3}', '{"weight_map": {'):
         index.write_text(content)
         refused(f"{index}: not the index of a checkpoint in several files, or a truncated one", folder)
+    for outside in ("../other.safetensors", "/etc/passwd", "..", ""):
+        index.write_text(json.dumps({"weight_map": {"wte.weight": outside}}))
+        refused(f"{index}: wte.weight is said to be in {outside!r}; must be a file of this folder", folder)
     index.write_text(json.dumps({"weight_map": {"wte.weight": "other.safetensors"}}))
     refused(f"{folder / 'other.safetensors'}: no such file, though the index names it", folder)
     index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": "part.safetensors"}}))
@@ -201,7 +204,7 @@ def test_an_index_that_lies_is_refused(folder):
     [
         (
             lambda wte: {"shared.weight": wte},
-            "no input embedding among its 1 tensors; must be named wte.weight or transformer.wte.weight or",
+            "no input embedding among its 1 tensors; must be named transformer.wte.weight or wte.weight or",
         ),
         (
             lambda wte: {"wte.weight": wte[:50]},
@@ -211,8 +214,12 @@ def test_an_index_that_lies_is_refused(folder):
         (lambda wte: {"wte.weight": wte / 0}, "rows must be finite, and not all the same"),
         (lambda wte: {"wte.weight": wte * 0}, "rows must be finite, and not all the same"),
         (lambda wte: {"wte.weight": wte.to(torch.int8)}, "wte.weight has dtype torch.int8; must be floating point"),
+        (
+            lambda wte: {"wte.weight": wte.to(torch.float8_e4m3fn)},
+            "wte.weight has dtype torch.float8_e4m3fn; must be floating point of 16 bits or more",
+        ),
     ],
-    ids=["another name", "too few rows", "no table", "not finite", "all zero", "quantized"],
+    ids=["another name", "too few rows", "no table", "not finite", "all zero", "quantized", "eight bits"],
 )
 def test_an_embedding_that_is_none_is_refused(folder, change, message):
     rewrite(folder / "model.safetensors", lambda tensors: change(tensors["wte.weight"]))
@@ -226,6 +233,26 @@ def test_without_the_extra_it_says_how_to_install_it(saved, monkeypatch):
         "'.[pretrained]'` in",
         saved,
     )
+
+
+@pytest.mark.parametrize("kind", ["gpt_neox", "phi", "roberta"])
+@pytest.mark.parametrize("head", [True, False], ids=["with-head", "alone"])
+def test_the_models_that_the_lesson_names_are_read(tmp_path, kind, head):
+    """Pythia, Phi and RoBERTa, as ``transformers`` writes them."""
+    from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+
+    made = tokenizer()
+    sizes = {"hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    sizes |= {"max_position_embeddings": 8, "bos_token_id": 0, "eos_token_id": 0}
+    config = AutoConfig.for_model(kind, vocab_size=made.get_vocab_size(), **sizes)
+    with_head = AutoModelForMaskedLM if kind == "roberta" else AutoModelForCausalLM
+    model = (with_head if head else AutoModel).from_config(config)
+    with torch.no_grad():
+        ids = [made.token_to_id(f"Ġ{number}") for number in range(NUMBERS)]
+        model.get_input_embeddings().weight[ids] = planted()
+    model.save_pretrained(tmp_path)
+    made.save(str(tmp_path / "tokenizer.json"))
+    assert torch.equal(number_embeddings(tmp_path), planted())
 
 
 @pytest.fixture(scope="module", params=["gpt2", "gpt_neox"])

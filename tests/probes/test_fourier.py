@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from companion.probes.fourier import band_filter, basis, high_waves, longest_period, low_waves, periods, spectrum
+from companion.probes.fourier import (
+    band_filter,
+    basis,
+    high_waves,
+    longest_period,
+    low_waves,
+    periods,
+    relative_spectrum,
+    shuffled_level,
+    spectrum,
+)
 
 
 def wave(n: int, k: int, shift: float = 0.0) -> np.ndarray:
@@ -63,7 +73,30 @@ def test_a_spectrum_is_a_norm_over_channels_and_both_rows():
             row / np.linalg.norm(row) for row in (wave(61, k), wave(61, k, np.pi / 2)) if np.linalg.norm(row) > 1e-6
         ]
         expected = np.sqrt(sum((row @ values.double().numpy()[:, c]) ** 2 for row in rows for c in range(3)))
-        assert found[k - 1].item() == pytest.approx(expected)
+        assert found[k - 1].item() == pytest.approx(expected * (2**0.5 if k == 30 else 1))
+
+
+def test_noise_has_the_same_size_at_every_period():
+    """Period 2 has one row where others have two."""
+    noise = torch.randn(300, 199, generator=torch.Generator().manual_seed(0))
+    squares = torch.stack([spectrum(row[:, None]).square() for row in noise]).mean(0)
+    # the mean of 300 squares of one normal number scatters by sqrt(2 / 300)
+    assert abs(squares[-1] / squares[:-1].mean() - 1) < 4 * (2 / 300) ** 0.5
+
+
+def test_shuffled_rows_know_no_wave():
+    x = torch.arange(199)[:, None]
+    planted = 0.3 * (2 * torch.pi * x / 10).cos() @ torch.ones(1, 8) / 8**0.5
+    noise = torch.randn(199, 8, generator=torch.Generator().manual_seed(0))
+    level = shuffled_level(planted + noise, generator=1)
+    assert level == shuffled_level(planted + noise, generator=1)
+    assert 1 < level < relative_spectrum(3 * planted + noise).max()
+    again = [
+        relative_spectrum(noise[torch.randperm(199, generator=torch.Generator().manual_seed(s))]) for s in range(50)
+    ]
+    assert sum(bool(waves.max() > level) for waves in again) <= 10
+    with pytest.raises(ValueError, match="shuffles = 5: must be at least 20"):
+        shuffled_level(noise, shuffles=5)
 
 
 def test_low_and_high_waves_are_all_of_them():

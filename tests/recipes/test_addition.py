@@ -5,10 +5,11 @@ import inspect
 import pytest
 import torch
 
+from companion.baselines.addition import narrowed, with_rms
 from companion.probes.addition import accuracies, modular_probe, read_out
 from companion.probes.fourier import band_filter, high_waves, low_waves
 from companion.recipes import recipe, recipes, shipped
-from companion.recipes.addition import SOURCES, answer_loss, embeddings_from
+from companion.recipes.addition import SOURCES, answer_loss, embeddings_from, transplanted
 from companion.samplers.addition import sums
 
 
@@ -109,3 +110,16 @@ def test_the_wide_adders_add_and_have_room_for_filters(seed):
         round(band_filter(read_out(adder), waves(answers, 50)).trace().item()) for waves in (low_waves, high_waves)
     ]
     assert ranks == [528 - 99, 528 - 421]  # a cosine and a sine for each wave, but for those that vanish
+
+
+def test_a_transplant_is_the_same_recipe_on_other_embeddings():
+    given = torch.randn(150, 300, generator=torch.Generator().manual_seed(0))
+    plan, counting = transplanted(given, "smoke"), recipe("addition-counting", "smoke")
+    assert (plan.schedule, plan.scale) == (counting.schedule, "smoke")
+    model = plan.model()
+    assert model.config == counting.model().config
+    assert not model.numbers.requires_grad
+    expected = with_rms(narrowed(given[: model.config.answers], model.config.width), 0.1)
+    torch.testing.assert_close(model.numbers.detach(), expected.float())
+    with pytest.raises(ValueError, match="embeddings: 100 of them; scale smoke has 119 answers"):
+        transplanted(given[:100], "smoke")
