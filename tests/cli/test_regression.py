@@ -28,7 +28,7 @@ def learned():
                 additions = 2 * SIZES["n_layer"] if "c_proj" in name else 1
                 weights.normal_(std=(fan_in * additions) ** -0.5)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for step in range(240):
+    for step in range(320):
         sample = prompts(64, POINTS, SIZES["n_dims"], generator=100 + step)
         optimizer.zero_grad()
         (model(sample.xs, sample.ys) - sample.ys).square().mean().backward()
