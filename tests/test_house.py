@@ -84,9 +84,9 @@ def test_every_text_is_read_and_written_as_utf_8():
 
 def test_weights_are_safetensors_and_nothing_is_pickled():
     assert not [path for path in tracked() if path.suffix in {".pt", ".pth", ".pkl", ".npy", ".npz", ".bin"}]
-    loads = re.compile(  # what others trained may be read, but with `weights_only`, which runs nothing
-        r"\btorch\.load\((?!.*\bweights_only=True\))|\btorch\.save\(|\bjoblib\.(load|save|dump)\(|\bfrom pickle\b"
-        r"|\bpickle\.(?!UnpicklingError\b)|\bjoblib import .*\b(load|dump)\b|\ballow_pickle="
+    loads = re.compile(  # what others trained may be read with `weights_only`, which runs nothing
+        r"\btorch\.load\((?!.*\bweights_only=True\))|\b(torch\.(save|dump)|joblib\.(load|save|dump))\("
+        r"|\b(import|from) pickle\b|\bjoblib import .*\b(load|dump)\b|\ballow_pickle="
     )
     assert not [path for path in (ROOT / "companion").rglob("*.py") if loads.search(path.read_text(encoding="utf-8"))]
 

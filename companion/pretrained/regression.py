@@ -12,7 +12,6 @@ The weights are those of a linear map ``_read_in``, of Hugging Face's GPT-2 as `
 go into an `InContextRegressor` with both, and the door with its names comes for free.
 """
 
-import pickle
 import re
 import reprlib
 import warnings
@@ -164,12 +163,9 @@ def _weights(path: Path) -> dict[str, Tensor]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an unusual pickle, which is refused or read
             read = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of a damaged archive: RuntimeError, EOFError, KeyError, ValueError, ...
-        wrong = "not weights alone, or damaged: no code in it was run"
-        if not isinstance(error, pickle.UnpicklingError):
-            wrong = "not a file of weights, or a truncated one"
+    except Exception as error:  # UnpicklingError where there is more than weights; of a damaged archive, any of many
         reason = re.split(r"[.\n]", str(error).strip() or type(error).__name__, maxsplit=1)[0]
-        raise PretrainedError(f"{path}: {wrong} ({reason})") from None
+        raise PretrainedError(f"{path}: not weights alone, or damaged; no code in it was run ({reason})") from None
     if path.name == "state.pt":
         read = read.get("model_state_dict") if isinstance(read, dict) else None
     if not isinstance(read, dict):

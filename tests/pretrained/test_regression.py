@@ -98,7 +98,7 @@ def test_no_code_of_a_pickle_is_run(folder, tmp_path, name, protocol):
         torch.save(hostile, folder / name)
     else:
         (folder / name).write_bytes(pickle.dumps(hostile))
-    refused(folder, f"{folder / name}: not weights alone, or damaged: no code in it was run (")
+    refused(folder, f"{folder / name}: not weights alone, or damaged; no code in it was run (")
     assert not hit.exists()
 
 
@@ -139,8 +139,8 @@ def test_weights_that_do_not_fit_are_named(folder, change, message):
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (b"", "state.pt: not a file of weights, or a truncated one ("),
-        (b"PK\x03\x04 and no more", "state.pt: not a file of weights, or a truncated one ("),
+        (b"", "state.pt: not weights alone, or damaged; no code in it was run ("),
+        (b"PK\x03\x04 and no more", "state.pt: not weights alone, or damaged; no code in it was run ("),
         (b"version https://git-lfs.github.com/spec/v1\n", "state.pt: not weights alone, or damaged"),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_damaged_file_is_named(folder, state, message):
 def test_a_truncated_file_is_named(folder):
     whole = (folder / "state.pt").read_bytes()
     (folder / "state.pt").write_bytes(whole[: len(whole) // 2])
-    refused(folder, "state.pt: not a file of weights, or a truncated one (")
+    refused(folder, "state.pt: not weights alone, or damaged; no code in it was run (")
 
 
 @pytest.mark.parametrize("held", [[1, 2], {"train_step": 3}, torch.zeros(3), {"model_state_dict": torch.zeros(2)}])
