@@ -317,7 +317,7 @@ def test_an_illegible_cell_is_nan_and_no_other():
 def test_an_unknown_table_is_named_with_those_there_are(name):
     with pytest.raises(
         ValueError,
-        match=rf"name = '{name}': must be one of hop_errors_by_depth, hostile_teachers, {GD}_ill_conditioned, "
-        rf"{GD}_isotropic, {NEWTON}",
+        match=rf"name = '{name}': must be one of facts_by_learning_rate, hop_errors_by_depth, hostile_teachers, "
+        rf"{GD}_ill_conditioned, {GD}_isotropic, {NEWTON}",
     ):
         published_table(name)

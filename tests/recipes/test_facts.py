@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from companion.models.facts import LinearRecaller
 from companion.probes.facts import conserved, knowledge, recall_accuracy
 from companion.recipes import recipe, shipped
-from companion.recipes.facts import cross_entropy, facts_of, phases
+from companion.recipes.facts import cross_entropy, facts_at, facts_of, phases
 from companion.samplers.facts import counts, every_fact, random_world, sentences
 from companion.training import batch_generator
 
@@ -73,3 +73,11 @@ def test_a_run_is_plain_gradient_descent():
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         phases(random_world(4, 2, 2), **arguments)
+
+
+def test_another_rate_stores_little_in_few_steps_and_bad_arguments_are_named():
+    assert 0 <= facts_at(0.03, steps=2) < 100  # of worlds with 361 to 1,600 facts; after 5,000 steps 509
+    with pytest.raises(ValueError, match="lr = 0"):
+        facts_at(0.0)
+    with pytest.raises(ValueError, match="steps = 0"):
+        facts_at(0.03, steps=0)
