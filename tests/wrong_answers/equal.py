@@ -99,4 +99,15 @@ EQUAL = {
         )
     ],
     "conservative_update": [(f"{SIGN}|rounded", "counts are whole, and not negative")],
+    "relative_entropy": [(SIGN, "counts are positive, and shares not above 1")],
+    "moment_gap": [(f"{SIGN}|rounded", "counts are whole and positive, and shares not above 1")],
+    "sampled_accuracy": [(SIGN, "rows are distributions: not negative")],
+    "miscalibration": [
+        (f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1"),
+        ("taken away", "both have the sum 1, so that all gaps together are 0"),
+        ("bins is", "the numbers of the bins are names"),
+    ],
+    "floor": [(SIGN, "shares are not negative, and not above 1")],
+    "validity_bound": [(f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1")],
+    "best_score": [(SIGN, "q and t are probabilities, and no answer is worth more than 1 point")],
 }

@@ -173,12 +173,12 @@ def _draw_statements(generator: Generator) -> dict:
     V, E = draw_size(generator, 4, 5), draw_size(generator, 14, 20)
     p = torch.zeros(V + E, dtype=torch.float64)
     p[:V] = _shares(generator, V)
-    g = _uniform(generator, V + E) + 0.5
-    loud = torch.tensor([0, 1, V, V + 1])  # two facts and two false statements are said often
-    near = torch.tensor([2, V + 2])  # and one of each a little less often than 1 / |E|
+    g = 0.7 + 0.6 * _uniform(generator, V + E)
+    loud = torch.tensor([0, 1, V, V + 1, V + 2])  # two facts and three false statements are said often
+    near = torch.tensor([2, V + 3])  # and one of each a little less often than 1 / |E|
     g[loud] = 0
     g[near] = 0
-    often = (1.8 + 0.8 * _uniform(generator, 4)) / E
+    often = (1.4 + 0.6 * _uniform(generator, 5)) / E
     between = (1 / E + 1 / (V + E)) / 2
     g = g / g.sum() * (1 - often.sum() - 2 * between)
     g[loud], g[near] = often, between
