@@ -1,9 +1,12 @@
 """What a model of connectivity gets right, by graph and by distance; and what its degree channel feels and does."""
 
 import copy
+import math
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float
+from matplotlib.axes import Axes
 from torch import Tensor, nn
 
 
@@ -18,12 +21,20 @@ def by_distance(said: Bool[Tensor, "batch n n"], distance: Float[Tensor, "batch 
     return {step: said[distance == step].double().mean().item() for step in sorted(set(distance.flatten().tolist()))}
 
 
-def without_degrees(model: nn.Module, *, readout: bool = True) -> nn.Module:
-    """A copy of `companion.models.graphs.Channels` whose degree channel is removed: B = 0 in every layer, and, with
-    ``readout``, there, too.
+def without(model: nn.Module, channel: str, *, readout: bool = True) -> nn.Module:
+    """A copy of a `companion.models.graphs.Channels` of which one channel is removed: its numbers are 0 in every layer
+    and, with ``readout``, there, too.
+
+    ``model``: what is copied.
+    ``channel``: 'local', the algorithm's, or 'degree', the heuristic's.
+    ``readout``: whether the readout loses it as well.
+
+    Raises ValueError for another channel.
     """
+    if channel not in ("local", "degree"):
+        raise ValueError(f"channel = {channel!r}: must be 'local' or 'degree'")
     model = copy.deepcopy(model)
-    for numbers in [*model.degree, *[model.read_degree] * readout]:
+    for numbers in [*getattr(model, channel), *[getattr(model, f"read_{channel}")] * readout]:
         numbers.data.zero_()
     return model
 
@@ -40,3 +51,23 @@ def felt(model: nn.Module, graphs: Float[Tensor, "batch 1 n n"]) -> Float[Tensor
         found = products[..., None, :, :] @ h / graphs.shape[-1]
         read = torch.einsum("rk,...rkij->...rij", model.read_local[:, k:], found)
         return read + torch.einsum("rk,...rki->...ri", model.read_degree[:, k:], found.sum(-1))[..., None]
+
+
+def draw_graph(
+    ax: Axes, graph: Float[Tensor, "n n"], colors: Sequence[str], order: Sequence[int] | None = None
+) -> None:
+    """The nodes on a circle, in the order given or by name, and a line for each edge.
+
+    ``ax``: where it is drawn.
+    ``graph``: the adjacency matrix.
+    ``colors``: a node's colour.
+    ``order``: the nodes, as they follow each other on the circle.
+    """
+    n = len(graph)
+    angles = 2 * math.pi * torch.arange(n) / n
+    at = torch.stack([angles.sin(), angles.cos()], 1)[torch.tensor(order or range(n)).argsort()]
+    for i, j in graph.triu(1).nonzero().tolist():
+        ax.plot(*at[[i, j]].T, color=".5", linewidth=1.2, zorder=1)
+    ax.scatter(*at.T, c=list(colors), s=90, zorder=2, edgecolors="black", linewidths=0.6)
+    ax.set_aspect("equal")
+    ax.axis("off")

@@ -2,11 +2,13 @@
 
 import math
 
+import matplotlib.pyplot as plt
+import pytest
 import torch
 
 from companion.baselines.graphs import breadth_first
 from companion.models.graphs import Channels, ChannelsConfig
-from companion.probes.graphs import by_distance, exact_match, felt, without_degrees
+from companion.probes.graphs import by_distance, draw_graph, exact_match, felt, without
 from companion.samplers.graphs import connected, disjoint, erdos_renyi, reach
 
 
@@ -29,9 +31,12 @@ def test_the_degree_channel_goes_and_the_model_stays():
     model = Channels(ChannelsConfig(1, 2))
     graphs = erdos_renyi(3, 6, 0.3, 0.3, generator=3)[:, None]
     before = model(graphs)
-    less = without_degrees(model, readout=False)
+    less = without(model, "degree", readout=False)
     assert not less.degree[0].any() and less.read_degree.all()
-    assert not without_degrees(model).read_degree.any()
+    assert not without(model, "degree").read_degree.any()
+    assert not without(model, "local").local[0].any() and without(model, "local").degree[0].all()
+    with pytest.raises(ValueError, match="channel = 'J'"):
+        without(model, "J")
     torch.testing.assert_close(model(graphs), before)
     assert not torch.allclose(less(graphs), before)
 
@@ -45,3 +50,10 @@ def test_what_is_felt_is_the_derivative():
     torch.testing.assert_close(
         felt(model, graphs), ((more(graphs) - model(graphs)) / 1e-4).detach(), rtol=1e-6, atol=1e-6
     )
+
+
+def test_a_drawing_has_a_line_for_each_edge():
+    figure, ax = plt.subplots()
+    draw_graph(ax, disjoint(1, "cycle", (5, 1), generator=5)[0], ["white"] * 6, order=[5, 4, 3, 2, 1, 0])
+    assert len(ax.lines) == 5 and len(ax.collections[0].get_offsets()) == 6
+    plt.close(figure)
