@@ -54,6 +54,16 @@ def test_maps_that_are_no_permutations_are_followed_too():
     assert torch.equal(HopDecoder(16, 11)(maps).argmax(-1), follow(maps, 11))
 
 
+def test_counting_needs_as_many_digits_as_the_count_and_doubling_does_not():
+    bits = coins(300, 1024, generator=1)
+    right = bits.sum(1) % 2
+    assert (counted_parity(bits[:, :256], torch.bfloat16) == bits[:, :256].sum(1) % 2).all()
+    assert (counted_parity(bits, torch.bfloat16).round() % 2 == right).double().mean() < 0.65
+    assert (counted_parity(bits, torch.float32) == right).all()
+    drawn = words(20, 64, 2, generator=2)
+    assert torch.equal(WordDecoder(2, 64, 6, dtype=torch.bfloat16)(drawn).argmax(-1), running_products(drawn))
+
+
 @pytest.mark.parametrize("length", [1, 2, 9, 64])
 def test_counting_gives_the_parity(length):
     bits = coins(50, length, generator=length)

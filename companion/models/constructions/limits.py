@@ -7,8 +7,8 @@ times in floor(log2 k) + 1 layers: the pointers themselves are doubled, and the 
 taken (Sanford, Hsu, Telgarsky 2024, arXiv:2402.09268, solve the k-hop task so, in one layer more, since their pointers
 must be found first).
 
-A permutation of n points is the n x n table that has a 1 at [x, where x goes]. Both are in float64: the softmax leaves
-exp(-beta) on each wrong place.
+A permutation of n points is the n x n table that has a 1 at [x, where x goes]. Both are in float64, unless another
+``dtype`` is to show what its precision costs; the softmax leaves exp(-beta) on each wrong place.
 """
 
 import torch
@@ -29,11 +29,18 @@ class WordDecoder:
     >>> WordDecoder(points=5, length=32, layers=5)(words)    # (batch, 32, 5) -> tables (batch, 32, 5, 5)
 
     Place 0 holds the identity; symbol t stands at place t, which after l layers has the product of the last 2^l symbols
-    up to it. So prefixes up to 2^layers are right. Raises ValueError for a number below 1 or a beta that is not
-    positive.
+    up to it. So prefixes up to 2^layers are right.
+
+    ``points``, ``length``, ``layers``: how many points are permuted, symbols at most, and layers.
+    ``beta``: the score of the place that is looked at; that of all others is 0.
+    ``dtype``: of the weights and of the stream.
+
+    Raises ValueError for a number below 1 or a beta that is not positive.
     """
 
-    def __init__(self, points: int, length: int, layers: int, *, beta: float = 40.0):
+    def __init__(
+        self, points: int, length: int, layers: int, *, beta: float = 40.0, dtype: torch.dtype = torch.float64
+    ):
         at_least(points=(points, 1), length=(length, 1), layers=(layers, 1))
         positive(beta=beta)
         n = points
@@ -60,6 +67,7 @@ class WordDecoder:
                 weight.zero_()
             block.mlp[1].weight[:hidden] = up
             block.mlp[3].weight[:, :hidden] = down
+        self.dtype, self.decoder = dtype, self.decoder.to(dtype)
 
     def _composition(self, n: int) -> tuple[Tensor, Tensor]:
         """An MLP that puts 'g, then f' in place of f and empties g: a unit for every x -> y -> z, and pairs GELU(u) -
@@ -92,7 +100,7 @@ class WordDecoder:
 
     def __call__(self, words: Int[Tensor, "batch length n"]) -> Float[Tensor, "batch length n n"]:
         """The table of every prefix."""
-        f = self.decoder(self.stream(words))[:, 1:, self.blocks["f"]]
+        f = self.decoder(self.stream(words).to(self.dtype))[:, 1:, self.blocks["f"]]
         return f.unflatten(-1, (self.points, self.points))
 
 
@@ -139,13 +147,14 @@ class HopDecoder:
         return self.decoder(x)[..., self.blocks["c"]]
 
 
-def counted_parity(bits: Int[Tensor, "batch length"]) -> Float[Tensor, "batch"]:
+def counted_parity(bits: Int[Tensor, "batch length"], dtype: torch.dtype = torch.float64) -> Float[Tensor, "batch"]:
     """The parity of all bits in one layer: a head without scores averages them, and ReLUs with kinks at 1, 2, .. T fold
     T times the average, the count, into a zigzag between 0 and 1.
 
-    The weights depend on T, and their number grows with it.
+    The weights depend on T, and their number grows with it. Every number is rounded to ``dtype``; with b significant
+    bits counts above 2^b are no longer told from their neighbours.
     """
     length = bits.shape[1]
-    count = length * bits.double().mean(1)
-    kinks = torch.arange(1, length + 1, device=bits.device, dtype=torch.float64)
+    count = length * bits.to(dtype).mean(1)
+    kinks = torch.arange(1, length + 1, device=bits.device).to(dtype)
     return count + 2 * ((count[:, None] - kinks).relu() * (-1) ** kinks).sum(1)
