@@ -14,7 +14,7 @@ from companion.checks.near_misses.conditions import COMPARISONS, comparisons, si
 from companion.checks.near_misses.operators import operators
 from companion.checks.near_misses.order import orders_of_call, orders_of_operator
 from companion.checks.near_misses.ratios import ratios
-from companion.checks.near_misses.tables import bits, joined_shifts, lookups, shifts
+from companion.checks.near_misses.tables import joined_shifts, lookups, of_bits, shifts
 from companion.checks.near_misses.trees import BEFORE, Edit, made
 from companion.checks.near_misses.values import Scene, Site, scalars, sizes, wraps
 from companion.checks.near_misses.words import OPERATIONS, size_of
@@ -54,7 +54,7 @@ def _proposals(site: Site, scene: Scene) -> Iterator[tuple]:
     if isinstance(node, ast.BinOp):
         yield from operators(node, scene.words)
         yield from ratios(node, scene.words)
-        yield from bits(node, site.value, scene.words)
+        yield from of_bits(node, site.value, scene.words)
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
         yield from comparisons(node, scene.words)
     elif isinstance(node, ast.UnaryOp):

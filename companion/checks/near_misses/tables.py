@@ -117,7 +117,7 @@ def _joined(node: ast.Call, words: Words) -> tuple[ast.expr, int] | None:
     return (parts.elts[1].value, at[1]) if cuts == [":"] * at[1] + [":-1"] else None
 
 
-def bits(node: ast.BinOp, value: Any, words: Words) -> Iterator[tuple]:
+def of_bits(node: ast.BinOp, value: Any, words: Words) -> Iterator[tuple]:
     """Of a * b, the AND of bits, and of a + b - c, which is their XOR if c is twice the AND."""
     if not (_whole(value) and ((value == 0) | (value == 1)).all()):
         return
