@@ -182,7 +182,7 @@ def kd_tree(
     """
     _check(points, query, lookups)
     (batch, dim), n = query.shape, points.shape[1]
-    order = _median_order(points).expand(batch, n)
+    order = kd_order(points).expand(batch, n)
     rows = torch.arange(batch, device=query.device)
 
     # a subtree: low, high and depth; its root is in the middle
@@ -216,6 +216,27 @@ def kd_tree(
         done = torch.where(bottom, distance, gaps.norm(dim=1)) >= best
         part = torch.where(done[:, None], 0, part)
     return torch.stack(found, 1)
+
+
+def kd_order(points: Float[Tensor, "sets n dim"]) -> Int[Tensor, "sets n"]:
+    """The points in the order of a k-d tree (in-order): the root in the middle, the left subtree before it, the right
+    one after. What `kd_tree` searches; entry k is the point in place k.
+    """
+    sets, n, dim = points.shape
+    order = torch.arange(n, device=points.device).repeat(sets, 1)
+    here = torch.arange(n, device=points.device)
+    low, high = torch.zeros_like(here), torch.full_like(here, n)  # the subtree that each place belongs to
+    for level in range(n.bit_length()):
+        values = points[..., level % dim].gather(1, order)
+        by_value = values.argsort(1)
+        by_subtree = low[by_value].argsort(dim=1, stable=True)  # within every subtree, still by value
+        order = order.gather(1, by_value.gather(1, by_subtree))
+        middle = (low + high) // 2
+        low, high = (
+            torch.where(here < middle, low, torch.where(here == middle, here, middle + 1)),
+            torch.where(here < middle, middle, torch.where(here == middle, here + 1, high)),
+        )
+    return order
 
 
 def lsh(
@@ -353,22 +374,3 @@ def _narrow(points: Tensor, query: Tensor, lookups: int, place: Callable[[int, R
         # at the query itself, nothing remains
         high, below = torch.where(x >= q, rank, high), torch.where(x >= q, x, below)
     return order.expand(batch, n).gather(1, torch.stack(ranks, 1))
-
-
-def _median_order(points: Tensor) -> Tensor:
-    """The points in the order of a k-d tree: the root in the middle, the left subtree before it, the right after."""
-    sets, n, dim = points.shape
-    order = torch.arange(n, device=points.device).repeat(sets, 1)
-    here = torch.arange(n, device=points.device)
-    low, high = torch.zeros_like(here), torch.full_like(here, n)  # the subtree that each place belongs to
-    for level in range(n.bit_length()):
-        values = points[..., level % dim].gather(1, order)
-        by_value = values.argsort(1)
-        by_subtree = low[by_value].argsort(dim=1, stable=True)  # within every subtree, still by value
-        order = order.gather(1, by_value.gather(1, by_subtree))
-        middle = (low + high) // 2
-        low, high = (
-            torch.where(here < middle, low, torch.where(here == middle, here, middle + 1)),
-            torch.where(here < middle, middle, torch.where(here == middle, here + 1, high)),
-        )
-    return order

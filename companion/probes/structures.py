@@ -1,5 +1,6 @@
-"""What a search has found: how often the nearest point is among those looked at so far."""
+"""What a search has found, and what a structure looks like: who is stored beside whom."""
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -20,3 +21,14 @@ def best_so_far(
     nearest = distances == distances.amin(1, keepdim=True)
     right = nearest.gather(1, found.clamp(min=0)) & (found >= 0)
     return right.int().cummax(1).values.bool()
+
+
+def place_distances(values: Float[Tensor, "batch places dim"]) -> Float[Tensor, "views places places"]:
+    """Entry (v, k, l): how far apart what lies in places k and l is on average; view v < dim is |x_k - x_l| along axis
+    v, the last one Euclid's distance.
+
+    Sorted points give bands; a k-d tree gives blocks, halved along one axis at each level (Salemohamed et al. 2024,
+    arXiv:2411.03253, figure 3).
+    """
+    along = torch.stack([torch.cdist(x[..., None], x[..., None]).mean(0) for x in values.unbind(-1)])
+    return torch.cat([along, torch.cdist(values, values).mean(0)[None]])

@@ -15,6 +15,7 @@ from companion.baselines.structures import (
     binary_search,
     buckets,
     interpolation_search,
+    kd_order,
     kd_tree,
     lsh,
     quantile_search,
@@ -251,6 +252,20 @@ def test_the_k_d_tree_finds_what_scipys_finds(dim):
     last = (points - query[:, None]).norm(dim=2).gather(1, found).amin(1)
     expected = [cKDTree(p).query(q)[0] for p, q in zip(points.numpy(), query.numpy(), strict=True)]
     assert last.tolist() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [7, 12])
+def test_a_k_d_order_has_medians_along_one_axis_after_the_other(n):
+    points = uniform(30, n, 2, generator=3).points
+    order = kd_order(points)
+    assert torch.equal(order.sort(1).values, torch.arange(n).expand(30, n))
+    stored = points.gather(1, order[..., None].expand(-1, -1, 2))
+    root = n // 2
+    assert (stored[:, :root, 0] < stored[:, root, None, 0]).all()
+    assert (stored[:, root + 1 :, 0] > stored[:, root, None, 0]).all()
+    left = root // 2
+    assert (stored[:, :left, 1] < stored[:, left, None, 1]).all()
+    assert (stored[:, left + 1 : root, 1] > stored[:, left, None, 1]).all()
 
 
 def test_on_a_line_the_k_d_tree_goes_down_like_binary_search():

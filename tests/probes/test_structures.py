@@ -1,9 +1,9 @@
-"""The best point so far, against a loop."""
+"""The best point so far, and the distances between places, against loops."""
 
 import pytest
 import torch
 
-from companion.probes.structures import best_so_far
+from companion.probes.structures import best_so_far, place_distances
 
 
 def test_best_so_far_is_what_a_loop_says():
@@ -27,3 +27,22 @@ def test_an_extra_slot_is_no_point():
 def test_a_place_that_is_no_point_is_refused(place):
     with pytest.raises(ValueError, match=f"found: {place} is no point; must be 0 to n - 1 = 2, or -1 for none"):
         best_so_far(torch.tensor([[0, place]]), torch.ones(1, 3))
+
+
+def test_distances_between_places_are_what_a_loop_says():
+    values = torch.randn(7, 5, 2, generator=torch.Generator().manual_seed(6))
+    views = place_distances(values)
+    assert views.shape == (3, 5, 5)
+    for k in range(5):
+        for other in range(5):
+            apart = values[:, k] - values[:, other]
+            expected = [*apart.abs().mean(0), apart.norm(dim=1).mean()]
+            torch.testing.assert_close(views[:, k, other], torch.stack(expected), rtol=1e-3, atol=1e-3)
+
+
+def test_sorted_places_lie_in_bands():
+    values = torch.rand(500, 9, 1, generator=torch.Generator().manual_seed(7)).sort(1).values
+    along, euclid = place_distances(values)
+    torch.testing.assert_close(along, euclid)
+    for k in range(9):
+        assert (along[k, k:].diff() > 0).all()

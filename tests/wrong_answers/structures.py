@@ -56,6 +56,14 @@ def best_so_far(found, distances):
     return so_far.mean(dim=0)
 """
 
+LOSS = """
+def place_loss(order, logits, nearest):
+    index = nearest[:, None, :].expand(-1, order.shape[1], -1)
+    target = order.gather(2, index).transpose(1, 2)
+    log_p = torch.log_softmax(logits, dim=-1)
+    return -(target * log_p).sum(dim=-1).mean()
+"""
+
 HASH = """
 def hash_codes(points, planes):
     products = points @ planes.T
@@ -422,6 +430,62 @@ def best_so_far(found, distances):
 """,
             advice="float32",
         ),
+    ],
+    "place_loss": [
+        Case(LOSS),
+        Case("""
+def place_loss(order, logits, nearest):
+    total = 0
+    for o, l, near in zip(order, logits, nearest):
+        for q, i in zip(l, near):
+            total = total + (o[:, i] * (torch.logsumexp(q, 0) - q)).sum()
+    return total / nearest.numel()
+"""),
+        Case(
+            """
+def place_loss(order, logits, nearest):
+    chosen = torch.nn.functional.one_hot(nearest, order.shape[-1]).to(order.dtype)
+    target = chosen @ order.mT
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(0, 1))
+""",
+            advice="",
+        ),
+        Case(
+            LOSS.replace("order.gather(2, index).transpose(1, 2)", "order.mT.gather(2, index).transpose(1, 2)"),
+            "the order is read the wrong way round",
+        ),
+        Case(
+            """
+def place_loss(order, logits, nearest):
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), nearest.flatten())
+""",
+            "the nearest point's number is taken for its place",
+        ),
+        Case(
+            """
+def place_loss(order, logits, nearest):
+    place = order.argmax(1).gather(1, nearest)
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), place.flatten())
+""",
+            "the place is read off with argmax",
+        ),
+        Case(LOSS.replace("-(target", "(target"), "the minus is missing"),
+        Case(LOSS.replace("torch.log_softmax", "torch.softmax"), "the logarithm is missing"),
+        Case(LOSS.replace("torch.log_softmax(logits, dim=-1)", "logits"), "the logits themselves are weighed"),
+        Case(
+            LOSS.replace("log_softmax(logits, dim=-1)", "log_softmax(logits, dim=1)"),
+            "the softmax runs over the queries",
+        ),
+        Case(LOSS.replace(".sum(dim=-1).mean()", ".sum()"), "the sum over all queries is returned"),
+        Case(LOSS.replace(".sum(dim=-1).mean()", ".mean()"), "the mean runs over the places too"),
+        Case(LOSS.replace(".sum(dim=-1).mean()", ".sum(dim=-1)"), "wrong shape"),
+        Case(
+            LOSS.replace(".sum(dim=-1).mean()", ".sum(dim=-1)[:, 0].mean()"), "only the first query of each set counts"
+        ),
+        Case(
+            LOSS.replace(".sum(dim=-1).mean()", ".sum(dim=(1, 2)).mean()"), "the sum over a set's queries is returned"
+        ),
+        Case(LOSS.replace("torch.log_softmax(logits, dim=-1)", "logits.log()"), "are NaN or infinite"),
     ],
     "hash_codes": [
         Case(HASH),
