@@ -22,7 +22,7 @@ from companion.models.door import Hooked
 PANELS, SIDE = 3, 8  # of a picture: digits side by side, and pixels along a digit's edge
 SORT_TEMPERATURE = 0.1  # of SoftSort, in standard deviations of the scores
 LOOKUP_TEMPERATURE = 2.0  # of the lookups in training
-SEARCHED_AT_ONCE = 500
+SEARCHED_AT_ONCE, PICTURES_AT_ONCE = 500, 50  # the first layer of an encoder takes 32 times the room of a picture
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,8 @@ class Structure(Hooked):
         """Which points are looked at, in turn; -1 where a lookup reads an extra slot. A part at a time, so that memory
         does not grow.
         """
-        found = []
-        for points_here, query_here in zip(points.split(SEARCHED_AT_ONCE), query.split(SEARCHED_AT_ONCE), strict=True):
+        found, part = [], PICTURES_AT_ONCE if self.config.pictures else SEARCHED_AT_ONCE
+        for points_here, query_here in zip(points.split(part), query.split(part), strict=True):
             stored = self.store(points_here)
             looked = self.lookups(stored.values, query_here).argmax(-1)
             found.append(F.pad(stored.order.argmax(-1), (0, self.config.extra), value=-1).gather(1, looked))
