@@ -68,6 +68,11 @@ EQUAL = {
         ("transposed|symmetric|wrong order", "S is symmetric"),
         ("as it has been changed so far is used", "the first direction is the first residual"),
         (SIGN, "step sizes are positive, and here below 1"),
+        (
+            "in one place of several, b as it has been changed so far is missing|"
+            "in one place of several, (b|w from before the update) is used where",
+            "a new residual is orthogonal to those before it and to w, which add nothing to its inner product",
+        ),
     ],
     "growth_r2": [
         ("steps loses its sign", "steps are positive"),
