@@ -88,6 +88,16 @@ register(
     paper=(_one_layer(256, 256), Schedule(steps=3000, batch=16, lr=1.5e-3)),
 )
 register(
+    "bigrams-one-layer-long",
+    "one layer, everything trained, fifteen times as long as two: is its loss flat then? (lesson 06)",
+    model=BigramModel,
+    sampler=trigger_bigrams,
+    loss=known_loss,
+    smoke=(_one_layer(32, 64), Schedule(steps=120, batch=16, lr=5e-3)),
+    course=(_one_layer(64, 128), Schedule(steps=4500, batch=32, lr=3e-3)),
+    paper=(_one_layer(256, 256), Schedule(steps=45_000, batch=16, lr=1.5e-3)),
+)
+register(
     "bigrams-noise",
     "two layers with MLPs, one trigger, every second answer replaced by a noise token (lesson 06)",
     model=BigramModel,

@@ -12,9 +12,10 @@ def induction_score(pattern, tokens, where):
 """
 
 POSITIONS = """
-def position_memory(P):
-    q, k = P[1:], P[:-1]
-    return q.T @ k
+def position_memory(P, beta):
+    unit = P / (P * P).sum(1, keepdim=True)
+    q, k = unit[1:], unit[:-1]
+    return beta * P.shape[1] ** 0.5 * (q.T @ k)
 """
 
 OUTPUTS = """
@@ -140,27 +141,36 @@ def induction_score(pattern, tokens, where):
     "position_memory": [
         Case(POSITIONS),
         Case("""
-def position_memory(P):
-    pairs = [torch.outer(P[t], P[t - 1]) for t in range(1, len(P))]
-    return torch.stack(pairs).sum(0)
+def position_memory(P, beta):
+    T, d = P.shape
+    W = P.new_zeros(d, d)
+    for t in range(1, T):
+        W += beta * d**0.5 * torch.outer(P[t], P[t - 1]) / (P[t] @ P[t]) / (P[t - 1] @ P[t - 1])
+    return W
 """),
-        Case('def position_memory(P):\n    return torch.einsum("ta,tb->ab", P[1:], P[:-1])\n'),
+        Case("""
+def position_memory(P, beta):
+    size = P.norm(dim=1) ** 2
+    return torch.einsum("ta,tb,t->ab", P[1:], P[:-1], beta * P.size(1) ** 0.5 / (size[1:] * size[:-1]))
+"""),
         Case(POSITIONS.replace("q.T @ k", "k.T @ q"), "transposed"),
-        Case(POSITIONS.replace("P[1:], P[:-1]", "P, P"), "looks at itself"),
-        Case(POSITIONS.replace("P[1:], P[:-1]", "P, P.roll(1, 0)"), "looks back to the last one"),
-        Case(POSITIONS.replace("P[1:], P[:-1]", "P[2:], P[:-2]"), "two places back"),
-        Case(POSITIONS.replace("q.T @ k", "q.T @ k / len(q)"), "averaged"),
+        Case(POSITIONS.replace("unit[1:], unit[:-1]", "unit, unit"), "looks at itself"),
+        Case(POSITIONS.replace("unit[1:], unit[:-1]", "unit, unit.roll(1, 0)"), "looks back to the last one"),
+        Case(POSITIONS.replace("unit[1:], unit[:-1]", "unit[2:], unit[:-2]"), "two places back"),
+        Case(POSITIONS.replace("(q.T @ k)", "(q.T @ k) / len(q)"), "averaged"),
         Case(POSITIONS.replace("q.T @ k", "torch.outer(q.sum(0), k.sum(0))"), "one outer product of two sums"),
-        Case(POSITIONS.replace("P[1:], P[:-1]", "P, P.cumsum(0) - P"), "every earlier position"),
-        Case(POSITIONS.replace("P[1:], P[:-1]", "P[2:], P[1:-1]"), "the first pair is missing"),
-        Case(POSITIONS.replace("P[1:], P[:-1]", "P[1:-1], P[:-2]"), "the last pair is missing"),
+        Case(POSITIONS.replace("unit[1:], unit[:-1]", "unit, unit.cumsum(0) - unit"), "every earlier position"),
+        Case(POSITIONS.replace("unit[1:], unit[:-1]", "unit[2:], unit[1:-1]"), "the first pair is missing"),
+        Case(POSITIONS.replace("unit[1:], unit[:-1]", "unit[1:-1], unit[:-2]"), "the last pair is missing"),
+        Case(POSITIONS.replace("(P * P).sum(1, keepdim=True)", "P.norm(dim=1, keepdim=True)"), "by their lengths"),
+        Case(POSITIONS.replace(" / (P * P).sum(1, keepdim=True)", ""), "are left in"),
+        Case(POSITIONS.replace(" * P.shape[1] ** 0.5", ""), "the root of d is missing"),
+        Case(POSITIONS.replace("* P.shape[1] ** 0.5", "/ P.shape[1] ** 0.5"), "attention does that already"),
+        Case(POSITIONS.replace("P.shape[1] ** 0.5", "P.shape[1]"), "divides by its root only"),
+        Case(POSITIONS.replace("beta * ", ""), "beta is not used"),
         Case(POSITIONS.replace("q.T @ k", "q @ k.T"), "wrong shape"),
         Case(
-            """
-def position_memory(P):
-    W = P[1:].T @ P[:-1]
-    return W + W.T
-""",
+            POSITIONS.replace("return ", "W = ") + "    return W + W.T\n",
             "transpose is added",
         ),
     ],
