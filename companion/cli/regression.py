@@ -197,11 +197,12 @@ def picture(compared: Compared) -> bytes:
     """Both maps of similarity, layers across, with the best step of each layer framed, as a PNG."""
     use_house_style()
     figure = Figure(figsize=(10.5, 4.2), dpi=150)
-    for ax, values, match, steps, name in zip(
+    for ax, values, match, steps, marked, name in zip(
         figure.subplots(1, 2),
         compared.similarity,
         (compared.newton, compared.descent),
         (NEWTON_STEPS, DESCENT_STEPS),
+        (range(0, 26, 5), [4**k for k in range(9)]),
         ("Newton step", "gradient descent step"),
         strict=True,
     ):
@@ -209,7 +210,7 @@ def picture(compared: Compared) -> bytes:
         rows = [steps.index(step) for step in match.step]
         ax.plot(range(len(rows)), rows, "o", markerfacecolor="none", markeredgecolor="red")
         ax.set_xticks(range(len(rows)), range(1, len(rows) + 1))
-        ax.set_yticks(range(0, len(steps), 8), [f"{step:g}" for step in steps[::8]])
+        ax.set_yticks([steps.index(step) for step in marked], marked)
         ax.set(title=f"Like which {name}?", xlabel="layer", ylabel=name)
         ax.grid(False)
     figure.colorbar(drawn, ax=figure.axes, label="similarity of errors")
