@@ -24,9 +24,9 @@ from companion.samplers.structures import (
     item_counts,
     numbers,
     pictures,
-    power_law,
     sphere,
     uniform,
+    zipf_queries,
     zipf_streams,
 )
 from companion.training import Schedule
@@ -60,7 +60,7 @@ def problems(kind: Kind, n: int, dim: int = DIM, *, queries: int = 1) -> Callabl
             raise ValueError(f"n = {n!r}: a balanced tree has 1, 3, 7, 15, .. nodes")
     draws = {
         "line": partial(uniform, n=n),
-        "power-law": partial(power_law, n=n),
+        "power-law": partial(zipf_queries, n=n),
         "hard-line": partial(hard, levels=n.bit_length()),
         "plane": partial(uniform, n=n, dim=2),
         "hard-plane": partial(hard_coordinates, levels=n.bit_length()),

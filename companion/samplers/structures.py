@@ -55,7 +55,7 @@ def uniform(batch: int, n: int, dim: int = 1, *, queries: int = 1, generator: to
     return _between(drawn[:, :n], drawn[:, n:].flatten(0, 1))
 
 
-def power_law(
+def zipf_queries(
     batch: int, n: int, *, exponent: float = 1.2, queries: int = 1, generator: torch.Generator | int
 ) -> Search:
     """Points uniform among 1, .., 200, some of them more than once, and a query that is i with probability ~

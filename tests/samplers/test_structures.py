@@ -16,9 +16,9 @@ from companion.samplers.structures import (
     item_counts,
     numbers,
     pictures,
-    power_law,
     sphere,
     uniform,
+    zipf_queries,
     zipf_streams,
 )
 
@@ -29,7 +29,7 @@ DRAWS = {
     "sphere": lambda generator: sphere(40, 9, 5, generator=generator),
     "hard": lambda generator: hard(40, 3, 2, generator=generator),
     "hard_coordinates": lambda generator: hard_coordinates(40, 3, generator=generator),
-    "power_law": lambda generator: power_law(40, 9, generator=generator),
+    "zipf_queries": lambda generator: zipf_queries(40, 9, generator=generator),
     "numbers": lambda generator: numbers(40, 9, generator=generator),
     "pictures": lambda generator: pictures(*numbers(40, 9, generator=0), generator=generator),
 }
@@ -42,7 +42,7 @@ def test_a_seed_is_a_problem(kind):
     assert not torch.equal(first[0], other[0])
 
 
-@pytest.mark.parametrize("kind", ["uniform", "power_law", "sphere", "hard"])
+@pytest.mark.parametrize("kind", ["uniform", "zipf_queries", "sphere", "hard"])
 def test_distances_are_euclid_s(kind):
     points, query, distances = DRAWS[kind](3)
     expected = torch.cdist(points.double(), query[:, None].double())[..., 0]
@@ -51,7 +51,7 @@ def test_distances_are_euclid_s(kind):
 
 SEVERAL = {
     "uniform": lambda generator: uniform(300, 4, 2, queries=3, generator=generator),
-    "power_law": lambda generator: power_law(300, 4, queries=3, generator=generator),
+    "zipf_queries": lambda generator: zipf_queries(300, 4, queries=3, generator=generator),
     "sphere": lambda generator: sphere(300, 4, 12, queries=3, generator=generator),
     "hard": lambda generator: hard(300, 3, queries=3, generator=generator),
     "hard_coordinates": lambda generator: hard_coordinates(300, 3, queries=3, generator=generator),
@@ -90,8 +90,8 @@ def test_pictures_of_several_queries_are_those_of_their_numbers():
     assert torch.equal(distances, (shown.repeat_interleave(3, 0) - asked[:, None]).abs().float())
 
 
-def test_power_law_queries_fall_off_as_they_should_and_points_are_uniform():
-    points, query, _ = power_law(4000, 6, queries=4, generator=5)
+def test_zipf_queries_fall_off_as_they_should_and_points_are_uniform():
+    points, query, _ = zipf_queries(4000, 6, queries=4, generator=5)
     assert torch.equal(points, points.round())
     assert chisquare((points.flatten().long() - 1).bincount(minlength=200).numpy()).pvalue > 1e-3
     expected = torch.arange(1, 201, dtype=torch.float64) ** -1.2
@@ -99,7 +99,7 @@ def test_power_law_queries_fall_off_as_they_should_and_points_are_uniform():
     seen = (query[:, 0].long() - 1).bincount(minlength=200).double()
     seen, expected = (torch.cat([x[:20], x[20:].sum()[None]]).numpy() for x in (seen, expected))
     assert chisquare(seen, expected).pvalue > 1e-3
-    _, even, _ = power_law(4000, 6, exponent=0, generator=6)
+    _, even, _ = zipf_queries(4000, 6, exponent=0, generator=6)
     assert chisquare((even[:, 0].long() - 1).bincount(minlength=200).numpy()).pvalue > 1e-3
 
 

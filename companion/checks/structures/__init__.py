@@ -1,7 +1,8 @@
 """The exercises of lesson 08, learned data structures: what the lesson imports as ``exercises``."""
 
 from companion.checks.structures.hashing import conservative_update, hash_codes
-from companion.checks.structures.search import best_so_far, binary_search, gumbel_lookup, place_loss, soft_sort
+from companion.checks.structures.losses import place_loss
+from companion.checks.structures.search import best_so_far, binary_search, gumbel_lookup, soft_sort
 
 __all__ = [
     "best_so_far",
