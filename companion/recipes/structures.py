@@ -217,7 +217,7 @@ EXTRA = (0, 8, 32)
 MARKED = {"marks": True, "norm": False}
 ONE_EACH = {"batch": 256, "asked": 1}
 # A short warm-up: some seeds fold the line in two while steps are small, and never unfold it.
-LIVE = {"steps": 500, "warmup": 30}
+LIVE = {"steps": 600, "warmup": 30, **ONE_EACH}
 
 _searches("structures", "line", "16 numbers, 3 lookups (lesson 08)", _structure(16, "line", 3, **MARKED), **LIVE)
 _searches("structures-line", "line", "100 numbers, 7 lookups (lesson 08)", _structure(100, "line", 7, hidden=256), 4000)
