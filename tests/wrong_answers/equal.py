@@ -115,4 +115,23 @@ EQUAL = {
     "floor": [(SIGN, "shares are not negative, and not above 1")],
     "validity_bound": [(f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1")],
     "best_score": [(SIGN, "q and t are probabilities, and no answer is worth more than 1 point")],
+    "within_steps": [
+        ("transpose|symmetric|wrong order", "edges have no direction"),
+        (f"{SIGN}|rounded|squared|root|compared", "only where a number of walks is positive counts; none is negative"),
+        (
+            "divided|multiplied|doubled|halved|brought to length|added twice|only half",
+            "nor does a positive factor matter",
+        ),
+        ("diagonal of edges|identity is added", "edges have no self-loops, and a second one changes nothing"),
+    ],
+    "rule_scores": [
+        ("transpose|symmetric|last but one axis|second axis|first axis", "graphs have no direction"),
+        (
+            f"{SIGN}|rounded|squared|root|compared|signs|minus",
+            "graphs are 0 and 1, degrees whole; an axis has two names",
+        ),
+    ],
+    "push": [
+        (f"{SIGN}|rounded|squared|root|comes in twice", "answers are 0 and 1, the feature is positive"),
+    ],
 }
