@@ -119,12 +119,13 @@ EQUAL = {
         ("transpose|symmetric|wrong order", "edges have no direction"),
         (f"{SIGN}|rounded|squared|root|compared", "only where a number of walks is positive counts; none is negative"),
         (
-            "divided|multiplied|doubled|halved|brought to length|added twice|only half",
+            "divided|multiplied|doubled|halved|brought to length|added twice|counted twice|only half",
             "nor does a positive factor matter",
         ),
         ("diagonal of edges|identity is added", "edges have no self-loops, and a second one changes nothing"),
     ],
     "rule_scores": [
+        ("diagonal of|0.5 stands where 0", "graphs are 0 and 1, with self-loops that connect every node with itself"),
         ("transpose|symmetric|last but one axis|second axis|first axis", "graphs have no direction"),
         (
             f"{SIGN}|rounded|squared|root|compared|signs|minus",
