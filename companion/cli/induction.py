@@ -101,7 +101,7 @@ def score(model: LanguageModel, texts: Int[Tensor, "texts length"]) -> Heads:
     return Heads(prefix, torch.stack(copied), *losses(model, texts))
 
 
-def without(model: LanguageModel, texts: Int[Tensor, "texts length"], layer: int, head: int) -> float:
+def loss_without(model: LanguageModel, texts: Int[Tensor, "texts length"], layer: int, head: int) -> float:
     """The loss on what is said for the second time, with one head's output replaced by its mean.
 
     ``model``, ``texts``: what reads, and what is read.
@@ -138,9 +138,9 @@ def ablation_report(model: LanguageModel, texts: Int[Tensor, "texts length"], he
     drawn = torch.randperm(model.heads, generator=torch.Generator().manual_seed(0)).tolist()
     others = [head for head in drawn if head != best][:OTHERS]
     lines = [f"\nOne head of layer {layer} taken out: what the second time then costs more"]
-    lines.append(f"{f'{layer}.{best}':>9} {without(model, texts, layer, best) - heads.second:+8.3f}")
+    lines.append(f"{f'{layer}.{best}':>9} {loss_without(model, texts, layer, best) - heads.second:+8.3f}")
     if others:
-        costs = torch.tensor([without(model, texts, layer, head) - heads.second for head in others])
+        costs = torch.tensor([loss_without(model, texts, layer, head) - heads.second for head in others])
         lines.append(
             f"{'others':>9} {costs.mean():+8.3f} on average, {costs.max():+.3f} at most, of {len(others)} at random"
         )

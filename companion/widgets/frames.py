@@ -30,7 +30,7 @@ def values(control: ipywidgets.ValueWidget) -> list[tuple[str, Any]]:
     return [(str(control.value), control.value)]
 
 
-def spread(counts: list[int], limit: int) -> list[int]:
+def grid_sizes(counts: list[int], limit: int) -> list[int]:
     """How many values of each control a grid of at most ``limit`` frames takes, none more than its ``counts``."""
     sizes = [1] * len(counts)
     while True:
@@ -70,7 +70,7 @@ def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidg
     if not moved:
         return {}
     limit = min(FRAMES, BYTES // len(small(picture(start))))
-    sizes = spread([len(choices) for choices in moved.values()], limit)
+    sizes = grid_sizes([len(choices) for choices in moved.values()], limit)
     axes = [thinned(moved[name], size, start[name]) for name, size in zip(moved, sizes, strict=True)]
     frames = [
         small(picture(start | dict(zip(moved, (value for _, value in place), strict=True)))) for place in product(*axes)

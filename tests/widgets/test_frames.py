@@ -42,7 +42,7 @@ def test_what_a_control_can_be_set_to(control, labels):
     [([100], 60, [60]), ([5], 60, [5]), ([100, 100], 60, [8, 7]), ([2, 100], 60, [2, 30]), ([9, 9, 9], 1, [1, 1, 1])],
 )
 def test_a_grid_is_spread_over_the_controls(counts, limit, sizes):
-    assert frames.spread(counts, limit) == sizes
+    assert frames.grid_sizes(counts, limit) == sizes
     assert prod(sizes) <= limit
 
 
