@@ -99,3 +99,18 @@ def test_what_grows_in_a_loop_is_no_near_miss():
     before = time.process_time()
     machine.family(exercise).all_singles()
     assert time.process_time() - before < 2.5
+
+
+def halvings(values):
+    rounds = torch.zeros_like(values)
+    while (values > 1).any():
+        rounds = rounds + (values > 1)
+        values = values / 2
+    return rounds
+
+
+def test_a_near_miss_that_never_ends_is_none():
+    exercise = Exercise("halvings", halvings, lambda generator: {"values": 50 * torch.rand(9, generator=generator)})
+    with pytest.raises(Mistake, match="values is compared with one more than 1"):
+        exercise.check(lambda values: halvings(values / 2))  # among its near misses: what is not halved, but doubled
+    assert len(machine.family(exercise).all_singles()) > 100

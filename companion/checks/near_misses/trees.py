@@ -12,6 +12,7 @@ from typing import Any
 
 Path = tuple[tuple[str, int | None], ...]
 SLOT: Path = (("body", 0),)  # an empty statement at the head of every tree, where an edit may put one of its own
+ROUNDS = 1000  # after so many a near miss is taken for one whose `while` never ends
 BEFORE = "before_"  # of a variable that is assigned again, its former value has a name, too
 
 
@@ -61,12 +62,25 @@ def _remembering(body: list[ast.stmt], known: set[str]) -> list[ast.stmt]:
 
 
 def compiled(tree: ast.FunctionDef, home: dict[str, Any]) -> Callable[..., Any]:
-    """The function that a tree defines, among the names of ``home``."""
+    """The function that a tree defines, among the names of ``home``. A ``while`` that goes on for 1,000 rounds raises."""
+    if any(isinstance(node, ast.While) for node in ast.walk(tree)):
+        tree = ast.fix_missing_locations(_Ending().visit(copy.deepcopy(tree)))
     module = ast.Module(body=[tree], type_ignores=[])
     code = next(
         const for const in compile(module, "<near miss>", "exec").co_consts if isinstance(const, types.CodeType)
     )
     return types.FunctionType(code, home)
+
+
+class _Ending(ast.NodeTransformer):
+    """``while C: ...`` becomes ``for turn in range(ROUNDS): if not C: break; ...``, and raises if it was not left."""
+
+    def visit_While(self, node: ast.While) -> ast.AST:  # noqa: N802 (the name that `ast` looks for)
+        self.generic_visit(node)
+        turns = ast.parse(f"for _turn in range({ROUNDS}):\n    if not 0: break\nelse: raise RecursionError").body[0]
+        turns.body[0].test.operand = node.test
+        turns.body += node.body
+        return turns
 
 
 def edited(tree: Any, edits: tuple[Edit, ...]) -> Any:
