@@ -75,7 +75,7 @@ def compiled(tree: ast.FunctionDef, home: dict[str, Any]) -> Callable[..., Any]:
 class _Ending(ast.NodeTransformer):
     """``while C: ...`` becomes ``for turn in range(ROUNDS): if not C: break; ...``, and raises if it was not left."""
 
-    def visit_While(self, node: ast.While) -> ast.AST:  # noqa: N802 (the name that `ast` looks for)
+    def visit_While(self, node: ast.While) -> ast.AST:
         self.generic_visit(node)
         turns = ast.parse(f"for _turn in range({ROUNDS}):\n    if not 0: break\nelse: raise RecursionError").body[0]
         turns.body[0].test.operand = node.test
