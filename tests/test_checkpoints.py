@@ -172,8 +172,9 @@ def test_a_write_that_fails_leaves_the_old_file(saved, monkeypatch):
 
 
 def test_nothing_in_the_companion_unpickles():
+    unpickles = r"import pickle\b|\bpickle\.|torch\.load\((?!.*\bweights_only=True\))|torch\.save\("
     for file in Path(companion.__file__).parent.rglob("*.py"):
-        assert not re.search(r"\bpickle\b|torch\.(load|save)\(", file.read_text(encoding="utf-8")), file
+        assert not re.search(unpickles, file.read_text(encoding="utf-8")), file
 
 
 def test_header_values_are_plain_json(saved):

@@ -145,11 +145,12 @@ def training_step(n, batch):
     model = Structure(StructureConfig(n, 1, 6))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     points, query, distances = uniform(batch, n, generator=5)
-    noise = gumbel(batch, 6, n, generator=torch.Generator().manual_seed(6))
+    query, nearest = query[:, None], distances.argmin(-1)[:, None]
+    noise = gumbel(batch, 1, 6, n, generator=torch.Generator().manual_seed(6))
 
     def step():
         optimizer.zero_grad()
-        loss = cross_entropies(model, points, query, distances.argmin(-1), noise, earlier=0.3)
+        loss = cross_entropies(model, points, query, nearest, noise, earlier=0.3)
         loss.backward()
         optimizer.step()
         return loss.item()

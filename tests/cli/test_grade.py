@@ -185,7 +185,7 @@ def test_a_cluster_of_dask_gives_the_same(tmp_path):
 
 def test_the_form_grader_is_started_on_the_gradebook(tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(formgrader.subprocess, "call", lambda command, cwd: calls.append((command, cwd)))
+    monkeypatch.setattr(formgrader.subprocess, "call", lambda command, cwd, env: calls.append((command, cwd)))
     assert run(tmp_path, formgrader=True) == 0
     [(command, folder)] = calls
     assert folder == tmp_path / "grading" and any("formgrader" in word for word in command)

@@ -27,6 +27,10 @@ EQUAL = {
     ],
     "signal": [(SIGN, "counts are not negative, and the length of a mean of a few is below 1")],
     "bits": [(SIGN, "p is a share: not negative, not above 1; nor is the entropy of a fact, in bits")],
+    "place_loss": [
+        (SIGN, "an order has no negative entry and none above 1; nor is a loss negative"),
+        ("divided by its sum along (its third|the third|the second) axis", "the rows of an order have the sum 1"),
+    ],
     "flow_step": [
         ("brought to length 1", "tokens have length 1"),
         ("done twice", "what is tangent stays so"),

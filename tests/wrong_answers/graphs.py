@@ -193,7 +193,7 @@ def spread(graph, rounds):
         Case(SPREAD.replace("    return labels", "    return labels.unsqueeze(1)"), "wrong shape"),
     ],
     "rounds_needed": [
-        Case(ROUNDS),
+        Case(ROUNDS, advice="made on the CPU"),
         Case("""
 def rounds_needed(distances, factors):
     powers = factors ** torch.arange(10, device=distances.device)

@@ -28,7 +28,7 @@ def _draw_corpus(generator: Generator) -> dict:
     n = draw_size(generator, 24, 32)
     rank = torch.randint(1, 40, (n,), generator=generator)
     drawn = torch.where(_uniform(generator, n) < 0.5, rank, rank % 6)
-    return {"drawn": drawn, "gamma": _between(generator, 0.02, 0.3)}
+    return {"drawn": drawn, "gamma": _between(generator, 0.3, 0.6)}
 
 
 def _good_turing(drawn: Tensor, gamma: float) -> Tensor:
