@@ -57,12 +57,17 @@ class BitHeads(nn.Module):
         self.value = nn.Parameter(0.02 * torch.randn(runs, 2, length))
         self.bias = nn.Parameter(torch.zeros(runs, 1))
 
-    def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
-        """Logits that the label is 1, of every run on its own batch of bits (+1 and -1)."""
-        on = xs > 0
-        score = torch.where(on, self.score[:, :1], self.score[:, 1:])
-        value = torch.where(on, self.value[:, :1], self.value[:, 1:])
-        return (score.softmax(-1) * value).sum(-1) + self.bias
+    def forward(self, xs: Float[Tensor, "runs batch length"], runs: slice = slice(None)) -> Float[Tensor, "runs batch"]:
+        """Logits that the label is 1, of the ``runs`` asked for, each on its own batch of bits (+1 and -1).
+
+        A bit has two values, so a position needs two exponentials for all samples, and a sum over positions is a
+        matrix product.
+        """
+        score, value = self.score[runs], self.value[runs]
+        weight = (score - score.amax((1, 2), keepdim=True)).exp()
+        seen = torch.cat([xs > 0, xs <= 0], -1).to(xs.dtype)  # which of the 2 T pairs of bit and position occur
+        numerator, denominator = (seen @ torch.stack([weight * value, weight], -1).flatten(1, 2)).unbind(-1)
+        return numerator / denominator + self.bias[runs]
 
 
 class BitMLPs(nn.Module):
@@ -77,6 +82,7 @@ class BitMLPs(nn.Module):
         self.second = nn.Parameter(torch.randn(runs, hidden, 1) * hidden**-0.5)
         self.bias = nn.Parameter(torch.zeros(runs, 1))
 
-    def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
-        """Logits that the label is 1, of every run on its own batch: w_2 . relu(W_1 x + b_1) + b_2."""
-        return ((xs @ self.first + self.shift).relu() @ self.second)[..., 0] + self.bias
+    def forward(self, xs: Float[Tensor, "runs batch length"], runs: slice = slice(None)) -> Float[Tensor, "runs batch"]:
+        """Logits that the label is 1, of the ``runs`` asked for, on a batch each: w_2 . relu(W_1 x + b_1) + b_2."""
+        hidden = (xs @ self.first[runs] + self.shift[runs]).relu()
+        return (hidden @ self.second[runs])[..., 0] + self.bias[runs]

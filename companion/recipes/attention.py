@@ -81,8 +81,8 @@ def runs_that_learn(
     """Which runs learn the AND of 3 of ``length`` bits: 95 % right on fresh data, for every number of samples and every
     seed.
 
-    All runs train at once, each with its own rule, data and initialisation, by full-batch Adam; a run with fewer
-    samples than the largest number sees its own again and again. Raises ValueError for a kind that is not there, a
+    All runs train at once, each with its own rule, data and initialisation, by full-batch Adam; runs of one seed share
+    rule and data, of which each sees as much as it may. Raises ValueError for a kind that is not there, a
     number of samples below 1, or no seeds.
 
     ``kind``: "head" of attention (`BitHeads`), "mlp" (`BitMLPs`), or "l1", logistic regression with an L1 penalty of
@@ -99,34 +99,45 @@ def runs_that_learn(
         raise ValueError(f"samples = {samples!r}: must be at least one number, none below 1")
     if not seeds:
         raise ValueError(f"seeds = {seeds!r}: must be at least one")
-    most, runs = max(samples), [(count, seed) for count in samples for seed in seeds]
-    data = [conjunctions(most + fresh, length, which=7 * seed + 1, generator=10_000 + seed) for _, seed in runs]
-    rows = [torch.arange(most) % count for count, _ in runs]
-    xs = torch.stack([sample.xs[row] for sample, row in zip(data, rows, strict=True)])
-    ys = torch.stack([sample.ys[row] for sample, row in zip(data, rows, strict=True)])
-    unseen = torch.stack([sample.xs[most:] for sample in data])
+    most = max(samples)
+    drawn = [conjunctions(most + fresh, length, which=7 * seed + 1, generator=10_000 + seed) for seed in seeds]
+    xs, ys = torch.stack([sample.xs for sample in drawn]), torch.stack([sample.ys for sample in drawn])
     if kind == "l1":
-        strength = torch.tensor([0.1 * (math.log(length) / count) ** 0.5 for count, _ in runs])
-        weights, bias = l1_logistic(xs, ys, strength, steps=steps)
-        logits = (unseen @ weights[..., None])[..., 0] + bias[:, None]
+        logits = [_penalised(xs[:, :count], ys[:, :count], xs[:, most:], steps) for count in samples]
     else:
-        logits = _trained(kind, xs, ys, unseen, seeds.start, steps)
-    right = (logits > 0) == (torch.stack([sample.ys[most:] for sample in data]) > 0)
-    return (right.float().mean(-1) >= 0.95).view(len(samples), len(seeds))
+        logits = _trained(kind, xs, ys, samples, seeds.start, steps)
+    right = (torch.stack(logits) > 0) == (ys[:, most:] > 0)
+    return right.float().mean(-1) >= 0.95
 
 
-def _trained(kind, xs, ys, unseen, seed, steps):
-    """Logits on ``unseen`` bits of all runs after training."""
+def _penalised(xs, ys, unseen, steps):
+    """Logits on ``unseen`` bits of logistic regressions with an L1 penalty, one a run."""
+    runs, count, length = xs.shape
+    strength = torch.full((runs,), 0.1 * (math.log(length) / count) ** 0.5)
+    weights, bias = l1_logistic(xs, ys, strength, steps=steps)
+    return (unseen @ weights[..., None])[..., 0] + bias[:, None]
+
+
+def _trained(kind, xs, ys, samples, seed, steps):
+    """For each number of samples the logits, after training on so many rows of ``xs``, on those beyond the largest."""
+    runs, _, length = xs.shape
+    parts = [(count, slice(runs * i, runs * (i + 1))) for i, count in enumerate(samples)]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        model = {"head": BitHeads, "mlp": BitMLPs}[kind](len(xs), xs.shape[-1])
+        model = {"head": BitHeads, "mlp": BitMLPs}[kind](runs * len(samples), length)
+
+    def loss(model, xs, ys):
+        """The mean over all runs: each knows its own rows only."""
+        entropy = F.binary_cross_entropy_with_logits
+        return sum(entropy(model(xs[:, :count], part), ys[:, :count]) for count, part in parts) / len(parts)
+
     train(
         model,
         lambda batch, generator: (xs, ys),  # the same data at every step
-        lambda model, xs, ys: F.binary_cross_entropy_with_logits(model(xs), ys),
+        loss,
         Schedule(steps, batch=len(xs), lr=0.1 if kind == "head" else 0.01, warmup=1),
         device="cpu",
-        label=f"{kind}, {xs.shape[-1]} bits, {len(xs)} runs",
+        label=f"{kind}, {length} bits, {runs * len(samples)} runs",
     )
     with torch.no_grad():
-        return model(unseen)
+        return [model(xs[:, max(samples) :], part) for _, part in parts]
