@@ -1,11 +1,20 @@
 """The checks against what nobody listed: each near miss of every answer must be rejected, be the answer in other words,
 or be listed with a reason.
+
+`wrong_answers/mutants.csv` has the score of each exercise: how many were made, rejected, the answer in other words on
+any inputs, and equal to it on the task's inputs alone, for a reason in `wrong_answers/equal.py`. It is written by
+
+    PYTHONPATH=.:tests python tests/checks/test_mutants.py
 """
 
+import csv
 import re
+import warnings
+from pathlib import Path
 
 import pytest
 import torch
+from tqdm import tqdm
 from wrong_answers.equal import EQUAL
 from wrong_answers.test_wrong_answers import EXERCISES
 
@@ -47,26 +56,47 @@ def is_the_answer(near_miss, exercise, pairs):
     return True
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("key", EXERCISES, ids="-".join)
-def test_every_near_miss_is_rejected_or_no_miss_at_all(key):
-    """What a check would let through is the answer in other words, or listed with a reason."""
+SCORES = Path(__file__).parents[1] / "wrong_answers" / "mutants.csv"
+COLUMNS = ("exercise", "made", "rejected", "in_other_words", "equal_for_a_reason")
+
+
+def score(key):
+    """An exercise's row, and the sentences of the near misses that its check lets through for no reason listed."""
     exercise = EXERCISES[key]
     family = machine.family(exercise)
     made = family.all_singles() + family.alike
-    assert len(made) > 100, "an answer is a plain `def` that shows its steps"
     drawn = [exercise._drawn(seed) for seed in machinery.CHECK_SEEDS]
     known = [(inputs, exercise.answer(**inputs)) for inputs in drawn]
     free = [unrestricted(exercise._drawn(seed), seed) for seed in range(7000, 7006)]
     with family.guard:
         any_inputs = [(inputs, machine._called(exercise.answer, list(inputs.values()))) for inputs in free]
         passing = [miss for miss in made if passes(miss, exercise, known)]
-        passing = [miss for miss in passing if not is_the_answer(miss, exercise, any_inputs)]
+        equal = [miss for miss in passing if not is_the_answer(miss, exercise, any_inputs)]
     listed = re.compile("|".join(pattern for pattern, _ in EQUAL.get(exercise.name, [("^$", "")])))
-    print(f"{exercise.name}: {len(made)} near misses, {len(passing)} equal on the inputs of the task alone")
-    assert not [miss.sentence for miss in passing if not listed.search(miss.sentence)]
+    row = (exercise.name, len(made), len(made) - len(passing), len(passing) - len(equal), len(equal))
+    return row, [miss.sentence for miss in equal if not listed.search(miss.sentence)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("key", EXERCISES, ids="-".join)
+def test_every_near_miss_is_rejected_or_no_miss_at_all(key):
+    """What a check would let through is the answer in other words, or listed with a reason."""
+    (name, *counts), for_no_reason = score(key)
+    assert not for_no_reason
+    assert counts[0] > 100, "an answer is a plain `def` that shows its steps"
+    with SCORES.open() as file:
+        written = {row["exercise"]: [int(row[column]) for column in COLUMNS[1:]] for row in csv.DictReader(file)}
+    assert counts == pytest.approx(written[name], rel=0.02, abs=5), "made anew by the command above"
 
 
 def test_each_exercise_with_listed_equals_exists():
     names = {name for _, name in EXERCISES}
     assert EQUAL.keys() <= names
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    rows = [score(key)[0] for key in tqdm(EXERCISES, "near misses of every answer")]
+    with SCORES.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
