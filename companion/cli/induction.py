@@ -3,7 +3,6 @@ best one is worth, and which MLP holds the global bigram.
 """
 
 from argparse import Namespace
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -12,8 +11,8 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from companion.cli.figurefile import figure_file, keep
 from companion.figures import COLORS, png, use_house_style
-from companion.files import atomic_write
 from companion.pretrained import LanguageModel, PretrainedError
 from companion.probes.bigrams import copying, prefix_matching, truncated
 
@@ -41,10 +40,8 @@ class Heads(NamedTuple):
 
 def main(arguments: Namespace) -> int:
     """Print scores, ablations and the global bigram's place; draw the scores if ``arguments.out`` says where."""
-    out = None if arguments.out is None else Path(arguments.out)
     try:
-        if out is not None and (out.suffix != ".png" or out.is_dir()):
-            raise ValueError(f"out = {str(out)!r}: must be a file that ends in .png")
+        out = figure_file(arguments.out)
         model = LanguageModel(arguments.folder)
         texts = repeated(model)
     except ValueError as error:
@@ -56,14 +53,7 @@ def main(arguments: Namespace) -> int:
         print(heads_report(heads))
         print(ablation_report(model, texts, heads))
         print(places_report(model))
-    if out is not None:
-        try:
-            atomic_write(out, picture(heads))
-        except OSError as error:
-            print(f"induction: out = {str(out)!r}: cannot be written ({error.strerror})")
-            return 1
-        print(f"The scores are drawn in {out}")
-    return 0
+    return 0 if out is None else keep("induction", "The scores are", out, picture(heads))
 
 
 def repeated(model: LanguageModel) -> Int[Tensor, "texts length"]:

@@ -3,15 +3,14 @@ the transplant: an adder trained on them.
 """
 
 from argparse import Namespace
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from companion.cli.figurefile import figure_file, keep
 from companion.figures import COLORS, png, use_house_style
-from companion.files import atomic_write
 from companion.pretrained import number_tokens, token_embeddings
 from companion.probes.addition import accuracies, modular_probe
 from companion.probes.fourier import periods, relative_spectrum, shuffled_level
@@ -28,10 +27,8 @@ def main(arguments: Namespace) -> int:
     """Print the strongest waves, the probes and, where ``arguments.add`` gives a scale, what an adder makes of the
     embeddings; draw the spectrum if ``arguments.out`` says where.
     """
-    out = None if arguments.out is None else Path(arguments.out)
     try:
-        if out is not None and (out.suffix != ".png" or out.is_dir()):
-            raise ValueError(f"out = {str(out)!r}: must be a file that ends in .png")
+        out = figure_file(arguments.out)
         tokens = number_tokens(arguments.folder, arguments.numbers)
         embeddings = token_embeddings(arguments.folder, list(tokens.values()))
         plans = transplants(embeddings, arguments.add) if arguments.add else {}
@@ -45,14 +42,9 @@ def main(arguments: Namespace) -> int:
     print(probes_report(embeddings))
     if plans:
         print(adders_report(plans))
-    if out is not None:
-        try:
-            atomic_write(out, picture(waves, periods(len(embeddings)), level))
-        except OSError as error:
-            print(f"numbers: out = {str(out)!r}: cannot be written ({error.strerror})")
-            return 1
-        print(f"The spectrum is drawn in {out}")
-    return 0
+    return (
+        0 if out is None else keep("numbers", "The spectrum is", out, picture(waves, periods(len(embeddings)), level))
+    )
 
 
 def waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> str:

@@ -3,7 +3,6 @@ those of classical algorithms, what each layer knows and resembles, and the rate
 """
 
 from argparse import Namespace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from companion.baselines.regression import conjugate_gradient, gradient_descent, least_squares, newton, predict
+from companion.cli.figurefile import figure_file, keep
 from companion.figures import png, use_house_style
-from companion.files import atomic_write
 from companion.models.regression import InContextRegressor
 from companion.pretrained import published_regressor
 from companion.probes.readouts import apply_readouts, fit_readouts
@@ -46,10 +45,8 @@ class Compared(NamedTuple):
 
 def main(arguments: Namespace) -> int:
     """Print errors, layers and rates; draw the similarities if ``arguments.out`` says where."""
-    out = None if arguments.out is None else Path(arguments.out)
     try:
-        if out is not None and (out.suffix != ".png" or out.is_dir()):
-            raise ValueError(f"out = {str(out)!r}: must be a file that ends in .png")
+        out = figure_file(arguments.out)
         model = published_regressor(arguments.folder)
         size = model.config
         fitted, sample = (
@@ -71,14 +68,7 @@ def main(arguments: Namespace) -> int:
     print(errors_report(output, sample, known))
     print(layers_report(layers, sample, compared))
     print(rates_report(layers, sample, known, compared))
-    if out is not None:
-        try:
-            atomic_write(out, picture(compared))
-        except OSError as error:
-            print(f"regression: out = {str(out)!r}: cannot be written ({error.strerror})")
-            return 1
-        print(f"The similarities are drawn in {out}")
-    return 0
+    return 0 if out is None else keep("regression", "The similarities are", out, picture(compared))
 
 
 def pieces(sample: Prompts) -> list[tuple[Tensor, Tensor]]:
