@@ -128,29 +128,31 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _pretrained(commands, common: argparse.ArgumentParser) -> None:
-    """The commands that put the lessons' probes to models that others trained."""
-    regression = commands.add_parser(
-        "regression", parents=[common], help="lesson 02's probes on a regressor that Garg et al.'s code has trained"
-    )
-    regression.add_argument(
-        "folder",
-        metavar="FOLDER",
-        help="config.yaml and state.pt or model_STEP.pt, on this machine: nothing is downloaded",
-    )
-    regression.add_argument(
+    """The commands that put the lessons' probes to models that others trained: each reads a folder and may draw."""
+
+    def add(name: str, files: str, drawn: str, said: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, parents=[common], help=said)
+        command.add_argument("folder", metavar="FOLDER", help=f"{files}, on this machine: nothing is downloaded")
+        command.add_argument("--out", metavar="FIGURE.png", help=f"draw {drawn} there")
+        return command
+
+    add(
+        "regression",
+        "config.yaml and state.pt or model_STEP.pt",
+        "the similarities by layer",
+        "lesson 02's probes on a regressor that Garg et al.'s code has trained",
+    ).add_argument(
         "--kappa",
         type=float,
         default=1.0,
         metavar="K",
         help="the condition number of the inputs that it is asked about (default: %(default)g)",
     )
-    regression.add_argument("--out", metavar="FIGURE.png", help="draw the similarities by layer there")
-
-    numbers = commands.add_parser(
-        "numbers", parents=[common], help="lesson 04's spectra and probes on a pretrained model's numbers"
-    )
-    numbers.add_argument(
-        "folder", metavar="FOLDER", help="model.safetensors and tokenizer.json, on this machine: nothing is downloaded"
+    numbers = add(
+        "numbers",
+        "model.safetensors and tokenizer.json",
+        "the spectrum",
+        "lesson 04's spectra and probes on a pretrained model's numbers",
     )
     numbers.add_argument(
         "--numbers", type=int, metavar="N", help="how many, from 0 (default: as many as are one token each)"
@@ -161,17 +163,12 @@ def _pretrained(commands, common: argparse.ArgumentParser) -> None:
         metavar="SCALE",
         help="then train an adder on them, at the scale smoke, course or paper",
     )
-    numbers.add_argument("--out", metavar="FIGURE.png", help="draw the spectrum there")
-
-    induction = commands.add_parser(
-        "induction", parents=[common], help="lesson 06's probes for induction heads on a pretrained GPT-2 or Pythia"
+    add(
+        "induction",
+        "config.json, model.safetensors and tokenizer.json",
+        "every head's scores",
+        "lesson 06's probes for induction heads on a pretrained GPT-2 or Pythia",
     )
-    induction.add_argument(
-        "folder",
-        metavar="FOLDER",
-        help="config.json, model.safetensors and tokenizer.json, on this machine: nothing is downloaded",
-    )
-    induction.add_argument("--out", metavar="FIGURE.png", help="draw every head's scores there")
 
 
 def main(argv: list[str]) -> int:
