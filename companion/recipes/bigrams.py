@@ -67,42 +67,33 @@ def _with_mlps(vocabulary: int, context: int, width: int) -> BigramModelConfig:
     return BigramModelConfig(vocabulary, context, width, mlp=2, trains="everything")
 
 
-register(
+_on_known_tokens = partial(register, model=BigramModel, sampler=trigger_bigrams, loss=known_loss)
+
+_on_known_tokens(
     "bigrams-two-layers",
     "two layers, of which three memories are trained, on the trigger-bigram task (lesson 06)",
-    model=BigramModel,
-    sampler=trigger_bigrams,
-    loss=known_loss,
     smoke=(BigramModelConfig(N, 32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
     course=(BigramModelConfig(N, 64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
     paper=(BigramModelConfig(N, 256, 256), Schedule(steps=2500, batch=16, lr=1e-3)),
 )
-register(
+_on_known_tokens(
     "bigrams-one-layer",
     "one layer, everything trained, on the trigger-bigram task (lesson 06)",
-    model=BigramModel,
-    sampler=trigger_bigrams,
-    loss=known_loss,
     smoke=(_one_layer(32, 64), Schedule(steps=60, batch=16, lr=5e-3)),
     course=(_one_layer(64, 128), Schedule(steps=300, batch=64, lr=3e-3)),
     paper=(_one_layer(256, 256), Schedule(steps=3000, batch=16, lr=1.5e-3)),
 )
-register(
+_on_known_tokens(
     "bigrams-one-layer-long",
     "one layer, everything trained, fifteen times as long as two: is its loss flat then? (lesson 06)",
-    model=BigramModel,
-    sampler=trigger_bigrams,
-    loss=known_loss,
     smoke=(_one_layer(32, 64), Schedule(steps=120, batch=16, lr=5e-3)),
     course=(_one_layer(64, 128), Schedule(steps=4500, batch=32, lr=3e-3)),
     paper=(_one_layer(256, 256), Schedule(steps=45_000, batch=16, lr=1.5e-3)),
 )
-register(
+_on_known_tokens(
     "bigrams-noise",
     "two layers with MLPs, one trigger, every second answer replaced by a noise token (lesson 06)",
-    model=BigramModel,
     sampler=partial(trigger_bigrams, K=1, noise=0.5),
-    loss=known_loss,
     smoke=(_with_mlps(N + 1, 32, 64), Schedule(steps=60, batch=16, lr=3e-3)),
     course=(_with_mlps(N + 1, 64, 128), Schedule(steps=400, batch=32, lr=1e-3)),
     paper=(_with_mlps(N + 1, 256, 256), Schedule(steps=2500, batch=64, lr=1e-3)),
