@@ -9,7 +9,7 @@ from companion.cli import launch
 from companion.cli.lessons import all_lessons
 from companion.cli.setup import ROOT
 from companion.site.build import build
-from companion.site.course import Chapter, Course
+from companion.site.course import HUB, Chapter, Course
 
 ROOMS = ("samplers", "models", "baselines", "probes", "recipes", "widgets", "checks", "pretrained")
 FILES = ("training", "checkpoints", "rounding", "claims", "figures")
@@ -36,20 +36,20 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
     """What the site is made from: the lessons of ``root``, executed in ``run``, and a reference of ``modules``."""
     entries = {entry["lesson"]: entry for entry in json.loads((run / "report.json").read_text("utf-8"))["lessons"]}
     repository = launch.repository(root)
-    chapters = [
-        Chapter(
-            lesson.name,
-            lesson.facts(),
-            run / f"{lesson.name}.ipynb",
-            lesson.source.with_name("figure.png"),
-            entries[lesson.name],
-            [
-                (place.name, place.address)
-                for place in launch.places(repository, f"lessons/{lesson.name}/{lesson.name}.ipynb")
-            ],
+    chapters = []
+    for lesson in all_lessons(root):
+        path = f"lessons/{lesson.name}/{lesson.name}.ipynb"
+        chapters.append(
+            Chapter(
+                lesson.name,
+                lesson.facts(),
+                run / f"{lesson.name}.ipynb",
+                lesson.source.with_name("figure.png"),
+                entries[lesson.name],
+                [(place.name, place.address) for place in launch.places(repository, path)],
+                launch.gitpuller(HUB, repository, path) if repository else "",
+            )
         )
-        for lesson in all_lessons(root)
-    ]
     return Course(root, chapters, repository, modules)
 
 

@@ -3,12 +3,15 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+HUB = "https://hub.invalid"  # stands in an address for a class's own JupyterHub, until the reader says where that is
+
 
 @dataclass(frozen=True)
 class Chapter:
     """One lesson: its name, its notebook's facts, where it was executed, and its entry in the run's report.
 
-    ``opens`` are the names and addresses of places in which a reader can run it.
+    ``opens`` are the names and addresses of places in which a reader can run it; ``pulls`` is where a hub at
+    `HUB` fetches it, empty if it cannot.
     """
 
     name: str
@@ -17,6 +20,7 @@ class Chapter:
     picture: Path
     entry: dict
     opens: list[tuple[str, str]] = field(default_factory=list)
+    pulls: str = ""
 
     @property
     def title(self) -> str:

@@ -135,7 +135,7 @@ def _html(output: NotebookNode, name: str, pictures: Path) -> str:
 
 
 def _explorer(grid: dict, name: str, pictures: Path, alt: str) -> str:
-    """An explorer that moves without a kernel: sliders over a grid of frames.
+    """An explorer that moves without a kernel: sliders and menus over a grid of frames.
 
     ``grid``: what `companion.widgets.frames` made.
     ``name``: what the frames' files are called.
@@ -144,16 +144,26 @@ def _explorer(grid: dict, name: str, pictures: Path, alt: str) -> str:
     """
     for number, frame in enumerate(grid["frames"]):
         (pictures / f"{name}-{number}.png").write_bytes(base64.b64decode(frame))
-    start, boxes = 0, ""
+    start = 0
     for control in grid["controls"]:
-        many, here = len(control["values"]), control["start"]
-        start = start * many + here
-        values = html.escape(json.dumps(control["values"]), quote=True)
-        boxes += (
-            f'<label>{html.escape(control["label"])} <input type="range" min="0" max="{many - 1}" value="{here}" '
-            f'data-values="{values}" aria-valuetext="{html.escape(control["values"][here])}"> '
-            f"<output>{html.escape(control['values'][here])}</output></label> "
-        )
+        start = start * len(control["values"]) + control["start"]
+    boxes = " ".join(map(_control, grid["controls"]))
     frames = f"../../_static/{pictures.name}/{name}"
     picture = f'<img src="{frames}-{start}.png" alt="{html.escape(alt, quote=True)}" loading="lazy">'
     return f'<div class="explorer" data-frames="{frames}">{boxes}{picture}</div>'
+
+
+def _control(control: dict) -> str:
+    """A slider or a menu, with its label; its value is the place in the list of what it can be set to."""
+    label, values, here = html.escape(control["label"]), control["values"], control["start"]
+    if control["menu"]:
+        options = "".join(
+            f'<option value="{place}"{" selected" * (place == here)}>{html.escape(value)}</option>'
+            for place, value in enumerate(values)
+        )
+        return f"<label>{label} <select>{options}</select></label>"
+    shown, told = html.escape(values[here]), html.escape(json.dumps(values), quote=True)
+    return (
+        f'<label>{label} <input type="range" min="0" max="{len(values) - 1}" value="{here}" data-values="{told}" '
+        f'aria-valuetext="{shown}"> <output>{shown}</output></label>'
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from companion.checkpoints import Header, read_header
 from companion.claims import FAILS, HOLDS, UNASSESSED, bibliography, cite, statements
-from companion.site.course import Chapter, Course
+from companion.site.course import HUB, Chapter, Course
 
 GLOSSARY = Path(__file__).with_name("glossary.toml")
 NOTATION = {
@@ -29,7 +29,7 @@ def every(course: Course) -> dict[str, str]:
         "claims.md": claims(course),
         "sources.md": sources(course),
         "glossary.md": glossary(),
-        "teaching.md": (course.root / "TEACHING.md").read_text(encoding="utf-8"),
+        "teaching.md": teaching(course),
         "made.md": checkpoints_page(course.root / "companion/weights"),
         **reference(course.modules),
     }
@@ -239,6 +239,29 @@ def mentions() -> dict[str, re.Pattern]:
     """For each term of the glossary, what a mention of it looks like."""
     terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
     return {term: re.compile(rf"(?<![\w-]){re.escape(term)}(?![\w-])", re.IGNORECASE) for term in terms}
+
+
+def teaching(course: Course) -> str:
+    """What an instructor reads, and a form that makes the link by which a class's own JupyterHub pulls a lesson."""
+    text = (course.root / "TEACHING.md").read_text(encoding="utf-8")
+    lessons = "".join(
+        f'<option value="{html.escape(chapter.pulls)}">{html.escape(chapter.title)}</option>'
+        for chapter in course.chapters
+        if chapter.pulls
+    )
+    if not lessons:
+        return text
+    return f"""{text.rstrip()}
+
+## A link for your JupyterHub
+
+A hub with [nbgitpuller](https://nbgitpuller.readthedocs.io) fetches the course for whoever follows such a link, keeps
+what they have changed, and opens the lesson.
+
+<p class="pull" data-hub="{HUB}"><label>The hub's address <input type="url" pattern="https?://.+" placeholder="https://"></label>
+<label>The lesson <select>{lessons}</select></label>
+<output aria-live="polite"></output></p>
+"""
 
 
 def checkpoints_page(weights: Path) -> str:

@@ -15,8 +15,8 @@ FRAMES, BYTES, CONTROLS, COLOURS = 60, 2**20, 3, 32  # at most, for an explorer;
 
 
 def values(control: ipywidgets.ValueWidget) -> list[tuple[str, Any]]:
-    """What a control can be set to, each with its label: a slider's steps, a menu's options, both of a box; its value
-    alone if anything can be typed into it.
+    """What a control can be set to, each with its label: a slider's steps, a menu's options, what a box for typing
+    suggests (`ipywidgets.Combobox`), both of a box to tick; its value alone if nothing is known of the others.
     """
     if hasattr(control, "options"):
         options = control.options.items() if isinstance(control.options, Mapping) else control.options
@@ -61,8 +61,9 @@ def _distance(one: Any, other: Any) -> float:
 
 def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidgets.ValueWidget]) -> dict[str, Any]:
     """The frames of ``picture`` (values to PNG) over the first three of the ``controls`` that can be moved, the others
-    as they stand: ``controls``, each with its label, its values' labels and the place to start at, and ``frames`` in
-    base64, the last control's values following each other. Empty if nothing can be moved.
+    as they stand: ``controls``, each with its label, its values' labels, the place to start at and whether it is a
+    ``menu`` (else a slider), and ``frames`` in base64, the last control's values following each other. Empty if nothing
+    can be moved.
     """
     start = {name: control.value for name, control in controls.items()}
     moved = {name: choices for name in controls if len(choices := values(controls[name])) > 1}
@@ -81,6 +82,7 @@ def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidg
                 "label": controls[name].description or name,
                 "values": [label for label, _ in axis],
                 "start": axis.index(thinned(axis, 1, start[name])[0]),
+                "menu": not (hasattr(controls[name], "step") or isinstance(controls[name], ipywidgets.SelectionSlider)),
             }
             for name, axis in zip(moved, axes, strict=True)
         ],

@@ -12,21 +12,25 @@ from browsing import CHROMIUM
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from sample_lesson import CLAIM, NAME, checkout, notebook
 
-from companion.cli import site
+from companion.cli import launch, site
 from companion.widgets.frames import MIME
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("index", f"lessons/{NAME}/{NAME}", "claims", "sources", "glossary", "teaching", "made", "reference/files")
 LONG = r"A long formula: $$" + " + ".join(rf"\frac{{x_{{{n}}}}}{{{n}!}}" for n in range(1, 40)) + "$$"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-CONTROLS = [{"label": "k", "values": ["0", "1"], "start": 0}, {"label": "m", "values": ["a", "b"], "start": 1}]
-EXPLORER = {"image/png": PNG, "text/plain": "A line.", MIME: {"controls": CONTROLS, "frames": [PNG] * 4}}
+CONTROLS = [
+    {"label": "k", "values": ["0", "1"], "start": 0, "menu": False},
+    {"label": "m", "values": ["a", "b"], "start": 1, "menu": False},
+    {"label": "text", "values": ["a rose", "the cat"], "start": 0, "menu": True},
+]
+EXPLORER = {"image/png": PNG, "text/plain": "A line.", MIME: {"controls": CONTROLS, "frames": [PNG] * 8}}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
     """The folder of a site of one lesson and one module, made in a process of its own."""
-    root = checkout(tmp_path_factory.mktemp("checkout"))
+    root = checkout(tmp_path_factory.mktemp("checkout"), repository="someone/course")
     executed = notebook()
     asked = {"text/html": "<div><p><strong>Your prediction.</strong> How many?</p><p><em>none</em></p></div>"}
     executed.cells += [
@@ -124,13 +128,29 @@ def test_an_explorer_moves_with_the_keyboard(address, browser):
     page = browser.new_page()
     page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
     frame = lambda: page.get_attribute(".explorer img", "src").rpartition("-")[2]  # noqa: E731
-    assert frame() == "1.png"
+    assert frame() == "2.png"
     page.focus(".explorer input")
     page.keyboard.press("ArrowRight")
-    assert (frame(), page.get_attribute(".explorer input", "aria-valuetext")) == ("3.png", "1")
+    assert (frame(), page.get_attribute(".explorer input", "aria-valuetext")) == ("6.png", "1")
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowLeft")
-    assert (frame(), page.inner_text(".explorer label:nth-of-type(2) output")) == ("2.png", "a")
+    assert (frame(), page.inner_text(".explorer label:nth-of-type(2) output")) == ("4.png", "a")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    assert (frame(), page.input_value(".explorer select")) == ("5.png", "1")
+    page.reload()
+    assert (frame(), page.input_value(".explorer select")) == ("2.png", "0"), "where it stood"
+    page.close()
+
+
+def test_a_class_s_own_hub_gets_a_link(address, browser):
+    page = browser.new_page()
+    page.goto(f"{address}/teaching.html")
+    page.get_by_label("The hub's address").fill("hub.example.edu")
+    assert page.locator(".pull a").count() == 0, "no address yet"
+    page.get_by_label("The hub's address").fill("https://hub.example.edu/")
+    link = page.get_attribute(".pull a", "href")
+    assert link == launch.gitpuller("https://hub.example.edu", "someone/course", f"lessons/{NAME}/{NAME}.ipynb")
     page.close()
 
 

@@ -66,13 +66,18 @@ def test_a_picture_is_a_file_with_its_text(page, tmp_path):
 
 
 def test_an_explorer_is_sliders_over_frames(page, tmp_path):
-    controls = [{"label": "k", "values": ["0", "1"], "start": 1}, {"label": "m", "values": ["a", "b", "c"], "start": 2}]
-    data = {"image/png": PNG, "text/plain": "Bars.", MIME: {"controls": controls, "frames": [PNG] * 6}}
+    controls = [
+        {"label": "k", "values": ["0", "1"], "start": 1, "menu": False},
+        {"label": "m", "values": ["a", "b", "c"], "start": 2, "menu": False},
+        {"label": "<text>", "values": ["a rose", "the cat"], "start": 1, "menu": True},
+    ]
+    data = {"image/png": PNG, "text/plain": "Bars.", MIME: {"controls": controls, "frames": [PNG] * 12}}
     [cell] = page(new_code_cell("Explorer(f)", outputs=[new_output("execute_result", data)]))
     shown = cell.outputs[0].data["text/html"]
     assert re.findall(r'max="(\d)" value="(\d)".*?aria-valuetext="(\w)"', shown) == [("1", "1", "1"), ("2", "2", "c")]
-    assert '07-doubling-0-0-5.png" alt="Bars."' in shown, "where it stood"
-    assert len(list(tmp_path.glob("07-doubling-0-0-*.png"))) == 6
+    assert '&lt;text&gt; <select><option value="0">a rose</option><option value="1" selected>the cat<' in shown
+    assert '07-doubling-0-0-11.png" alt="Bars."' in shown, "where it stood"
+    assert len(list(tmp_path.glob("07-doubling-0-0-*.png"))) == 12
 
 
 def test_what_needs_a_kernel_is_left_out(page):

@@ -28,6 +28,7 @@ def picture(values) -> bytes:
         (ipywidgets.Dropdown(options=[("A", 1), ("B", 2)]), ["A", "B"]),
         (ipywidgets.SelectionSlider(options=(0.1, 1), value=1), ["0.1", "1"]),
         (ipywidgets.Text("a rose"), ["a rose"]),
+        (ipywidgets.Combobox(value="a rose", options=["a rose", "the cat"]), ["a rose", "the cat"]),
     ],
 )
 def test_what_a_control_can_be_set_to(control, labels):
@@ -61,14 +62,29 @@ def test_the_last_control_changes_fastest_and_what_cannot_be_moved_stays():
     }
     grid = frames.grid(lambda values: picture({name: values[name] for name in ("red", "green")}), controls)
     assert grid["controls"] == [
-        {"label": "the red", "values": ["0", "1"], "start": 1},
-        {"label": "green", "values": ["0", "1", "2"], "start": 2},
+        {"label": "the red", "values": ["0", "1"], "start": 1, "menu": False},
+        {"label": "green", "values": ["0", "1", "2"], "start": 2, "menu": False},
     ]
     colours = [
         Image.open(io.BytesIO(base64.b64decode(frame))).convert("RGB").getpixel((0, 0)) for frame in grid["frames"]
     ]
     assert colours == [(20 * red, 20 * green, 0) for red in range(2) for green in range(3)]
     assert frames.grid(picture, {"word": ipywidgets.Text("typed")}) == {}
+
+
+@pytest.mark.parametrize(
+    ("control", "menu"),
+    [
+        (ipywidgets.FloatSlider(0.5), False),
+        (ipywidgets.SelectionSlider(options=(0.1, 1), value=1), False),
+        (ipywidgets.Dropdown(options=["a", "b"]), True),
+        (ipywidgets.Combobox(value="a", options=["a", "b"]), True),
+        (ipywidgets.Checkbox(True), True),
+    ],
+)
+def test_what_has_no_order_is_a_menu(control, menu):
+    [shown] = frames.grid(lambda values: picture({}), {"it": control})["controls"]
+    assert shown["menu"] == menu
 
 
 def test_a_grid_is_no_larger_than_a_page_can_bear(monkeypatch):

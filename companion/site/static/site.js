@@ -19,23 +19,37 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
-  // An explorer: the frame at the sliders' places, the last slider's values following each other
+  // An explorer: the frame at the places of its sliders and menus, the last one's values following each other
   for (const explorer of document.querySelectorAll(".explorer")) {
-    const sliders = [...explorer.querySelectorAll("input")];
+    const controls = [...explorer.querySelectorAll("input, select")];
     const show = () => {
       let frame = 0;
-      for (const slider of sliders) {
-        const label = JSON.parse(slider.dataset.values)[slider.value];
-        slider.setAttribute("aria-valuetext", label);
-        slider.nextElementSibling.textContent = label;
-        frame = frame * (Number(slider.max) + 1) + Number(slider.value);
+      for (const control of controls) {
+        const values = control.dataset.values ? JSON.parse(control.dataset.values) : [...control.options];
+        frame = frame * values.length + Number(control.value);
+        if (!control.dataset.values) continue;
+        control.setAttribute("aria-valuetext", values[control.value]);
+        control.nextElementSibling.textContent = values[control.value];
       }
       explorer.querySelector("img").src = `${explorer.dataset.frames}-${frame}.png`;
     };
-    for (const slider of sliders) {
-      slider.value = slider.getAttribute("value"); // not where a reload left it
-      slider.addEventListener("input", show);
+    for (const control of controls) {
+      // not where a reload left it
+      control.value = (control.querySelector("option[selected]") ?? control).getAttribute("value");
+      control.addEventListener("input", show);
     }
+  }
+
+  // The link by which a class's own hub pulls a lesson
+  for (const form of document.querySelectorAll(".pull")) {
+    const [hub, lesson, said] = ["input", "select", "output"].map((part) => form.querySelector(part));
+    const show = () => {
+      said.replaceChildren();
+      if (!hub.value || !hub.validity.valid) return;
+      const link = said.appendChild(document.createElement("a"));
+      link.textContent = link.href = lesson.value.replace(form.dataset.hub, hub.value.replace(/\/+$/, ""));
+    };
+    for (const part of [hub, lesson]) part.addEventListener("input", show);
   }
 
   const rows = [...document.querySelectorAll("table.claims tbody tr")];
