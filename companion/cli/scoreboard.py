@@ -8,6 +8,7 @@ from companion.cli import launch
 from companion.cli.lessons import Lesson, all_lessons, machine_time
 from companion.cli.setup import ROOT
 from companion.files import atomic_write
+from companion.site.course import needed
 
 OPEN, CLOSE = "<!-- lessons -->", "<!-- /lessons -->"
 HEAD = "| Claim | Source | Published | Our checkpoint | This run | Holds |\n|---|---|---|---|---|---|"
@@ -49,19 +50,28 @@ def table(report: dict, lessons: list[Lesson]) -> str:
 
 
 def lines(report: dict, lessons: list[Lesson], repository: str) -> str:
-    """A line of Markdown for each of ``lessons``: its question, its time, what became of its claims, and badges if the
-    course has a ``repository``.
+    """A line of Markdown for each of ``lessons``: its question, its time, the lessons before it, what became of its
+    claims; above them, if the course has a ``repository``, badges that open the first.
     """
     entries = {entry["lesson"]: entry for entry in report["lessons"]}
     found = []
+    if badges := [place.badge() for place in launch.places(repository, _path(lessons[0]))]:
+        found += [f"Lesson {lessons[0].name[:2]} without installing anything: {' '.join(badges)}", ""]
     for lesson in lessons:
-        facts, path = lesson.facts(), f"lessons/{lesson.name}/{lesson.name}.ipynb"
+        facts = lesson.facts()
         time = f"{facts['minutes']} min, machine {machine_time(facts['machine_seconds'])}"
-        line = f"- **[{lesson.name[:2]} {facts['title']}]({path})** ({time}). {facts['question']} "
+        if before := needed(facts):
+            time += f", after {' and '.join(before)}"
+        line = f"- **[{lesson.name[:2]} {facts['title']}]({_path(lesson)})** ({time}). {facts['question']}"
         if lesson.name in entries:
-            line += f"{summary(entries[lesson.name], named=True)} "
-        found.append((line + " ".join(place.badge() for place in launch.places(repository, path))).rstrip())
+            line += f" {summary(entries[lesson.name], named=True)}"
+        found.append(line)
     return "\n".join(found)
+
+
+def _path(lesson: Lesson) -> str:
+    """Where the lesson is for whoever learns."""
+    return f"lessons/{lesson.name}/{lesson.name}.ipynb"
 
 
 def summary(entry: dict, *, named: bool = False) -> str:

@@ -28,8 +28,13 @@ class Chapter:
         return f"{self.name[:2]} · {self.facts['title']}"
 
     def needed(self) -> list[str]:
-        """The numbers of the lessons that this one builds on, as its facts name them."""
-        return [need[7:9] for need in self.facts["needs"] if need.startswith("lesson ")]
+        """The numbers of the lessons that this one builds on."""
+        return needed(self.facts)
+
+
+def needed(facts: dict) -> list[str]:
+    """The numbers of the lessons that a lesson builds on, as its ``facts`` name them."""
+    return [need[7:9] for need in facts["needs"] if need.startswith("lesson ")]
 
 
 @dataclass(frozen=True)

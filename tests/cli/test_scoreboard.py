@@ -53,11 +53,26 @@ def test_it_takes_its_place(tmp_path):
         scoreboard.update(report, root)
 
 
-def test_badges_appear_with_a_repository(tmp_path):
+def test_badges_appear_with_a_repository_and_the_readme_stays_a_page(tmp_path):
     lessons = all_lessons(checkout(tmp_path))
     assert "](https://" not in scoreboard.lines({"lessons": []}, lessons, "")
     line = scoreboard.lines({"lessons": []}, lessons, "someone/course")
     assert re.findall(r"Open in (\w+)", line) == ["Binder", "Colab", "Codespaces"]
+    plain, badged = (
+        scoreboard.lines({"lessons": []}, all_lessons(ROOT), name)
+        for name in ("", "an-institute/transformers-as-algorithms")
+    )
+    assert len((ROOT / "README.md").read_bytes()) + len(badged) - len(plain) <= 12_000
+
+
+def test_a_line_says_which_lessons_come_before(tmp_path):
+    checkout(tmp_path)
+    root = checkout(tmp_path, name="08-trebling")
+    path = root / "solutions/08-trebling/08-trebling.ipynb"
+    path.write_text(path.read_text().replace('"needs": [', '"needs": ["lesson 07: doubles", '))
+    doubling, trebling = scoreboard.lines({"lessons": []}, all_lessons(root), "").splitlines()
+    assert "(5 min, machine 2 s)" in doubling
+    assert "(5 min, machine 2 s, after 07)" in trebling
 
 
 @pytest.mark.parametrize(
