@@ -236,9 +236,9 @@ def glossary() -> str:
 
 
 def mentions() -> dict[str, re.Pattern]:
-    """For each term of the glossary, what a mention of it looks like."""
+    """For each term of the glossary, what a mention of it looks like, or of several of them."""
     terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
-    return {term: re.compile(rf"(?<![\w-]){re.escape(term)}(?![\w-])", re.IGNORECASE) for term in terms}
+    return {term: re.compile(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", re.IGNORECASE) for term in terms}
 
 
 def teaching(course: Course) -> str:

@@ -44,7 +44,9 @@ def test_the_shipped_checkpoints_say_how_they_were_made():
 def test_the_glossary_is_sorted_and_every_term_is_looked_for():
     terms = tomllib.loads(pages.GLOSSARY.read_text(encoding="utf-8"))
     assert list(pages.mentions()) == list(terms)
-    assert pages.mentions()["bigram"].search("a Bigram, and") and not pages.mentions()["bigram"].search("two bigrams")
+    bigram = pages.mentions()["bigram"]
+    assert [bigram.search(text)[0] for text in ("a Bigram, and", "two bigrams")] == ["Bigram", "bigrams"]
+    assert not bigram.search("a non-bigram, bigramsy")
     assert (
         pages.glossary().index("\nablation\n")
         < pages.glossary().index("\nLSTM\n")
