@@ -7,6 +7,9 @@ from urllib.parse import unquote
 
 import pytest
 
+from companion.cli.lessons import all_lessons
+from companion.site.course import needed
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
@@ -65,3 +68,11 @@ def test_a_broken_link_is_found(tmp_path):
 def test_every_reference_to_arxiv_is_a_link():
     bare = re.compile(r"(?<![\[/])arXiv:\d{4}\.\d{4,5}")
     assert not [f"{path.name}: {found[0]}" for path in PAGES if (found := bare.search(text(path)))]
+
+
+@pytest.mark.parametrize("lesson", all_lessons(ROOT), ids=lambda lesson: lesson.name)
+def test_what_a_lesson_needs_of_another_is_linked_to_the_section_that_teaches_it(lesson):
+    linked = re.findall(
+        r"\]\(\.\./(\d\d)-[^)#]+#[^)]+\)", re.search(r"^\| You need \|.*$", text(lesson.source), re.M)[0]
+    )
+    assert set(needed(lesson.facts())) <= set(linked)
