@@ -32,3 +32,19 @@ def place_distances(values: Float[Tensor, "batch places dim"]) -> Float[Tensor, 
     """
     along = torch.stack([torch.cdist(x[..., None], x[..., None]).mean(0) for x in values.unbind(-1)])
     return torch.cat([along, torch.cdist(values, values).mean(0)[None]])
+
+
+def banding(view: Float[Tensor, "places places"]) -> float:
+    """How well the distance between two places follows how far apart the places are: the correlation of ``view[k, l]``
+    with l - k over all k < l; 1 for a sorted axis, 0 for none.
+    """
+    k, other = torch.triu_indices(*view.shape, offset=1)
+    return torch.corrcoef(torch.stack([(other - k).to(view.dtype), view[k, other]]))[0, 1].item()
+
+
+def principal_components(
+    rows: Float[Tensor, "rows dim"],
+) -> tuple[Float[Tensor, "components"], Float[Tensor, "dim components"]]:
+    """The shares of the rows' variance along their principal components, largest first, and the components."""
+    _, sizes, directions = torch.linalg.svd(rows - rows.mean(0), full_matrices=False)
+    return sizes.square() / sizes.square().sum(), directions.mT

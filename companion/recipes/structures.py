@@ -31,7 +31,7 @@ from companion.samplers.structures import (
 )
 from companion.training import Schedule
 
-Kind = Literal["line", "power-law", "hard-line", "plane", "hard-plane", "tree-plane", "sphere", "pictures"]
+Kind = Literal["line", "power-law", "hard-line", "plane", "hard-plane", "sphere", "pictures"]
 DIM = 30  # of the sphere
 ASKED = 16  # queries for each set of points
 # the size of a coordinate, where it is not 1
@@ -39,7 +39,6 @@ SCALES_OF = {
     "power-law": 100.0,
     "hard-line": 400.0,
     "hard-plane": 400.0,
-    "tree-plane": 400.0,
     "sphere": DIM**-0.5,
 }
 
@@ -54,7 +53,7 @@ def problems(kind: Kind, n: int, dim: int = DIM, *, queries: int = 1) -> Callabl
 
     Raises ValueError for another kind, or an n that no tree has.
     """
-    if kind.startswith(("hard-", "tree-")):
+    if kind.startswith("hard-"):
         levels = n.bit_length()
         if n != 2**levels - 1:
             raise ValueError(f"n = {n!r}: a balanced tree has 1, 3, 7, 15, .. nodes")
@@ -64,7 +63,6 @@ def problems(kind: Kind, n: int, dim: int = DIM, *, queries: int = 1) -> Callabl
         "hard-line": partial(hard, levels=n.bit_length()),
         "plane": partial(uniform, n=n, dim=2),
         "hard-plane": partial(hard_coordinates, levels=n.bit_length()),
-        "tree-plane": partial(hard, levels=n.bit_length(), dim=2),
         "sphere": partial(sphere, n=n, dim=dim),
         "pictures": lambda batch, *, queries, generator: pictures(
             *numbers(batch, n, queries=queries, generator=generator), generator=generator
@@ -269,15 +267,6 @@ _searches(
     "15 points of the published hard plane (lesson 08)",
     _structure(15, "hard-plane", 3, 2),
     3000,
-    published=(15, 3),
-)
-_searches(
-    "structures-tree-plane",
-    "tree-plane",
-    "15 points at the nodes of a k-d tree (lesson 08)",
-    _structure(15, "tree-plane", 3, 2, width=64, hidden=256, **MARKED),
-    5000,
-    **ONE_EACH,
     published=(15, 3),
 )
 _searches(

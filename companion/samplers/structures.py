@@ -101,33 +101,30 @@ def sphere(
     return _between(points, rho * near + (1 - rho**2) ** 0.5 * aside)
 
 
-def hard(batch: int, levels: int, dim: int = 1, *, queries: int = 1, generator: torch.Generator | int) -> Search:
-    """2^levels - 1 points at the nodes of a balanced tree; the query is one of them, plus N(0, 1) in every coordinate.
+def hard(batch: int, levels: int, *, queries: int = 1, generator: torch.Generator | int) -> Search:
+    """2^levels - 1 numbers at the nodes of a balanced tree; the query is one of them, plus N(0, 1).
 
-    The root is uniform on +-7^levels in every coordinate. The children of a node at level k = 0, 1, .. lie d ~ U(0,
-    7^(levels - k - 1)) to the left and to the right of it along axis k mod dim, and anywhere within +-7^(levels - k -
-    1) of it along the others. Quantiles say little about where a query lies: the spread is 7 times smaller at every
-    level. In one dimension as published (appendix B.6, a = 7), but for the root, which lies on both sides of 0 here; in
-    two it is our own, points that a k-d tree is made for (the published plane is `hard_coordinates`). Points come in
+    The root is uniform on +-7^levels; the children of a node at level k = 0, 1, .. lie d ~ U(0, 7^(levels - k - 1)) to
+    its left and to its right. Quantiles say little about where a query lies: the spread is 7 times smaller at every
+    level. As published (appendix B.6, a = 7), but for the root, which lies on both sides of 0 here. Numbers come in
     random order.
 
     ``batch``: how many sets.
     ``levels``: of the tree.
-    ``dim``: how many coordinates.
     ``queries``: how many for each set.
     ``generator``: a seed, or a generator, on whose device the draw is made.
 
     Raises ValueError for a number below 1.
     """
-    at_least(batch=(batch, 1), levels=(levels, 1), dim=(dim, 1), queries=(queries, 1))
+    at_least(batch=(batch, 1), levels=(levels, 1), queries=(queries, 1))
     generator = as_generator(generator)
     where = {"generator": generator, "device": generator.device}
-    level = 7.0**levels * (2 * torch.rand(batch, 1, dim, **where) - 1)
+    level = 7.0**levels * (2 * torch.rand(batch, 1, 1, **where) - 1)
     tree = [level]
     for k in range(levels - 1):
-        children = 2 * torch.rand(batch, 2**k, 2, dim, **where) - 1
-        children[..., k % dim] = children[..., k % dim].abs() * torch.tensor([-1.0, 1.0], device=generator.device)
-        level = (level[:, :, None] + 7.0 ** (levels - k - 1) * children).flatten(1, 2)
+        apart = (2 * torch.rand(batch, 2**k, 2, 1, **where) - 1).abs()
+        sides = torch.tensor([[-1.0], [1.0]], device=generator.device)
+        level = (level[:, :, None] + 7.0 ** (levels - k - 1) * sides * apart).flatten(1, 2)
         tree.append(level)
     points = torch.cat(tree, 1)
     rows = torch.arange(batch, device=generator.device)[:, None]
@@ -142,7 +139,8 @@ def hard_coordinates(
     """2^levels - 1 points whose coordinates come from `hard` sets of their own, independent of each other (section 2.3,
     hard distribution); the query is one of them, plus N(0, 1) in every coordinate.
 
-    ``batch``, ``levels``, ``dim``, ``queries``, ``generator``: as in `hard`.
+    ``batch``, ``levels``, ``queries``, ``generator``: as in `hard`.
+    ``dim``: how many coordinates.
 
     Raises ValueError for a number below 1.
     """

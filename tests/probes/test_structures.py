@@ -1,9 +1,11 @@
-"""The best point so far, and the distances between places, against loops."""
+"""The best point so far, and the distances between places, against loops; components against scikit-learn's."""
 
+import numpy as np
 import pytest
 import torch
+from sklearn.decomposition import PCA
 
-from companion.probes.structures import best_so_far, place_distances
+from companion.probes.structures import banding, best_so_far, place_distances, principal_components
 
 
 def test_best_so_far_is_what_a_loop_says():
@@ -46,3 +48,19 @@ def test_sorted_places_lie_in_bands():
     torch.testing.assert_close(along, euclid)
     for k in range(9):
         assert (along[k, k:].diff() > 0).all()
+
+
+def test_banding_is_a_correlation_over_pairs_of_places():
+    view = torch.rand(6, 6, generator=torch.Generator().manual_seed(8))
+    pairs = [(other - k, view[k, other].item()) for k in range(6) for other in range(k + 1, 6)]
+    assert banding(view) == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1], rel=1e-4)
+    places = torch.arange(6.0)
+    assert banding((places[:, None] - places).abs()) == pytest.approx(1)
+
+
+def test_principal_components_are_scikit_learns():
+    rows = torch.randn(9, 4, generator=torch.Generator().manual_seed(9)) * torch.tensor([3.0, 2, 1, 0.5]) + 5
+    shares, components = principal_components(rows)
+    expected = PCA().fit(rows.numpy())
+    np.testing.assert_allclose(shares, expected.explained_variance_ratio_, rtol=1e-3)
+    np.testing.assert_allclose(abs(components.numpy().T @ expected.components_.T), np.eye(4), atol=1e-3)
