@@ -70,12 +70,15 @@ def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidg
     moved = dict(list(moved.items())[:CONTROLS])
     if not moved:
         return {}
-    limit = min(FRAMES, BYTES // len(small(picture(start))))
-    sizes = grid_sizes([len(choices) for choices in moved.values()], limit)
-    axes = [thinned(moved[name], size, start[name]) for name, size in zip(moved, sizes, strict=True)]
-    frames = [
-        small(picture(start | dict(zip(moved, (value for _, value in place), strict=True)))) for place in product(*axes)
-    ]
+    counts, limit = [len(choices) for choices in moved.values()], min(FRAMES, BYTES // len(small(picture(start))))
+    while True:
+        sizes = grid_sizes(counts, limit)
+        axes = [thinned(moved[name], size, start[name]) for name, size in zip(moved, sizes, strict=True)]
+        places = [dict(zip(moved, (value for _, value in place), strict=True)) for place in product(*axes)]
+        frames = [small(picture(start | place)) for place in places]
+        if (total := sum(map(len, frames))) <= BYTES or len(frames) == 1:
+            break
+        limit = min(len(frames) - 1, limit * BYTES // total)  # others are larger than the first
     return {
         "controls": [
             {

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import random
 from math import prod
 
 import ipywidgets
@@ -91,6 +92,18 @@ def test_a_grid_is_no_larger_than_a_page_can_bear(monkeypatch):
     monkeypatch.setattr(frames, "BYTES", 10 * len(frames.small(picture({"k": 1}))))
     grid = frames.grid(picture, {"k": ipywidgets.IntSlider(1, 0, 12)})
     assert len(grid["frames"]) == 10
+
+
+def test_nor_is_it_where_later_frames_are_larger_than_the_first(monkeypatch):
+    def noise(values) -> bytes:
+        side, buffer = 8 + 8 * values["k"], io.BytesIO()
+        Image.frombytes("L", (side, side), random.Random(0).randbytes(side * side)).save(buffer, "png")
+        return buffer.getvalue()
+
+    monkeypatch.setattr(frames, "BYTES", 25 * len(frames.small(noise({"k": 0}))))
+    made = [base64.b64decode(frame) for frame in frames.grid(noise, {"k": ipywidgets.IntSlider(0, 0, 6)})["frames"]]
+    assert 1 < len(made) < 7
+    assert sum(map(len, made)) <= frames.BYTES
 
 
 def test_an_explorer_shows_frames_where_they_are_wanted_alone(monkeypatch):
