@@ -256,7 +256,7 @@ def teaching(course: Course) -> str:
 ## A link for your JupyterHub
 
 A hub with [nbgitpuller](https://nbgitpuller.readthedocs.io) fetches the course for whoever follows such a link, keeps
-what they have changed, and opens the lesson.
+what they have changed, and opens the lesson. Its environment needs the course's packages: `binder/` has the recipe.
 
 <p class="pull" data-hub="{HUB}"><label>The hub's address <input type="url" pattern="https?://.+" placeholder="https://"></label>
 <label>The lesson <select>{lessons}</select></label>
