@@ -85,7 +85,7 @@ def settings(course: Course) -> dict:
         "nb_execution_mode": "off",
         "nb_code_prompt_hide": "{type}",
         "myst_enable_extensions": ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"],
-        "myst_heading_anchors": 3,
+        "myst_heading_anchors": 4,
         "bibtex_bibfiles": ["references.bib"],
         "bibtex_default_style": "plain",
         "bibtex_reference_style": "author_year",

@@ -22,6 +22,7 @@ WRITTEN = re.compile(r"### BEGIN SOLUTION\n(.*?)\n### END SOLUTION", re.DOTALL)
 HIDDEN = re.compile(r"\n? *### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", re.DOTALL)
 ASKED = re.compile(r'predictions\.\w+\(\s*"([\w-]+)"')
 SHOWN = re.compile(r'predictions\.(?:compare|mark)\(\s*"([\w-]+)"')
+TITLE = re.compile(r"^# ", re.MULTILINE)
 VERBATIM = re.compile(
     r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^#.*?$)", re.DOTALL | re.MULTILINE
 )
@@ -33,6 +34,7 @@ def page(chapter: Chapter, terms: dict[str, re.Pattern], pictures: Path) -> Note
     """
     notebook = nbformat.read(chapter.executed, as_version=4)
     unseen, cells = dict(terms), []
+    _one_title(notebook)
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
         if {"injected-parameters", "colab"} & set(tags):
@@ -47,6 +49,17 @@ def page(chapter: Chapter, terms: dict[str, re.Pattern], pictures: Path) -> Note
     notebook.cells = cells
     notebook.metadata.pop("widgets", None)
     return notebook
+
+
+def _one_title(notebook: NotebookNode) -> None:
+    """Where parts are titles of the first rank, too, every heading but the page's own goes one rank down."""
+    prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    if sum(len(TITLE.findall(cell.source)) for cell in prose) > 1:
+        for number, cell in enumerate(prose):
+            head, rest = TITLE.split(cell.source, 1) if number == 0 else ("", cell.source)
+            parts = re.split(r"(```.*?```)", rest, flags=re.DOTALL)  # what looks like a heading in code is none
+            parts[::2] = (re.sub(r"^(#+ )", r"#\1", part, flags=re.M) for part in parts[::2])
+            cell.source = "".join([f"{head}# "] * (number == 0) + parts)
 
 
 def _prose(source: str) -> str:
@@ -91,7 +104,7 @@ def _code(cell: NotebookNode, name: str, pictures: Path) -> list[NotebookNode]:
         before = [new_markdown_cell(f"```python\n{stub.rstrip()}\n```")]
         prompt, source = "An answer", re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", source, flags=re.M)
     elif "drawing" in tags or cell.metadata.get("jupyter", {}).get("source_hidden"):
-        prompt = "The code of this"
+        prompt = "The code behind this"
     asked = ASKED.search(source)
     body = "\n".join(filter(None, (_html(output, f"{name}-{n}", pictures) for n, output in enumerate(cell.outputs))))
     if asked and "<strong>Your prediction.</strong>" in body:

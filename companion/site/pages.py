@@ -2,6 +2,7 @@
 
 import html
 import re
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -19,6 +20,7 @@ NOTATION = {
     r"S,\ R,\ D": "numbers of subjects, of relations, and of answers to a relation (lesson 07)",
     r"k,\ m,\ \Theta_i": "tokens of a sequence, number of heads, the $i$-th head's matrix (lesson 09)",
 }
+BOX, GAP, LETTERS = (220, 48), (60, 16), 27  # of the map: a box, what is between boxes, and what fits on a line of one
 VERDICTS = (HOLDS, FAILS, UNASSESSED)
 
 
@@ -54,7 +56,7 @@ Each published figure stands beside the one measured here; exercises name your m
 To read: begin with a lesson below. To run, in a checkout, with Python 3.11 or newer:
 
 ```
-python3 -m companion lab     # installs, and opens JupyterLab on the map of the lessons
+python3 -m companion lab     # installs, and opens the lessons in JupyterLab
 python3 -m companion test    # every test
 ```
 
@@ -99,29 +101,48 @@ def _held(chapter: Chapter) -> str:
 
 
 def map_of(chapters: list[Chapter]) -> str:
-    """The map as a picture (SVG): an arrow from each lesson to those that need it, and every lesson a link."""
+    """The map as a picture (SVG): an arrow from each lesson to those that need it, and every lesson a link; a column
+    holds what needs only lessons of the columns before it.
+    """
     names = {chapter.name[:2]: chapter for chapter in chapters}
-    first = [number for number, chapter in names.items() if not chapter.needed()]
-    later = [number for number in names if number not in first]
-    places = {number: (10, 20 + 64 * row) for row, number in enumerate(first)}
-    places |= {number: (390, 20 + 64 * row) for row, number in enumerate(later)}
-    pairs = [(need, number) for number in later for need in names[number].needed() if need in places]
-    arrows = "".join(
-        f'<path d="M{places[need][0] + 300},{places[need][1] + 22} C350,{places[need][1] + 22} '
-        f'350,{places[number][1] + 22} {places[number][0]},{places[number][1] + 22}"/>'
-        for need, number in pairs
-    )
+    needs = {number: [need for need in chapter.needed() if need in names] for number, chapter in names.items()}
+    column: dict[str, int] = {}
+    for number in names:  # what a lesson needs comes before it
+        column[number] = max((column[need] + 1 for need in needs[number]), default=0)
+    rows = [[number for number in names if column[number] == place] for place in range(max(column.values()) + 1)]
+    places = {
+        number: (10 + x * (BOX[0] + GAP[0]), 10 + y * (BOX[1] + GAP[1]))
+        for x, numbers in enumerate(rows)
+        for y, number in enumerate(numbers)
+    }
+    arrows = "".join(_arrow(places[need], places[number]) for number, before in needs.items() for need in before)
     boxes = "".join(
-        f'<a href="lessons/{chapter.name}/{chapter.name}.html"><rect x="{places[number][0]}" y="{places[number][1]}" '
-        f'width="300" height="44" rx="6"/><text x="{places[number][0] + 14}" y="{places[number][1] + 28}">'
-        f"{html.escape(chapter.title)}</text></a>"
-        for number, chapter in names.items()
+        f'<a href="lessons/{chapter.name}/{chapter.name}.html">'
+        f'<rect x="{x}" y="{y}" width="{BOX[0]}" height="{BOX[1]}" rx="6"/>{_title(chapter.title, x, y)}</a>'
+        for chapter, (x, y) in zip(chapters, (places[number] for number in names), strict=True)
     )
-    said = ". ".join(f"{number} needs {' and '.join(names[number].needed())}" for number in later)
-    height = 20 + 64 * max(len(first), len(later))
+    said = ". ".join(f"{number} needs {' and '.join(before)}" for number, before in needs.items() if before)
+    width = len(rows) * (BOX[0] + GAP[0]) + 20 - GAP[0]
+    height = max(map(len, rows)) * (BOX[1] + GAP[1]) + 20 - GAP[1]
     return (
-        f'<div class="wide"><svg class="map" viewBox="0 0 700 {height}" role="group" aria-label="Which lesson needs '
-        f'which: {html.escape(said or "none needs another")}">{arrows}{boxes}</svg></div>'
+        f'<div class="wide"><svg class="map" viewBox="0 0 {width} {height}" role="group" aria-label="Which lesson '
+        f'needs which: {html.escape(said or "none needs another")}">{arrows}{boxes}</svg></div>'
+    )
+
+
+def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
+    """From the right of the box at ``start`` to the left of the one at ``end``."""
+    (x, y), (to, down) = (start[0] + BOX[0], start[1] + BOX[1] // 2), (end[0], end[1] + BOX[1] // 2)
+    return f'<path d="M{x},{y} C{(x + to) // 2},{y} {(x + to) // 2},{down} {to},{down}"/>'
+
+
+def _title(title: str, x: int, y: int) -> str:
+    """A box's text, on two lines where it must be."""
+    lines = textwrap.wrap(title, LETTERS)
+    first = y + BOX[1] / 2 + 5 - 9 * (len(lines) - 1)
+    return "".join(
+        f'<text x="{x + 12}" y="{first + 18 * number:g}">{html.escape(line)}</text>'
+        for number, line in enumerate(lines)
     )
 
 
@@ -142,7 +163,7 @@ def claims(course: Course) -> str:
         + "</select></label>"
         for kind, values in kinds.items()
     )
-    heads = ("Lesson", "Claim", "Published", "Holds if", "Checked by", "Checkpoint", "This run", "Verdict")
+    heads = ("Lesson", "Claim", "Verdict", "Published", "This run", "Checkpoint", "Holds if", "Checked by")
     made = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
     return f"""# Claims, and what became of them
 
@@ -166,17 +187,18 @@ def _statements(chapter: Chapter) -> dict:
 
 def _row(chapter: Chapter, claim: dict, source: str) -> str:
     guards = "; ".join(f"{name}: {claim[name]}" for name in ("control", "interval", "reference") if claim[name])
+    said = {
+        name: html.escape("–" if claim[name] == "-" else claim[name]) for name in ("published", "run", "checkpoint")
+    }
     cells = [
-        f'<a href="lessons/{chapter.name}/{chapter.name}.html">{chapter.name[:2]}</a>',
-        f"{html.escape(claim['statement'])} ({html.escape(claim['source'])})",
-        *(html.escape(text) for text in (claim["published"], claim["threshold"], guards)),
-        *(html.escape("–" if claim[name] == "-" else claim[name]) for name in ("checkpoint", "run")),
+        f'<td><a href="lessons/{chapter.name}/{chapter.name}.html">{chapter.name[:2]}</a></td>',
+        f"<td>{html.escape(claim['statement'])} ({html.escape(claim['source'])})</td>",
+        f'<td class="{"no" if claim["verdict"] == FAILS else "yes"}">{claim["verdict"]}</td>',
+        *(f"<td>{html.escape(text)}</td>" for text in (*said, claim["threshold"], guards)),
     ]
     facts = {"lesson": chapter.title, "verdict": claim["verdict"], "source": source}
     data = " ".join(f'data-{name}="{html.escape(value)}"' for name, value in facts.items())
-    verdict = f'<td class="{"no" if claim["verdict"] == FAILS else "yes"}">{claim["verdict"]}</td>'
-    row = "".join(f"<td>{cell}</td>" for cell in cells) + verdict
-    return f'<tr id="{chapter.name[:2]}-{claim["id"]}" {data}>{row}</tr>'
+    return f'<tr id="{chapter.name[:2]}-{claim["id"]}" {data}>{"".join(cells)}</tr>'
 
 
 def _box(label: str, kind: str, heads: tuple[str, ...], rows: list[str]) -> str:
@@ -207,7 +229,7 @@ def sources(course: Course) -> str:
         "# Sources\n\nWhat was measured of each, place by place. Then all that the course cites, "
         "[as BibTeX](references.bib), too."
     ]
-    for key in sorted(taken, key=cite):
+    for key in sorted(taken, key=lambda key: cite(key).lower()):
         rows = "\n".join(
             f"| {_cell(where)} | [{chapter.name[:2]}](lessons/{chapter.name}/{chapter.name}.ipynb) "
             f"| {_cell(claim['statement'])} | {_cell(claim['published'])} | {claim['verdict']} |"
@@ -266,7 +288,8 @@ what they have changed, and opens the lesson. Its environment needs the course's
 
 def checkpoints_page(weights: Path) -> str:
     """The shipped checkpoints: recipe, scale, seed, steps, machine, minutes and the loss on the way."""
-    headers = [read_header(path) for path in sorted(weights.glob("*.safetensors"))]
+    headers = [read_header(path) for path in weights.glob("*.safetensors")]
+    headers.sort(key=lambda header: (header.recipe, header.scale, header.seed))
     rows = [
         f"<tr><td>{header.recipe}</td><td>{header.scale}</td><td>{header.seed}</td><td>{header.steps}</td>"
         f"<td>{html.escape(f'{header.device}: {header.machine}')}</td><td>{header.seconds / 60:.1f}</td>"

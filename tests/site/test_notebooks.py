@@ -118,6 +118,12 @@ def test_links_lead_to_pages_and_terms_to_the_glossary_once(page):
     assert third.source == "Another head."
 
 
+def test_a_page_has_one_title(page):
+    cells = page(new_markdown_cell("# A\n\n## So"), new_markdown_cell("# Part\n\n```\n# no\n```\n\n## What"))
+    assert [cell.source for cell in cells] == ["# A\n\n### So", "## Part\n\n```\n# no\n```\n\n### What"]
+    assert [cell.source for cell in page(new_markdown_cell("# A\n\n## So"))] == ["# A\n\n## So"]
+
+
 def test_places_to_run_it_are_named_where_there_are_any(page):
     cells = page(new_markdown_cell("# A"), opens=[("Binder", "https://b"), ("Colab", "https://c")])
     assert cells[1].source == "Run it: [Binder](https://b) · [Colab](https://c)"

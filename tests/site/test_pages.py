@@ -26,6 +26,14 @@ def test_the_map_draws_an_arrow_for_each_need():
     assert 'aria-label="Which lesson needs which: 03 needs 01 and 02"' in drawn
 
 
+def test_the_map_has_a_column_for_what_comes_after_what():
+    lessons = [chapter("01-a"), chapter("02-b", "lesson 01: sums"), chapter("03-c"), chapter("04-d", "lesson 02: more")]
+    places = re.findall(r'<rect x="(\d+)" y="(\d+)"', pages.map_of(lessons))
+    first, second, third, fourth = ((int(x), int(y)) for x, y in places)
+    assert first[0] == third[0] < second[0] < fourth[0]
+    assert first[1] == second[1] == fourth[1] < third[1]
+
+
 def test_a_claim_has_its_control_and_can_be_found():
     page = pages.claims(Course(ROOT, [chapter("01-a"), chapter("02-b", verdict="does not hold")]))
     assert page.count("<tr id=") == 2
