@@ -66,6 +66,7 @@ def _mathjax(there: Path) -> None:
 def settings(course: Course) -> dict:
     """Sphinx's configuration."""
     theme = {"use_sidenotes": False, "show_navbar_depth": 1, "show_toc_level": 2, "home_page_in_toc": False}
+    theme["use_download_button"] = False  # it would lead to sources, which the site does not have
     theme["navbar_persistent"] = []  # the sidebar has a search field; the theme's header would show a second one
     if course.repository:
         theme |= {"repository_url": f"https://github.com/{course.repository}", "use_repository_button": True}

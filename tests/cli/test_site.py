@@ -1,10 +1,13 @@
 """``site``: a small course as pages, looked at in a real browser."""
 
 import functools
+import html
 import http.server
+import re
 import threading
 from argparse import Namespace
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import pytest
 import sample_site
@@ -79,6 +82,20 @@ def test_every_page_is_there(built):
     text = (built / f"lessons/{NAME}/{NAME}.html").read_text(encoding="utf-8")
     assert "double(3)" not in text, "what learners must not see of a check"
     assert 'id="atomic_write"' in (built / "_modules/companion/files.html").read_text(encoding="utf-8"), "the source"
+
+
+def test_every_link_of_a_page_leads_somewhere(built):
+    pages = [path for path in built.rglob("*.html") if "_static" not in path.parts]
+    texts = {path: path.read_text(encoding="utf-8") for path in pages}
+    broken = []
+    for path, text in texts.items():
+        for link in re.findall(r'(?:href|src)="([^"]*)"', text):
+            address = urlparse(html.unescape(link))
+            target = (path.parent / unquote(address.path)).resolve() if address.path else path
+            anchor = address.fragment and target in texts and f'id="{unquote(address.fragment)}"' not in texts[target]
+            if not address.scheme and (not target.is_file() or anchor):
+                broken.append((path.name, link))
+    assert broken == []
 
 
 @pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 18, 18)")])
