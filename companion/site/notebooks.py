@@ -21,7 +21,9 @@ ANSWER = re.compile(r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION\n?", re.DO
 WRITTEN = re.compile(r"### BEGIN SOLUTION\n(.*?)\n### END SOLUTION", re.DOTALL)
 HIDDEN = re.compile(r"\n? *### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS", re.DOTALL)
 ASKED = re.compile(r'predictions\.\w+\(\s*"([\w-]+)"')
-SHOWN = re.compile(r'predictions\.(?:compare|mark)\(\s*"([\w-]+)"')
+SHOWN = re.compile(r'predictions\.(?:compare|mark)\((?:\s*(?:[\w.\[\]]+,\s*)?f?"([^"]*)")?')
+CHOICES = re.compile(r"<ul>(.*?)</ul>", re.DOTALL)
+TALLY = re.compile(r"<p>[^<]* judged predictions right[^<]*</p>")
 TITLE = re.compile(r"^# ", re.MULTILINE)
 VERBATIM = re.compile(
     r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^#.*?$)", re.DOTALL | re.MULTILINE
@@ -33,7 +35,7 @@ def page(chapter: Chapter, terms: dict[str, re.Pattern], pictures: Path) -> Note
     one of ``terms`` occurs, it leads to the glossary.
     """
     notebook = nbformat.read(chapter.executed, as_version=4)
-    unseen, cells = dict(terms), []
+    unseen, cells, asked = dict(terms), [], []
     _one_title(notebook)
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
@@ -42,7 +44,7 @@ def page(chapter: Chapter, terms: dict[str, re.Pattern], pictures: Path) -> Note
         if cell.cell_type == "markdown":
             cells.append(new_markdown_cell(_linked(_prose(cell.source), unseen)))
         else:
-            cells += _code(cell, f"{chapter.name}-{number}", pictures)
+            cells += _code(cell, f"{chapter.name}-{number}", pictures, asked)
     if chapter.opens:
         places = " · ".join(f"[{name}]({address})" for name, address in chapter.opens)
         cells.insert(1, new_markdown_cell(f"Run it: {places}"))
@@ -95,8 +97,13 @@ def _linked(source: str, unseen: dict[str, re.Pattern]) -> str:
     return "".join(parts)
 
 
-def _code(cell: NotebookNode, name: str, pictures: Path) -> list[NotebookNode]:
-    """A code cell as one or two cells: an exercise's stub stands before its answer."""
+def _code(cell: NotebookNode, name: str, pictures: Path, asked: list[str]) -> list[NotebookNode]:
+    """A code cell as one or two cells: an exercise's stub stands before its answer.
+
+    ``cell``: as it was executed; it is changed.
+    ``name``, ``pictures``: what its pictures are called, and the folder for them.
+    ``asked``: the predictions that cells above ask for; what this one asks for is added.
+    """
     tags, prompt, before = set(cell.metadata.get("tags", [])), "", []
     source = HIDDEN.sub("", cell.source)
     if ANSWER.search(source):
@@ -105,25 +112,39 @@ def _code(cell: NotebookNode, name: str, pictures: Path) -> list[NotebookNode]:
         prompt, source = "An answer", re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", source, flags=re.M)
     elif "drawing" in tags or cell.metadata.get("jupyter", {}).get("source_hidden"):
         prompt = "The code behind this"
-    asked = ASKED.search(source)
     body = "\n".join(filter(None, (_html(output, f"{name}-{n}", pictures) for n, output in enumerate(cell.outputs))))
-    if asked and "<strong>Your prediction.</strong>" in body:
-        prompt, body = "The code that asks", _question(asked[1], body)
-    elif shown := SHOWN.search(source):
+    if (question := ASKED.search(source)) and "<strong>Your prediction.</strong>" in body:
+        asked.append(question[1])
+        prompt, body = "The code that asks", _question(question[1], body)
+    elif SHOWN.search(source) and body:
         summary = "<summary>Predicted? See what was measured</summary>"
-        body = f'<details class="measured" data-prediction="{shown[1]}">{summary}{body}</details>'
+        names = " ".join(_shown(source, asked))
+        body = f'<details class="measured" data-predictions="{names}">{summary}{body}</details>'
     cell.source, cell.outputs, cell.execution_count = source, [], None
     if body:
-        cell.outputs = [new_output("display_data", {"text/html": body})]
+        cell.outputs = [new_output("display_data", {"text/html": TALLY.sub("", body)})]
     cell.metadata = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": prompt}} if prompt else {}
     return [*before, cell]
 
 
+def _shown(source: str, asked: list[str]) -> list[str]:
+    """Which of the predictions ``asked`` for are measured in ``source``: those it names; of a name that is put together
+    when it runs, what fits; all of them where a variable has the name.
+    """
+    named = [re.sub(r"\\{.*?\\}", ".*", re.escape(name)) if name else ".*" for name in SHOWN.findall(source)]
+    return [name for name in asked if any(re.fullmatch(pattern, name) for pattern in named)]
+
+
 def _question(name: str, body: str) -> str:
-    """A prediction's question with a box for the answer, which the reader's browser keeps."""
+    """A prediction's question with a box, or the choices, for the answer, which the reader's browser keeps."""
     question = re.sub(r"<em>.*?</em>", "", body.split("</strong>", 1)[1])
-    text = html.escape(html.unescape(re.sub(r"<[^>]+>", " ", question)).strip())
-    return f'<p class="prediction"><label>Your prediction: {text} <input data-prediction="{name}"></label></p>'
+    choices = CHOICES.search(question)
+    text = html.escape(html.unescape(re.sub(r"<[^>]+>", " ", CHOICES.sub("", question))).strip())
+    field = f'<input data-prediction="{name}">'
+    if choices:
+        options = "".join(f"<option>{option}</option>" for option in re.findall(r"<li>(.*?)</li>", choices[1]))
+        field = f'<select data-prediction="{name}"><option></option>{options}</select>'
+    return f'<p class="prediction"><label>Your prediction: <span>{text}</span> {field}</label></p>'
 
 
 def _html(output: NotebookNode, name: str, pictures: Path) -> str:

@@ -95,11 +95,35 @@ def test_a_prediction_is_asked_for_before_the_measurement_shows(page):
         ),
     )
     assert (
-        '<label>Your prediction: How &lt; many? <input data-prediction="many">' in question.outputs[0].data["text/html"]
+        '<label>Your prediction: <span>How &lt; many?</span> <input data-prediction="many">'
+        in question.outputs[0].data["text/html"]
     )
     shown = answer.outputs[0].data["text/html"]
-    assert shown.startswith('<details class="measured" data-prediction="many"><summary>')
+    assert shown.startswith('<details class="measured" data-predictions="many"><summary>')
     assert shown.index("</summary>") < shown.index("measured 3") < shown.index("</details>")
+
+
+def test_a_choice_is_a_menu_and_names_that_a_loop_makes_are_found(page):
+    asks = "<div><p><strong>Your prediction.</strong> Which?</p><ul><li>a &lt; b</li><li>none</li></ul></div>"
+    said = [new_output("stream", name="stdout", text="measured 3")]
+    cells = [
+        new_code_cell(
+            f'predictions.choice("{name}", "Which?")', outputs=[new_output("execute_result", {"text/html": asks})]
+        )
+        for name in ("mod-2", "mod-5", "which")
+    ]
+    shows = (
+        'predictions.compare(f"mod-{m}", 3)',
+        "predictions.compare(name, 3)",
+        'predictions.mark(axes[0], "which", x=3)\npredictions.compare(\n    "mod-5", 3)',
+    )
+    made = page(*cells, *(new_code_cell(show, outputs=said) for show in shows))
+    assert (
+        '<select data-prediction="mod-2"><option></option><option>a &lt; b</option><option>none</option>'
+        in (made[0].outputs[0].data["text/html"])
+    )
+    names = [re.search('data-predictions="(.*?)"', cell.outputs[0].data["text/html"])[1] for cell in made[3:]]
+    assert names == ["mod-2 mod-5", "mod-2 mod-5 which", "mod-5 which"]
 
 
 def test_links_lead_to_pages_and_terms_to_the_glossary_once(page):

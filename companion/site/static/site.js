@@ -7,15 +7,31 @@ document.addEventListener("DOMContentLoaded", () => {
   sidebar?.setAttribute("role", "complementary");
   sidebar?.setAttribute("aria-label", "The course");
   const key = (name) => `prediction:${location.pathname.split("/").pop()}:${name}`;
-  for (const box of document.querySelectorAll("input[data-prediction]")) {
+  const boxes = [...document.querySelectorAll("[data-prediction]")];
+  const heads = [...document.querySelectorAll("th")].filter((head) => head.textContent === "You said");
+  const sheet = () => {
+    for (const head of heads) {
+      for (const [question, said, , verdict] of [...head.closest("table").rows].slice(1).map((row) => row.cells)) {
+        const box = boxes.find((box) => box.closest("label").querySelector("span").textContent === question.textContent.trim());
+        said.textContent = box?.value || "–";
+        verdict.textContent = box?.value ? "" : "no prediction";
+      }
+    }
+  };
+  for (const box of boxes) {
     box.value = localStorage.getItem(key(box.dataset.prediction)) ?? "";
-    box.addEventListener("input", () => localStorage.setItem(key(box.dataset.prediction), box.value));
+    box.addEventListener("input", () => {
+      localStorage.setItem(key(box.dataset.prediction), box.value);
+      sheet();
+    });
   }
+  sheet();
   for (const fold of document.querySelectorAll("details.measured")) {
     const said = fold.insertBefore(document.createElement("p"), fold.children[1]);
     fold.addEventListener("toggle", () => {
-      const kept = localStorage.getItem(key(fold.dataset.prediction));
-      said.textContent = kept ? `You predicted: ${kept}` : "You have made no prediction.";
+      const names = fold.dataset.predictions.split(" ");
+      const kept = names.map((name) => localStorage.getItem(key(name))).filter(Boolean);
+      said.textContent = kept.length ? `You predicted: ${kept.join("; ")}` : "You have made no prediction.";
     });
   }
 
