@@ -1,5 +1,6 @@
 """Identity weights reach 3^L steps in the course's decoder, and not one more."""
 
+import networkx as nx
 import pytest
 import torch
 from scipy.sparse.csgraph import connected_components
@@ -26,6 +27,20 @@ def test_a_thousand_random_graphs_agree_with_scipy_just_where_they_are_within_ca
     for graph, answer, may in zip(graphs, said, inside, strict=True):
         _, labels = connected_components(graph.numpy())
         assert torch.equal(answer, torch.tensor(labels[:, None] == labels[None])) == may
+
+
+def test_a_thousand_random_graphs_agree_with_networkx_just_where_they_are_within_capacity():
+    graphs = erdos_renyi(1000, 12, 0.05, 0.25, generator=2)
+    said = PowerDecoder(12, 2)(graphs)
+    outside = 0
+    for graph, answer in zip(graphs, said, strict=True):
+        walked = nx.from_numpy_array(graph.numpy())
+        apart = dict(nx.all_pairs_shortest_path_length(walked))
+        farthest = max(max(lengths.values()) for lengths in apart.values())
+        reached = torch.tensor([[j in apart[i] for j in range(12)] for i in range(12)])
+        assert torch.equal(answer, reached) == (farthest <= 9)
+        outside += farthest > 9
+    assert outside  # the test has seen both sides
 
 
 def test_the_smallest_positive_entry_is_what_the_docstring_says():
