@@ -14,7 +14,7 @@ from companion.baselines.structures import binary_search
 from companion.models.structures import Structure, StructureConfig
 from companion.probes.structures import best_so_far
 from companion.recipes import recipe, recipes, shipped
-from companion.recipes.structures import cross_entropies, error_per_arrival, gumbel, problems
+from companion.recipes.structures import accuracy_over_time, cross_entropies, error_per_arrival, gumbel, problems
 from companion.samplers.structures import item_counts, zipf_streams
 
 # --- Problems, noise and loss
@@ -186,3 +186,21 @@ def test_the_shipped_sketch_updates_conservatively_and_by_less_than_one(trained)
     lower, higher = torch.stack([one[..., 0], other[..., 1]]), torch.stack([one[..., 1], other[..., 0]])
     assert higher.mean() < 0.03
     assert 0.4 < lower.mean() < 0.9
+
+
+# --- Accuracy while it trains
+
+
+def test_reading_the_accuracy_changes_nothing_of_the_training():
+    few, many = (accuracy_over_time(4, 4, 30, n=7, lookups=3, readings=readings) for readings in (2, 6))
+    assert (len(few), len(many)) == (2, 6)
+    assert few[0][1] == many[0][1]
+    assert few[-1][1] == many[-1][1]
+    seconds = [second for second, _ in many]
+    assert seconds == sorted(seconds)
+    assert many[0][0] < 0.5 * many[-1][0]  # the first reading comes before the first step
+
+
+def test_more_readings_than_steps_are_refused():
+    with pytest.raises(ValueError, match="steps = 3: must be at least readings, 4"):
+        accuracy_over_time(4, 4, 3, readings=4)
