@@ -103,7 +103,10 @@ def heat_map(
     ``low``, ``high``: the ends of the colours; those of the values unless told.
     """
     values = np.asarray(values, dtype=float)
-    numbers = [[re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}") for value in row] for row in values]
+    # two digits behind the point, or none from 10 on: a cell has room for four characters
+    numbers = [
+        [re.sub(r"^(-?)0\.", r"\1.", f"{value:.{2 if abs(value) < 10 else 0}f}") for value in row] for row in values
+    ]
     sns.heatmap(
         values,
         ax=ax,

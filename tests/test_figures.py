@@ -79,7 +79,8 @@ def frames(ax):
 
 
 @pytest.mark.parametrize(
-    "value, text", [(0, ".00"), (0.999, "1.00"), (-0.25, "-.25"), (10.05, "10.05"), (120.5, "120.50"), (-30, "-30.00")]
+    "value, text",
+    [(0, ".00"), (0.999, "1.00"), (-0.25, "-.25"), (9.996, "10.00"), (10.05, "10"), (120.5, "120"), (-30, "-30")],
 )
 def test_a_number_loses_its_leading_zero_alone(value, text):
     ax = Figure().subplots()
