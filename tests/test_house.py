@@ -110,11 +110,13 @@ REBUILT = {  # exercises that keep the name of the course's own function: a lear
     "binary_search": "baselines/structures.py",
     "conjugate_gradient": "baselines/regression.py",
     "first_step": "baselines/multihead.py",
+    "influences": "probes/sensitivity.py",
     "interval": "probes/memories.py",
     "recalled": "probes/bigrams.py",
     "similarity_of_errors": "probes/regression.py",
     "soft_sort": "models/structures.py",
     "softmax_update": "models/constructions/memories.py",
+    "weight_by_degree": "probes/sensitivity.py",
 }
 
 
