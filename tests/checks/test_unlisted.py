@@ -25,7 +25,7 @@ from companion.checks.near_misses import family, search
 
 KEYS = {name: (topic, name) for topic, name in CASES}
 LESSONS = {"01": "attention", "04": "addition", "05": "memories", "06": "bigrams", "07": "facts", "08": "structures"}
-LESSONS |= {"09": "multihead", "11": "graphs", "12": "limits", "13": "calibration"}
+LESSONS |= {"09": "multihead", "10": "sensitivity", "11": "graphs", "12": "limits", "13": "calibration"}
 NAMES = {lesson: [name for topic, name in CASES if topic == LESSONS[lesson]] for lesson in LESSONS}
 NAMES |= {"02": [*in_context.CASES, *spectra.CASES], "03": [*recurrent.CASES]}
 FLOOR = 0.7

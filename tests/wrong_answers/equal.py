@@ -139,4 +139,9 @@ EQUAL = {
     "push": [
         (f"{SIGN}|rounded|squared|root|comes in twice", "answers are 0 and 1, the feature is positive"),
     ],
+    "influences": [(f"{SIGN}|only the sign", "values are -1 and 1")],
+    "weight_by_degree": [
+        (f"{SIGN}|only the sign|divided by its sum", "values are -1 and 1, so that all weights together are 1")
+    ],
+    "at_equal_accuracy": [("accuracy.*(sign|negative)|sign.*accuracy|between 0 and 1", "accuracies are shares")],
 }
