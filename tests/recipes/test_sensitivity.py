@@ -12,7 +12,7 @@ from companion.claims import published_table
 from companion.models.sensitivity import Classifier, ClassifierConfig
 from companion.recipes import recipe
 from companion.recipes.sensitivity import LENGTHS, RIVALS, fit, fit_steadily, with_noisy_part
-from companion.recipes.sensitivity.data import BLURRED, FLIPPED, TASKS, examples, function_of, sums, trapped
+from companion.recipes.sensitivity.data import BLURRED, FLIPPED, TASKS, examples, function_of, table_of_sums, trapped
 from companion.recipes.sensitivity.measures import (
     MARKS,
     grokking,
@@ -50,7 +50,7 @@ def test_a_batch_is_drawn_from_the_training_set():
 
 
 def test_half_of_the_table_of_sums_is_for_training():
-    tokens, labels, train = sums(23, 0.5)
+    tokens, labels, train = table_of_sums(23, 0.5)
     assert torch.equal(tokens.sum(1) % 23, labels) and 0.4 < train.double().mean() < 0.6
 
 

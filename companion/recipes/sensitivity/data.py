@@ -50,7 +50,12 @@ def function_of(task: str, n: int) -> Callable[[Tensor], Tensor]:
 
 
 def draw_tokens(task: str, many: int, n: int, seed: int) -> Tensor:
-    """Strings of a task, without noise."""
+    """Strings of a task, without noise.
+
+    ``task``: one of `TASKS`.
+    ``many``, ``n``: how many strings, and tokens in each.
+    ``seed``: of the draw.
+    """
     return writes(many, n, generator=seed)[0] if task == "writes" else strings(many, n, generator=seed)
 
 
@@ -115,12 +120,12 @@ def of_cube(config: ClassifierConfig, kind: str):
 
 def of_sums(config: ClassifierConfig, share: float = 0.5):
     """Batches of part of the table of a + b modulo the number of classes."""
-    tokens, labels, train = sums(config.classes, share)
+    tokens, labels, train = table_of_sums(config.classes, share)
     return batches(tokens[train], labels[train], config.classes)
 
 
 @cache
-def sums(modulus: int, share: float) -> tuple[Tensor, Tensor, Tensor]:
+def table_of_sums(modulus: int, share: float) -> tuple[Tensor, Tensor, Tensor]:
     """All pairs, their sums modulo a number, and which pairs are for training."""
     tokens = torch.cartesian_prod(torch.arange(modulus), torch.arange(modulus))
     train = torch.rand(len(tokens), generator=torch.Generator().manual_seed(0)) < share

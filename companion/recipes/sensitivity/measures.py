@@ -14,7 +14,7 @@ from companion.models.sensitivity import ClassifierConfig, one_hot
 from companion.probes.sensitivity import answers, changes, largest_curvature, noisy_parts, rise_under_noise
 from companion.recipes import Recipe, recipe
 from companion.recipes.sensitivity import fit
-from companion.recipes.sensitivity.data import TASKS, TRAINED, draw_tokens, examples, function_of, sums
+from companion.recipes.sensitivity.data import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
 from companion.samplers.sensitivity import CORRUPTIONS, another, corrupted, cube, digits, patches, truth_table, windows
 
 MARKS = 30  # of a training run
@@ -135,7 +135,7 @@ def grokking(model: nn.Module) -> Tensor:
     `NUDGE` on one of its tokens' vectors, on training pairs.
     """
     config = model.config
-    tokens, labels, train = sums(config.classes, 0.5)
+    tokens, labels, train = table_of_sums(config.classes, 0.5)
     x = one_hot(tokens, config.features)
     noisy = noisy_parts(x[train], NUDGE, generator=7)
     return torch.stack(
