@@ -28,6 +28,11 @@ CONTROLS = [
     {"label": "text", "values": ["a rose", "the cat"], "start": 0, "menu": True},
 ]
 EXPLORER = {"image/png": PNG, "text/plain": "A line.", MIME: {"controls": CONTROLS, "frames": [PNG] * 8}}
+SHEET = (
+    "<table><tr><th>Question</th><th>You said</th><th>Measured</th><th>Verdict</th></tr>"
+    "<tr><td>How many?</td><td>-</td><td>3</td><td>no prediction</td></tr></table>"
+    "<p>0 of 0 judged predictions right; 1 of 1 questions without a prediction.</p>"
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +48,7 @@ def built(tmp_path_factory) -> Path:
         ),
         new_code_cell('predictions.number("n", "How many?")', outputs=[new_output("execute_result", asked)]),
         new_code_cell('predictions.compare("n", 3)', outputs=[new_output("stream", name="stdout", text="measured 3")]),
+        new_code_cell("predictions.sheet()", outputs=[new_output("execute_result", {"text/html": SHEET})]),
         new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
     ]
     return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "does not hold"}])
@@ -133,8 +139,12 @@ def test_claims_are_filtered_and_a_prediction_comes_back(address, browser):
     assert [row.get_attribute("id") for row in page.query_selector_all("tbody tr:visible")] == ["07-trebles"]
     page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
     assert not page.is_visible("text=measured 3")
+    sheet = page.locator("table", has_text="You said")
+    assert " ".join(sheet.inner_text().split()) == "Question You said Measured Verdict How many? – 3 no prediction"
+    assert page.get_by_text("judged").count() == 0
     page.fill("input[data-prediction=n]", "four")
     page.reload()
+    assert " ".join(sheet.inner_text().split()) == "Question You said Measured Verdict How many? four 3"
     page.click("details.measured summary")
     page.wait_for_selector("text=You predicted: four")
     assert page.is_visible("text=measured 3")

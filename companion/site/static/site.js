@@ -12,7 +12,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const sheet = () => {
     for (const head of heads) {
       for (const [question, said, , verdict] of [...head.closest("table").rows].slice(1).map((row) => row.cells)) {
-        const box = boxes.find((box) => box.closest("label").querySelector("span").textContent === question.textContent.trim());
+        const asked = question.textContent.trim();
+        const box = boxes.find((box) => box.closest("label").querySelector("span").textContent === asked);
         said.textContent = box?.value || "–";
         verdict.textContent = box?.value ? "" : "no prediction";
       }
