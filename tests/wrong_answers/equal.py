@@ -141,7 +141,8 @@ EQUAL = {
     ],
     "influences": [(f"{SIGN}|only the sign", "values are -1 and 1")],
     "weight_by_degree": [
-        (f"{SIGN}|only the sign|divided by its sum", "values are -1 and 1, so that all weights together are 1")
+        (f"{SIGN}|only the sign|rounded", "values are -1 and 1, and their sums whole"),
+        ("divided by its sum|brought to length 1", "the squared coefficients have the sum 1"),
     ],
     "at_equal_accuracy": [("accuracy.*(sign|negative)|sign.*accuracy|between 0 and 1", "accuracies are shares")],
 }
