@@ -19,7 +19,8 @@ from companion.models.lstm import LSTM, LSTMConfig
 @dataclass(frozen=True)
 class StepModelConfig:
     """``vocabulary`` tokens, sequences up to ``context``; ``recurrent`` for the LSTM in the decoder's place, for which
-    ``heads``, ``mlp`` and ``causal`` mean nothing.
+    ``heads``, ``mlp`` and ``causal`` mean nothing. With ``own_places`` positions are as large as tokens' embeddings,
+    which lets attention find a place sooner, and a sequence may begin at any of them.
     """
 
     vocabulary: int
@@ -30,9 +31,12 @@ class StepModelConfig:
     mlp: int = 4
     causal: bool = True
     recurrent: bool = False
+    own_places: bool = False
 
     def __post_init__(self):
         at_least(vocabulary=(self.vocabulary, 2), context=(self.context, 1))
+        if self.recurrent and self.own_places:
+            raise ValueError(f"own_places = {self.own_places}: an LSTM has no positions, so it must be False")
 
 
 class StepModel(Hooked):
@@ -45,15 +49,32 @@ class StepModel(Hooked):
             self.network = LSTM(LSTMConfig(config.width, config.layers))
         else:
             shape = {"heads": config.heads, "context": config.context, "mlp": config.mlp, "causal": config.causal}
+            shape["positions"] = not config.own_places
             self.network = Decoder(DecoderConfig(config.width, config.layers, **shape))
         self.at = self.network.at
         self.embed = nn.Embedding(config.vocabulary, config.width)
         self.unembed = nn.Linear(config.width, config.vocabulary)
+        if config.own_places:
+            self.places = nn.Parameter(torch.randn(config.context, config.width))
 
-    def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
-        """Logits at every place. Raises ValueError for an unknown token."""
+    def forward(
+        self, tokens: Int[Tensor, "batch length"], start: Int[Tensor, "batch"] | None = None
+    ) -> Float[Tensor, "batch length vocabulary"]:
+        """Logits at every place.
+
+        ``start`` is the place at which each sequence begins, the first if it is not given; only a model with
+        ``own_places`` takes one. Raises ValueError for an unknown token, or a place beyond the last.
+        """
         check_range(tokens=(tokens, self.config.vocabulary))
-        return self.unembed(self.network(self.embed(tokens)))
+        x = self.embed(tokens)
+        if self.config.own_places:
+            first = torch.zeros_like(tokens[:, 0]) if start is None else start
+            at = first[:, None] + torch.arange(tokens.shape[1], device=tokens.device)
+            check_range(places=(at, self.config.context))
+            x = x + self.places[at]
+        elif start is not None:
+            raise ValueError("start: must not be given to a model without own_places")
+        return self.unembed(self.network(x))
 
     @torch.no_grad()
     def generate(self, tokens: Int[Tensor, "batch length"], steps: int) -> Int[Tensor, "batch steps"]:

@@ -1,4 +1,4 @@
-"""Recipes of lesson 12: prefix parities, pointers, and the parity of a few bits with and without worked steps.
+"""Recipes of lesson 12: prefix parities, pointers, and states with and without worked steps.
 
 All sizes are ours: the sources train longer, wider networks (Liu et al. 2023; Sanford, Hsu, Telgarsky 2024), and the
 scale ``paper`` stands for theirs.
@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from companion.baselines.limits import follow
 from companion.models.limits import StepModel, StepModelConfig
 from companion.recipes import register
-from companion.samplers.limits import coins, pointers
+from companion.samplers.limits import coins, letters_and_states, pointers
 from companion.training import Schedule
 
 
@@ -27,6 +27,26 @@ def prefix_parities(config: StepModelConfig):
         return bits, bits.cumsum(1) % 2
 
     return draw
+
+
+def short_prefixes(config: StepModelConfig, length: int, anywhere: bool):
+    """The same for fewer coins than there are places, behind a token 2 that says where they begin; and that place, the
+    first or ``anywhere``.
+    """
+
+    def draw(batch, generator):
+        bits = coins(batch, length, generator=generator)
+        last = config.context - length - 1 if anywhere else 0
+        start = torch.randint(last + 1, (batch,), generator=generator, device=generator.device)
+        first = torch.full_like(start, 2)[:, None]
+        return torch.cat([first, bits], 1), start, torch.cat([first - 3, bits.cumsum(1) % 2], 1)
+
+    return draw
+
+
+def every_place_from(model, tokens, start, targets):
+    """The same loss for sequences that begin at ``start``."""
+    return F.cross_entropy(model(tokens, start).flatten(0, 1), targets.flatten(), ignore_index=-1)
 
 
 def hopping(config: StepModelConfig, k: int):
@@ -54,7 +74,23 @@ def parity_in_steps(config: StepModelConfig, asked: int, steps: int):
     return draw
 
 
+def states_in_steps(config: StepModelConfig, points: int, steps: int):
+    """A word of two letters, and ``steps`` tokens behind it: the state after equally many letters each, the last of
+    them the answer. A state is a token, too, and a step is asked for at the place before it.
+    """
+    length = config.context - steps + 1
+
+    def draw(batch, generator):
+        letters, states = letters_and_states(batch, length, points, generator=generator)
+        written = states[:, length // steps - 1 :: length // steps] + 2
+        tokens = torch.cat([letters, written[:, :-1]], 1)
+        return tokens, torch.cat([torch.full_like(letters[:, 1:], -1), written], 1)
+
+    return draw
+
+
 TINY = Schedule(steps=60, batch=64, lr=1e-2, warmup=5)
+DIAL = (32, 8, 1)  # states written for a word of 32 symbols; 1 is the answer alone
 for name, recurrent, steps in (("prefix", False, 4000), ("prefix-lstm", True, 800)):  # the LSTM has it long before
     shape = {"layers": 1, "heads": 4, "recurrent": recurrent}
     register(
@@ -97,5 +133,46 @@ for name, steps in (("steps", 8), ("no-steps", 1)):
             StepModelConfig(2, 63 + (32 if steps > 1 else 1), 128, 2, 4),
             Schedule(20_000, 256, 1e-3),
             {"asked": 32, "steps": 32 if steps > 1 else 1},
+        ),
+    )
+for name, anywhere in (("offsets", True), ("no-offsets", False)):
+    shape = {"layers": 1, "heads": 4, "own_places": True}
+    where = "begin anywhere" if anywhere else "always begin at the first"
+    register(
+        f"limits-{name}",
+        f"the parity of every prefix of 8 symbols that {where} of 25 places (lesson 12)",
+        model=StepModel,
+        sampler=short_prefixes,
+        loss=every_place_from,
+        smoke=(StepModelConfig(3, 5, 16, **shape), TINY, {"length": 2, "anywhere": anywhere}),
+        course=(
+            StepModelConfig(3, 25, 48, **shape),
+            Schedule(1500, 64, 3e-3, warmup=50),
+            {"length": 8, "anywhere": anywhere},
+        ),
+        paper=(
+            StepModelConfig(3, 201, 512, 4, 8, own_places=True),
+            Schedule(20_000, 64, 1e-4),
+            {"length": 100, "anywhere": anywhere},
+        ),
+    )
+for steps in DIAL:
+    shape = {"layers": 1, "heads": 4, "own_places": True}
+    register(
+        f"limits-dial-1-{steps}",
+        f"the state of S5 after 32 symbols, by one layer that writes {steps} of them (lesson 12)",
+        model=StepModel,
+        sampler=states_in_steps,
+        loss=every_place,
+        smoke=(StepModelConfig(8, 31 + steps, 16, **shape), TINY, {"points": 3, "steps": steps}),
+        course=(
+            StepModelConfig(122, 31 + steps, 64, **shape),
+            Schedule(600, 32, 3e-3),
+            {"points": 5, "steps": steps},
+        ),
+        paper=(
+            StepModelConfig(122, 31 + steps, 256, 4, 8, own_places=True),
+            Schedule(20_000, 256, 1e-3),
+            {"points": 5, "steps": steps},
         ),
     )

@@ -6,6 +6,8 @@ right, and its product is what all its symbols do, one after the other (Liu et a
 = 2; S3 and S5 are all permutations of 3 and of 5 points.
 """
 
+from itertools import permutations
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -64,6 +66,33 @@ def turns_and_flips(
 def pointers(batch: int, n: int, *, generator: torch.Generator | int) -> Int[Tensor, "batch n"]:
     """Random permutations: place i points to place ``[i]``. Raises ValueError for a number below 1."""
     return words(batch, 1, n, generator=generator)[:, 0]
+
+
+def letters_and_states(
+    batch: int, length: int, points: int, *, generator: torch.Generator | int
+) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch length"]]:
+    """Words of two letters that generate all permutations of the points, and the state after each of them.
+
+    Letter 0 exchanges the first two points, letter 1 moves every point to the next place. A state is the rank of a
+    permutation among all of them, in the order of the alphabet: 0 to points! - 1.
+
+    ``batch``, ``length``, ``points``: how many words, letters in each, and points that they permute.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
+
+    Raises ValueError for a number below 1, or fewer than two points.
+    """
+    at_least(points=(points, 2))
+    letters = coins(batch, length, generator=generator)
+    every = list(permutations(range(points)))
+    rank = {state: i for i, state in enumerate(every)}
+    swap, turn = (1, 0, *range(2, points)), (*range(1, points), 0)
+    after = torch.tensor([[rank[tuple(letter[x] for x in state)] for letter in (swap, turn)] for state in every])
+    after = after.to(letters.device)  # (states, 2): first the state, then the letter
+    state, states = torch.zeros_like(letters[:, 0]), []  # rank 0 is the identity
+    for letter in letters.T:
+        state = after[state, letter]
+        states.append(state)
+    return letters, torch.stack(states, 1)
 
 
 def turned_round(

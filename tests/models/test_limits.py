@@ -17,6 +17,22 @@ def test_logits_see_the_past_alone(recurrent):
     assert not torch.allclose(model(tokens)[:, -1], model(other)[:, -1])
 
 
+def test_only_a_model_with_own_places_minds_where_a_sequence_begins():
+    model = StepModel(StepModelConfig(3, 6, 8, own_places=True)).eval()
+    tokens = torch.tensor([[0, 1, 2], [0, 1, 2]])
+    torch.testing.assert_close(model(tokens), model(tokens, torch.tensor([0, 0])))
+    first, second = model(tokens, torch.tensor([0, 3]))
+    torch.testing.assert_close(first, model(tokens)[0])
+    assert not torch.allclose(first, second)
+    with torch.no_grad():
+        model.places[3:6] = model.places[:3]
+    torch.testing.assert_close(*model(tokens, torch.tensor([0, 3])))
+    with pytest.raises(ValueError, match="places: 6 is out of range"):
+        model(tokens, torch.tensor([0, 4]))
+    with pytest.raises(ValueError, match="start: must not be given"):
+        StepModel(StepModelConfig(3, 6, 8))(tokens, torch.tensor([0, 0]))
+
+
 def test_what_is_generated_is_read_again():
     model = StepModel(StepModelConfig(4, 8, 8)).eval()
     tokens = torch.tensor([[0, 1, 2], [3, 0, 1]])
@@ -35,3 +51,5 @@ def test_bad_arguments_are_named():
         model.generate(torch.tensor([[0]]), 0)
     with pytest.raises(ValueError, match="vocabulary = 1"):
         StepModelConfig(1, 6)
+    with pytest.raises(ValueError, match="own_places = True: an LSTM has no positions"):
+        StepModelConfig(3, 6, recurrent=True, own_places=True)

@@ -1,11 +1,14 @@
 """What is drawn is what is asked for; the shipped models know their task, and worked steps are what trains."""
 
+from itertools import permutations
+
 import pytest
 import torch
 
-from companion.baselines.limits import follow
+from companion.baselines.limits import follow, running_products
 from companion.recipes import recipe, shipped
-from companion.samplers.limits import coins, pointers
+from companion.recipes.limits import DIAL
+from companion.samplers.limits import coins, letters_and_states, pointers
 
 
 def test_prefixes_ask_for_their_parity():
@@ -25,6 +28,27 @@ def test_steps_are_running_parities_and_the_last_is_the_answer(name, steps):
         assert torch.equal(targets[:, 15 + step], tokens[:, :asked].sum(1) % 2)
 
 
+@pytest.mark.parametrize(("name", "last"), [("limits-offsets", 16), ("limits-no-offsets", 0)])
+def test_short_prefixes_begin_anywhere_or_at_the_first_place(name, last):
+    tokens, start, targets = recipe(name).draw(500, torch.Generator().manual_seed(1))
+    assert tokens.shape == targets.shape == (500, 9)
+    assert (tokens[:, 0] == 2).all() and (targets[:, 0] == -1).all()
+    assert torch.equal(targets[:, 1:], tokens[:, 1:].cumsum(1) % 2)
+    assert torch.equal(start.unique(), torch.arange(last + 1))
+
+
+@pytest.mark.parametrize("steps", DIAL)
+def test_a_written_state_is_the_state_so_far(steps):
+    tokens, targets = recipe(f"limits-dial-1-{steps}").draw(5, torch.Generator().manual_seed(steps))
+    every = torch.tensor(list(permutations(range(5))))
+    states = running_products(torch.tensor([[1, 0, 2, 3, 4], [1, 2, 3, 4, 0]])[tokens[:, :32]])
+    written = targets[:, 31:]
+    assert written.shape == (5, steps) and (targets[:, :31] == -1).all()
+    assert torch.equal(tokens[:, 32:], written[:, :-1])
+    for step in range(steps):
+        assert torch.equal(every[written[:, step] - 2], states[:, (step + 1) * 32 // steps - 1])
+
+
 @pytest.mark.parametrize(("name", "seed"), [("limits-prefix", 0), ("limits-prefix", 1), ("limits-prefix-lstm", 0)])
 def test_the_shipped_models_know_prefix_parities_in_distribution(name, seed):
     model, _ = shipped(name, seed=seed)
@@ -41,3 +65,21 @@ def test_two_layers_hop_four_times_and_one_does_not():
             for layers in (1, 2)
         ]
     assert right[0] < 0.7 and right[1] > 0.9
+
+
+def test_offsets_teach_short_words_wherever_they_begin_and_no_long_ones():
+    model, _ = shipped("limits-offsets")
+    bits = coins(500, 24, generator=5)
+    tokens = torch.cat([torch.full_like(bits[:, :1], 2), bits], 1)
+    with torch.no_grad():
+        for start in (0, 7, 16):
+            said = model(tokens[:, :9], torch.full((500,), start))[:, 1:].argmax(-1)
+            assert (said == bits[:, :8].cumsum(1) % 2).double().mean() > 0.9
+        assert (model(tokens)[:, -1].argmax(-1) == bits.sum(1) % 2).double().mean() < 0.7
+
+
+@pytest.mark.parametrize(("steps", "least", "most"), [(32, 0.9, 1), (1, 0, 0.1)])
+def test_one_layer_follows_s5_if_it_writes_every_state(steps, least, most):
+    letters, states = letters_and_states(100, 32, 5, generator=6)
+    said = shipped(f"limits-dial-1-{steps}")[0].generate(letters, steps)[:, -1] - 2
+    assert least <= (said == states[:, -1]).double().mean() <= most

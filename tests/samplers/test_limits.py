@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from companion.baselines.limits import running_products
-from companion.samplers.limits import coins, pointers, turned_round, turns_and_flips, words
+from companion.samplers.limits import (
+    coins,
+    letters_and_states,
+    pointers,
+    turned_round,
+    turns_and_flips,
+    words,
+)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
@@ -35,6 +42,17 @@ def test_pointers_are_permutations():
     assert torch.equal(drawn.sort(1).values, torch.arange(9).expand(50, 9))
 
 
+@pytest.mark.parametrize("points", [2, 3, 5])
+def test_states_are_the_ranks_of_what_two_letters_have_done_and_all_of_them_come(points):
+    letters, states = letters_and_states(40 * math.factorial(points), 30, points, generator=6)
+    every = sorted(map(tuple, torch.cartesian_prod(*[torch.arange(points)] * points).tolist()))
+    every = [state for state in every if len(set(state)) == points]
+    swap, turn = [1, 0, *range(2, points)], [*range(1, points), 0]
+    products = running_products(torch.tensor([swap, turn])[letters])
+    assert torch.equal(products, torch.tensor(every)[states])
+    assert len(states[:, -2:].unique()) == math.factorial(points)
+
+
 def test_one_place_is_turned_round_and_never_the_last():
     before, after = turned_round(300, 6, 4, generator=4)
     turned = (before != after).all(-1)
@@ -52,6 +70,7 @@ def test_one_place_is_turned_round_and_never_the_last():
         (lambda: coins(1, 2, 1.5, generator=0), "p = 1.5: must be 0 to 1"),
         (lambda: coins(1, 0, generator=0), "length = 0"),
         (lambda: turns_and_flips(1, 1, 0, generator=0), "n = 0"),
+        (lambda: letters_and_states(1, 1, 1, generator=0), "points = 1: must be at least 2"),
         (lambda: turned_round(1, 1, 3, generator=0), "length = 1: must be at least 2"),
     ],
 )
