@@ -8,9 +8,10 @@ What it computes on the way has names, by which `Decoder.run_with_cache` hands i
 
     hook_embed                    the input, with positions           (batch, length, width), as all but these:
     blocks.0.hook_resid_pre       the stream that block 0 reads
-    blocks.0.attn.hook_q, _k, _v  queries, keys and values            (batch, head, length, h)
-    blocks.0.attn.hook_pattern    who attends to whom                 (batch, head, query, key); the delta rule has none
-    blocks.0.attn.hook_z          what each head found                (batch, head, length, h)
+    blocks.0.attn.hook_q, _k, _v  queries, keys and values            (batch, head, length, h); an LSTM has none
+    blocks.0.attn.hook_pattern    who attends to whom                 (batch, head, query, key); nor has the delta rule
+    blocks.0.attn.hook_z          what each head found                (batch, head, length, h); of an LSTM, its hidden
+                                                                      states (batch, length, hidden)
     blocks.0.hook_attn_out        what attention adds to the stream
     blocks.0.hook_resid_mid       the stream between attention and MLP
     blocks.0.mlp.hook_post        the hidden units, after GELU        (batch, length, mlp * width)
@@ -43,7 +44,7 @@ class DecoderConfig:
     heads: int
     context: int
     causal: bool = True
-    attention: Literal["softmax", "linear", "delta"] = "softmax"
+    attention: Literal["softmax", "linear", "gated", "delta", "lstm"] = "softmax"
     norm: bool = True
     mlp: int = 4
     positions: bool = True
@@ -53,16 +54,24 @@ class DecoderConfig:
         at_least(mlp=(self.mlp, 0))
         if self.width % self.heads:
             raise ValueError(f"heads = {self.heads}: must divide width = {self.width}")
-        if self.attention not in ("softmax", "linear", "delta"):
-            raise ValueError(f"attention = {self.attention!r}: must be 'softmax', 'linear' or 'delta'")
-        if self.attention == "delta" and not self.causal:
-            raise ValueError(f"causal = {self.causal!r}: the delta rule writes token by token, so it must be True")
+        if self.attention not in ("softmax", "linear", "gated", "delta", "lstm"):
+            raise ValueError(f"attention = {self.attention!r}: must be 'softmax', 'linear', 'gated', 'delta' or 'lstm'")
+        if self.attention in ("gated", "delta", "lstm") and not self.causal:
+            raise ValueError(f"causal = {self.causal!r}: {self.attention} reads token by token, so it must be True")
+        if self.attention == "lstm" and self.memory % 2:
+            raise ValueError(f"heads = {self.heads}: an LSTM keeps two vectors, so width^2 / heads must be even")
+
+    @property
+    def memory(self) -> int:
+        """Numbers of state of one layer whose state does not grow: a matrix for each head, or as many in an LSTM."""
+        return self.width**2 // self.heads
 
 
 def hook_names(config: DecoderConfig) -> list[str]:
     """What `Decoder.run_with_cache` and `Decoder.hooks` know, in the order of the computation."""
-    pattern = [] if config.attention == "delta" else ["attn.hook_pattern"]
-    attention = ["attn.hook_q", "attn.hook_k", "attn.hook_v", *pattern, "attn.hook_z", "hook_attn_out"]
+    looks = [] if config.attention == "lstm" else ["attn.hook_q", "attn.hook_k", "attn.hook_v"]
+    pattern = [] if config.attention in ("delta", "lstm") else ["attn.hook_pattern"]
+    attention = [*looks, *pattern, "attn.hook_z", "hook_attn_out"]
     mlp = ["hook_resid_mid", "mlp.hook_post", "hook_mlp_out"] if config.mlp else []
     block = ["hook_resid_pre", *attention, *mlp, "hook_resid_post"]
     blocks = [f"blocks.{layer}.{name}" for layer in range(config.layers) for name in block]
@@ -93,15 +102,16 @@ class Attention(nn.Module):
 
     softmax:  softmax(Q K^T / sqrt(h)) V        linear:  (Q K^T / length) V
 
-    ``causal`` keeps position i from seeing j > i. The third kind keeps a matrix S of h x h numbers for each head, and
-    no past tokens:
+    ``causal`` keeps position i from seeing j > i; then linear attention (divided by the context instead, which does not
+    grow with what is read) needs no past tokens, only a matrix S of h x h numbers for each head: S <- S + v k^T, and
+    the answer is S q / context. Two kinds change how S is written:
 
-    delta:    S <- S + b (v - S k) k^T,  then the answer is S q
+    gated:    S <- a S + v k^T,  a = sigmoid(A x)^(1/16)    the whole state fades (after Yang et al. 2024,
+                                                            arXiv:2312.06635; there each channel has an a of its own)
+    delta:    S <- S + b (v - S k) k^T,  b = sigmoid(B x)   with keys of length 1, and the answer is S q (Schlag, Irie,
+                                                            Schmidhuber 2021, arXiv:2102.11174)
 
-    with keys of length 1 and a writing strength b = sigmoid(B x)
-
-    (Schlag, Irie, Schmidhuber 2021, arXiv:2102.11174). A write changes what S answers for its own key and nothing
-    orthogonal to it.
+    A write of the delta rule changes what S answers for its own key and nothing orthogonal to it.
     """
 
     def __init__(self, config: DecoderConfig, at: Door):
@@ -111,18 +121,25 @@ class Attention(nn.Module):
         self.out = nn.Linear(config.width, config.width, bias=False)
         if config.attention == "delta":
             self.strength = nn.Linear(config.width, config.heads, bias=False)
+        if config.attention == "gated":
+            self.gate = nn.Linear(config.width, config.heads, bias=False)
 
     def pattern(
         self, q: Float[Tensor, "batch heads length h"], k: Float[Tensor, "batch heads length h"]
     ) -> Float[Tensor, "batch heads length length"]:
-        """How much each query weights each key."""
+        """How much each query weights each key, before any fading."""
         scores = q @ k.mT  # (batch, head, query, key)
-        if self.config.attention == "linear":
-            return (scores.tril() if self.config.causal else scores) / q.shape[-2]
+        if self.config.attention in ("linear", "gated"):
+            return scores.tril() / self.config.context if self.config.causal else scores / q.shape[-2]
         scores = scores / q.shape[-1] ** 0.5
         if self.config.causal:
             scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
         return scores.softmax(dim=-1)
+
+    def kept(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch heads length length"]:
+        """What has not faded at i of what was written at j <= i: the product of the gates of j + 1 .. i."""
+        written = F.logsigmoid(self.gate(x)).div(16).cumsum(1).mT  # (batch, head, length)
+        return (written[..., :, None] - written[..., None, :]).tril().exp()
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         batch, length, width = x.shape
@@ -137,9 +154,26 @@ class Attention(nn.Module):
         elif kind == "softmax" and not at.asked("hook_pattern"):
             z = F.scaled_dot_product_attention(q, k, v, is_causal=self.config.causal)  # faster: keeps no pattern
         else:
-            z = at("hook_pattern", self.pattern(q, k)) @ v
+            pattern = self.pattern(q, k)
+            z = at("hook_pattern", pattern * self.kept(x) if kind == "gated" else pattern) @ v
         z = at("hook_z", z)
         return self.out(z.transpose(1, 2).reshape(batch, length, width))
+
+
+class Recurrence(nn.Module):
+    """An LSTM in the place of attention, and back to the stream's width: hidden state and cell together are as many
+    numbers as the matrices of `Attention` are. Forget gates start open, as in `companion.models.lstm`.
+    """
+
+    def __init__(self, config: DecoderConfig, at: Door):
+        super().__init__()
+        self.at, hidden = at, config.memory // 2
+        self.cell = nn.LSTM(config.width, hidden, batch_first=True)
+        self.out = nn.Linear(hidden, config.width, bias=False)
+        nn.init.ones_(self.cell.bias_ih_l0.data[hidden : 2 * hidden])
+
+    def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        return self.out(self.at("hook_z", self.cell(x)[0]))
 
 
 class Block(nn.Module):
@@ -150,7 +184,7 @@ class Block(nn.Module):
         width, hidden = config.width, config.mlp * config.width
         self.at = at
         self.norm1 = nn.LayerNorm(width) if config.norm else nn.Identity()
-        self.attention = Attention(config, at.room("attn."))
+        self.attention = (Recurrence if config.attention == "lstm" else Attention)(config, at.room("attn."))
         self.mlp = None
         if hidden:
             norm2 = nn.LayerNorm(width) if config.norm else nn.Identity()
@@ -190,12 +224,11 @@ class Decoder(Hooked):
                 module.weight.data /= (2 * config.layers) ** 0.5
 
     def memory(self, length: int) -> int:
-        """How many numbers keep the past after ``length`` positions: all keys and values, 2 L width length, or with
-        linear attention a matrix a head, L width^2 / heads, however long the past.
+        """How many numbers keep the past after ``length`` positions: all keys and values, 2 L width length, or without
+        softmax L width^2 / heads, however long the past: a matrix for each head, or an LSTM's two vectors.
         """
-        width, heads = self.config.width, self.config.heads
-        each = 2 * width * length if self.config.attention == "softmax" else width * width // heads
-        return self.config.layers * each
+        softmax = self.config.attention == "softmax"
+        return self.config.layers * (2 * self.config.width * length if softmax else self.config.memory)
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         """The last residual stream, normed.

@@ -17,14 +17,17 @@ from companion.models.decoder import Decoder, DecoderConfig
 from companion.models.door import Hooked
 from companion.models.lstm import LSTM, LSTMConfig
 
+MIXERS = ("softmax", "linear", "gated", "delta", "lstm-block", "lstm")
+
 
 @dataclass(frozen=True)
 class RegressorConfig:
     """``n``: examples at most; ``scale``: the labels' and inputs' typical size, divided out before and multiplied back
     after.
 
-    ``mixer`` is what carries information from one position to the next: a transformer's softmax attention, the delta
-    rule (the same decoder with a matrix for a memory), or an LSTM.
+    ``mixer`` is what carries information from one position to the next: a transformer's softmax attention; in the same
+    decoder, linear attention, linear attention that fades, the delta rule, or an LSTM (``lstm-block``); or layers of an
+    LSTM and nothing else (``lstm``).
     """
 
     d: int
@@ -33,7 +36,7 @@ class RegressorConfig:
     layers: int
     heads: int
     tokens: Literal["triplet", "interleaved"] = "triplet"
-    mixer: Literal["softmax", "delta", "lstm"] = "softmax"
+    mixer: Literal["softmax", "linear", "gated", "delta", "lstm-block", "lstm"] = "softmax"
     scale: float = 1.0
 
     def __post_init__(self):
@@ -41,8 +44,8 @@ class RegressorConfig:
             raise ValueError(f"d = {self.d}, n = {self.n}: must be at least 1 and at least 2")
         if self.tokens not in ("triplet", "interleaved"):
             raise ValueError(f"tokens = {self.tokens!r}: must be 'triplet' or 'interleaved'")
-        if self.mixer not in ("softmax", "delta", "lstm"):
-            raise ValueError(f"mixer = {self.mixer!r}: must be 'softmax', 'delta' or 'lstm'")
+        if self.mixer not in MIXERS:
+            raise ValueError(f"mixer = {self.mixer!r}: must be one of {', '.join(map(repr, MIXERS))}")
         if not 0 < self.scale < float("inf"):
             raise ValueError(f"scale = {self.scale!r}: must be positive and finite")
 
@@ -64,8 +67,9 @@ class InContextRegressor(Hooked):
         if config.mixer == "lstm":
             self.decoder = LSTM(LSTMConfig(config.width, config.layers))
         else:
+            attention = config.mixer.removesuffix("-block")
             self.decoder = Decoder(
-                DecoderConfig(config.width, config.layers, config.heads, context, attention=config.mixer)
+                DecoderConfig(config.width, config.layers, config.heads, context, attention=attention)
             )
         self.at = self.decoder.at
         self.read_out = nn.Linear(config.width, 1)
@@ -97,3 +101,28 @@ class InContextRegressor(Hooked):
         stride = 2 if self.config.tokens == "interleaved" else 1
         x = self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, ::stride]
         return self.read_out(x)[..., 0] * self.config.scale
+
+
+class StateRegressor(InContextRegressor):
+    """The same model, answering from a state that can be read: after its last layer a linear map says which weights w
+    it holds at each position, and which matrix P, and its predictions are w . x.
+
+    So the state of recursive least squares can be taught to it, and compared with (`companion.recipes.regression`).
+    """
+
+    def __init__(self, config: RegressorConfig):
+        super().__init__(config)
+        self.read_out = nn.Linear(config.width, config.d * (config.d + 1))
+
+    def states(
+        self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
+    ) -> tuple[Float[Tensor, "batch n d"], Float[Tensor, "batch n d d"]]:
+        """The weights and the matrix at the positions where predictions are made."""
+        d, stride = self.config.d, 2 if self.config.tokens == "interleaved" else 1
+        x = self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, ::stride]
+        ws, matrices = self.read_out(x).split([d, d * d], dim=-1)
+        return ws, matrices.unflatten(-1, (d, d))
+
+    def forward(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n"]:
+        """Predictions of all n labels."""
+        return (self.states(xs, ys)[0] * xs).sum(-1)

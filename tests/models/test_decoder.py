@@ -51,7 +51,11 @@ def numpy_streams(model: Decoder, x: np.ndarray) -> list[np.ndarray]:
                         continue
                     seen = i + 1 if config.causal else length
                     scores = k[sequence, :seen, part] @ q[sequence, i, part]
-                    shares = softmax(scores / np.sqrt(h)) if config.attention == "softmax" else scores / length
+                    if config.attention == "gated":  # all that is there fades before each new token is written
+                        gates = expit(x[sequence, :seen] @ weights[f"{name}.gate.weight"][head]) ** (1 / 16)
+                        scores = scores * [gates[j + 1 :].prod() for j in range(seen)]
+                    scale = config.context if config.causal else length
+                    shares = softmax(scores / np.sqrt(h)) if config.attention == "softmax" else scores / scale
                     mixed[sequence, i, part] = shares @ v[sequence, :seen, part]
         return mixed @ weights[f"{name}.out.weight"].T
 
@@ -94,6 +98,39 @@ def test_the_delta_rule_equals_its_recurrence(switches):
         np.testing.assert_allclose(stream.numpy(), reference, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("switches", [{}, {"heads": 1}, {"mlp": 0}])
+def test_fading_equals_its_recurrence(switches):
+    model = decoder(attention="gated", **switches)
+    x = torch.randn(2, 7, 12, dtype=torch.float64)
+    with torch.no_grad():
+        ours = [*model.streams(x), model(x)]
+    for stream, reference in zip(ours, numpy_streams(model, x.numpy()), strict=True):
+        np.testing.assert_allclose(stream.numpy(), reference, rtol=1e-9, atol=1e-9)
+
+
+def test_open_gates_make_fading_the_linear_attention():
+    linear, gated = decoder(attention="linear"), decoder(attention="gated")
+    gates = [name for name in gated.state_dict() if name.endswith("gate.weight")]
+    gated.load_state_dict(linear.state_dict() | {name: torch.zeros(3, 12) for name in gates})
+    for block in gated.blocks:
+        block.attention.kept = lambda x: torch.ones(len(x), 3, x.shape[1], x.shape[1], dtype=x.dtype).tril()
+    x = torch.randn(2, 7, 12, dtype=torch.float64)
+    torch.testing.assert_close(gated(x), linear(x))
+
+
+def test_an_lstm_in_a_block_reads_the_normed_stream_and_adds_to_it():
+    model = decoder(attention="lstm", layers=1, mlp=0, norm=False, positions=False)
+    x = torch.randn(2, 7, 12, dtype=torch.float64)
+    mixer = model.blocks[0].attention
+    torch.testing.assert_close(model(x), x + mixer.cell(x)[0] @ mixer.out.weight.T)
+    assert 2 * mixer.cell.hidden_size == model.config.memory == 12 * 12 // 3
+
+
+def test_a_state_that_cannot_be_two_vectors_is_refused():
+    with pytest.raises(ValueError, match="heads = 3: an LSTM keeps two vectors"):
+        DecoderConfig(width=9, layers=1, heads=3, context=4, attention="lstm")
+
+
 def test_a_full_write_is_read_back_and_leaves_orthogonal_keys_alone():
     k, v = torch.eye(3, dtype=torch.float64)[[0, 1, 0]], torch.randn(3, 3, dtype=torch.float64)
     read = delta_rule(k[[0, 1, 1]], k, v, torch.ones(3, 1, dtype=torch.float64))
@@ -105,13 +142,14 @@ def test_a_full_write_is_read_back_and_leaves_orthogonal_keys_alone():
 
 
 @pytest.mark.parametrize(
-    ("attention", "expected"), [("softmax", 3 * 2 * 12 * 7), ("linear", 3 * 3 * 16), ("delta", 3 * 3 * 16)]
+    ("attention", "expected"),
+    [("softmax", 3 * 2 * 12 * 7)] + [(kind, 3 * 3 * 16) for kind in ("linear", "gated", "delta", "lstm")],
 )
 def test_memory_counts_what_a_position_can_know_of_the_past(attention, expected):
     assert decoder(attention=attention).memory(7) == expected
 
 
-@pytest.mark.parametrize("attention", ["softmax", "linear", "delta"])
+@pytest.mark.parametrize("attention", ["softmax", "linear", "gated", "delta", "lstm"])
 @pytest.mark.parametrize("position", [1, 4, 6])
 def test_a_causal_decoder_does_not_see_the_future(attention, position):
     model = decoder(attention=attention)

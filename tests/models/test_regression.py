@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.autograd.functional import jacobian
 
-from companion.models.regression import InContextRegressor, RegressorConfig
+from companion.models.regression import MIXERS, InContextRegressor, RegressorConfig, StateRegressor
 
 CONFIG = RegressorConfig(d=2, n=5, width=12, layers=2, heads=2)
 both_formats = pytest.mark.parametrize("tokens", ["triplet", "interleaved"])
-every_mixer = pytest.mark.parametrize("mixer", ["softmax", "delta", "lstm"])
+every_mixer = pytest.mark.parametrize("mixer", MIXERS)
 
 
 def regressor(tokens, **changes) -> InContextRegressor:
@@ -140,3 +140,16 @@ def test_a_config_that_no_decoder_fits_is_refused(wrong, message):
 def test_a_prompt_too_long_or_of_another_dimension_is_refused(tokens, shape):
     with pytest.raises(ValueError, match="d must be 2 and n at most 5"):
         regressor(tokens)(torch.zeros(shape, dtype=torch.float64), torch.zeros(shape[:2], dtype=torch.float64))
+
+
+@both_formats
+def test_a_model_that_answers_from_its_state_says_w_times_x_and_sees_no_more_than_it_may(tokens):
+    model, (xs, ys) = StateRegressor(replace(CONFIG, tokens=tokens, mixer="lstm")).double().eval(), prompt(batch=3)
+    ws, matrices = model.states(xs, ys)
+    assert matrices.shape == (3, 5, 2, 2)
+    torch.testing.assert_close(model(xs, ys), (ws * xs).sum(-1))
+    changed = ys.clone()
+    changed[:, 3:] += 1
+    after, _ = model.states(xs, changed)
+    torch.testing.assert_close(after[:, :4], ws[:, :4])
+    assert (after[:, 4] - ws[:, 4]).abs().max() > 1e-6
