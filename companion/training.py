@@ -36,7 +36,9 @@ class Schedule:
     """Adam with linear warm-up to ``lr`` and a cosine down to zero over ``steps``; gradients clipped to norm 1.
 
     With ``bfloat16`` the forward pass runs in bfloat16 on a CPU, too: for wide models; not every processor is faster
-    for it.
+    for it. With ``muon`` the matrices inside blocks are left to Muon (Jordan et al. 2024), whose steps are orthogonal
+    matrices, of the size that Adam's have (Liu et al. 2025, arXiv:2502.16982), so that ``lr`` serves both. With
+    ``curriculum`` the sampler is told, too, how much of the run is over.
     """
 
     steps: int
@@ -46,6 +48,8 @@ class Schedule:
     betas: tuple[float, float] = (0.9, 0.99)
     clip: float = 1.0
     bfloat16: bool = False
+    muon: bool = False
+    curriculum: bool = False
 
     def __post_init__(self):
         at_least(steps=(self.steps, 1), batch=(self.batch, 1))
@@ -88,7 +92,7 @@ def batch_generator(seed: int, step: int, device: torch.device) -> torch.Generat
 
 def train(
     model: nn.Module,
-    draw: Callable[[int, torch.Generator], tuple[Tensor, ...]],
+    draw: Callable[..., tuple[Tensor, ...]],
     loss: Callable[..., Tensor],
     schedule: Schedule,
     *,
@@ -100,7 +104,8 @@ def train(
     """Train ``model`` in place and return its `History`.
 
     ``model``: what learns; at the end it is on ``device``.
-    ``draw(batch, generator)``: gives a batch, tensors with the batch first.
+    ``draw(batch, generator)``: gives a batch, tensors with the batch first. Under a ``schedule`` with ``curriculum`` it
+    is called as ``draw(batch, generator, done)``, with the share of the run that is over, 0 to 1.
     ``loss(model, *tensors)``: their mean loss, of no dimensions.
     ``schedule``: steps, sequences a batch, learning rate; bfloat16 for the forward pass (on a GPU always; the weights
     stay in float32).
@@ -119,10 +124,10 @@ def train(
         raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {processes}")
     with _process_group(where, processes) as rank:
         model.to(where).train()
-        optimizer = torch.optim.Adam(model.parameters(), lr=schedule.lr, betas=schedule.betas)
+        optimizers = make_optimizers(model, schedule)
         history = History(device=str(where))
         if resume is not None and resume.exists():
-            _load_state(resume, model, optimizer, history, _identity(label, schedule, seed))
+            _load_state(resume, model, optimizers, history, _identity(label, schedule, seed))
         wrapped = DistributedDataParallel(model) if processes > 1 else model
 
         started, saved, before = time.perf_counter(), time.perf_counter(), history.seconds
@@ -136,15 +141,17 @@ def train(
             mininterval=0.5,
         )
         for step in bar:
-            for group in optimizer.param_groups:
+            for group in (group for optimizer in optimizers for group in optimizer.param_groups):
                 group["lr"] = schedule.lr_at(step)
-            tensors = draw(schedule.batch, batch_generator(seed, step, where))
+            done = (step / schedule.steps,) if schedule.curriculum else ()
+            tensors = draw(schedule.batch, batch_generator(seed, step, where), *done)
             with torch.autocast(where.type, torch.bfloat16, enabled=schedule.bfloat16 or where.type == "cuda"):
                 value = loss(wrapped, *(tensor[rank::processes] for tensor in tensors))
-            optimizer.zero_grad(set_to_none=True)
+            model.zero_grad(set_to_none=True)
             value.backward()
             nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
-            optimizer.step()
+            for optimizer in optimizers:
+                optimizer.step()
 
             value = value.detach().float()
             if processes > 1:
@@ -154,12 +161,23 @@ def train(
             if step % 20 == 0:
                 bar.set_postfix(loss=f"{sum(history.losses[-100:]) / len(history.losses[-100:]):.4f}", refresh=False)
             if resume is not None and rank == 0 and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
-                _save_state(resume, model, optimizer, history, _identity(label, schedule, seed))
+                _save_state(resume, model, optimizers, history, _identity(label, schedule, seed))
                 saved = time.perf_counter()
         if rank == 0 and resume is not None:
             resume.unlink(missing_ok=True)
     model.eval()
     return history
+
+
+def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Optimizer]:
+    """Adam for all parameters; under ``muon``, Muon for the matrices inside ``blocks`` and Adam for the others."""
+    hidden = [p for name, p in model.named_parameters() if schedule.muon and p.ndim == 2 and "blocks." in name]
+    taken = {id(parameter) for parameter in hidden}
+    others = [parameter for parameter in model.parameters() if id(parameter) not in taken]
+    adam = torch.optim.Adam(others, lr=schedule.lr, betas=schedule.betas)
+    if not schedule.muon:
+        return [adam]
+    return [adam, torch.optim.Muon(hidden, lr=schedule.lr, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")]
 
 
 @contextmanager
@@ -190,15 +208,16 @@ def _identity(label: str, schedule: Schedule, seed: int) -> str:
     return f"{label}, seed {seed}, {schedule}"
 
 
-def _save_state(path, model, optimizer, history, run: str) -> None:
+def _save_state(path, model, optimizers, history, run: str) -> None:
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-    for index, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"adam.{index}.{name}": tensor for name, tensor in state.items()}
+    for kind, optimizer in enumerate(optimizers):
+        for index, state in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{kind}.{index}.{name}": tensor for name, tensor in state.items()}
     tensors["losses"] = torch.tensor(history.losses, dtype=torch.float64)
     write_safetensors(path, tensors, {"run": run, "seconds": str(history.seconds)})
 
 
-def _load_state(path, model, optimizer, history, run: str) -> None:
+def _load_state(path, model, optimizers, history, run: str) -> None:
     try:
         with safe_open(path, "pt") as file:
             header = file.metadata() or {}
@@ -214,11 +233,12 @@ def _load_state(path, model, optimizer, history, run: str) -> None:
         model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError as error:
         raise ResumeError(f"{path}: saved with another model ({error}); remove it to start afresh") from None
-    state: dict[int, dict[str, Tensor]] = {}
+    states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
     for name, tensor in tensors.items():
-        if name.startswith("adam."):
-            index, key = name[5:].split(".")
-            state.setdefault(int(index), {})[key] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        if name.startswith("optimizer."):
+            _, kind, index, key = name.split(".")
+            states[int(kind)].setdefault(int(index), {})[key] = tensor
+    for optimizer, state in zip(optimizers, states, strict=True):
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     history.losses = tensors["losses"].tolist()
     history.seconds = float(header["seconds"])

@@ -18,8 +18,11 @@ here (the expansion printed in the paper's appendix differs).
 from collections.abc import Callable, Sequence
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+
+from companion.arguments import positive
 
 # Below this share of a vector's squared length, what sticks out of the span of earlier inputs is rounding (float64).
 DEPENDENT = 1e-12
@@ -57,6 +60,22 @@ def least_squares(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) 
         inverse -= change
         inverse -= change.mT
     return torch.stack(ws, dim=1).to(xs.dtype)
+
+
+def ridge_states(
+    xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], ridge: float
+) -> tuple[Float[Tensor, "batch n d"], Float[Tensor, "batch n d d"]]:
+    """What recursive least squares keeps before each prediction: w = P b, and P = (S + ridge I)^-1.
+
+    Before any example w = 0 and P = I / ridge. Raises ValueError for a ``ridge`` that is not positive.
+    """
+    positive(ridge=ridge)
+    _check(xs, ys)
+    seen = xs[:, :-1]
+    S = F.pad((seen[..., None] * seen[..., None, :]).cumsum(1), (0, 0, 0, 0, 1, 0))
+    b = F.pad((ys[:, :-1, None] * seen).cumsum(1), (0, 0, 1, 0))
+    P = torch.linalg.inv(S + ridge * torch.eye(xs.shape[-1], dtype=xs.dtype, device=xs.device))
+    return (P @ b[..., None])[..., 0], P
 
 
 def newton(

@@ -20,7 +20,7 @@ from companion.checkpoints import Header
 from companion.training import History, Schedule, train
 
 SCALES = ("smoke", "course", "paper")
-Draw = Callable[[int, torch.Generator], tuple[Tensor, ...]]
+Draw = Callable[..., tuple[Tensor, ...]]
 Size = tuple[Any, Schedule] | tuple[Any, Schedule, dict[str, Any]]
 
 
@@ -75,7 +75,8 @@ def register(
     ``name``: the topic's, then what sets it apart.
     ``about``: one line for those who choose a recipe.
     ``model``: makes a fresh model from a config.
-    ``sampler``: makes ``draw(batch, generator)`` from a config.
+    ``sampler``: makes ``draw(batch, generator)`` from a config; for a schedule with ``curriculum``, ``draw(batch,
+    generator, done)``.
     ``loss``: of the model and what was drawn.
     ``smoke``, ``course``, ``paper``: the config and the schedule at each scale, and, where the sampler asks for more,
     its keywords.

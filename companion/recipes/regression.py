@@ -8,11 +8,18 @@ affords.
 
 from dataclasses import replace
 
-from companion.models.regression import InContextRegressor, RegressorConfig
-from companion.recipes import register
+import torch
+import torch.nn.functional as F
+
+from companion.baselines.regression import ridge_states
+from companion.models.regression import InContextRegressor, RegressorConfig, StateRegressor
+from companion.recipes import register, shipped
 from companion.samplers.regression import prompts
 from companion.training import Schedule
 
+BLOCK_MIXERS = ("lstm-block", "gated", "linear", "delta", "softmax")  # in the same blocks
+TEACHING = {"answers": 0.0, "half": 0.5, "state": 1.0}  # the share of the run in which the state is taught
+TAUGHT_RIDGE = 0.1
 MEMORY_SWEEP = (4, 8, 16, 32, 64, 256)  # hidden units of each of two LSTM layers; 128 is regression-lstm
 
 
@@ -35,6 +42,91 @@ def with_condition(kappa: float):
         return draw
 
     return sampler
+
+
+def growing(d: int, n: int, kappa: float = 1.0, over: float = 0.6):
+    """The curriculum of Garg et al. (2022), appendix A, in short: prompts have ``d`` dimensions and ``n`` points at
+    first, and grow step by step to the config's over the share ``over`` of the run (published: from 5 and 11, over
+    6 %).
+
+    ``d``, ``n``: where it starts.
+    ``kappa``: the condition number of the inputs.
+    ``over``: the share of the run after which prompts are whole.
+
+    Dimensions to come are zeros in the inputs.
+    """
+
+    def sampler(config: RegressorConfig):
+        def draw(batch, generator, done):
+            share = min(1.0, done / over)
+            now, points = (start + round(share * (end - start)) for start, end in ((d, config.d), (n, config.n)))
+            xs, ys, _ = prompts(batch, points, now, kappa=kappa, generator=generator)
+            return F.pad(xs, (0, config.d - now)), ys
+
+        return draw
+
+    return sampler
+
+
+def grown(config: RegressorConfig, start: str = "regression-isotropic") -> InContextRegressor:
+    """A model of ``config`` that begins as the smaller shipped model ``start``, of the same width, and computes the
+    same.
+
+    Inputs of more dimensions come with fresh weights, more positions as copies of the last, and between the old blocks
+    stand new ones, whose outputs are 0. On prompts whose further dimensions are zeros it gives the smaller one's
+    predictions.
+    """
+    small, _ = shipped(start)
+    model, before, d = InContextRegressor(config), small.config, small.config.d
+    old = small.state_dict()
+    into = {}  # old blocks, spread evenly
+    for block in range(before.layers):
+        into[block * config.layers // before.layers] = block
+    with torch.no_grad():
+        for block, room in enumerate(model.decoder.blocks):
+            if block in into:
+                room.load_state_dict(small.decoder.blocks[into[block]].state_dict())
+            else:
+                room.attention.out.weight.zero_()
+                room.mlp[-1].weight.zero_()
+        weight = model.read_in.weight
+        for start_new, start_old, size in ((0, 0, d), (config.d, d, 1), (config.d + 1, d + 1, d)):
+            weight[:, start_new : start_new + size] = old["read_in.weight"][:, start_old : start_old + size]
+        model.read_in.bias.copy_(old["read_in.bias"])
+        model.decoder.positions[: before.n] = old["decoder.positions"]
+        model.decoder.positions[before.n :] = old["decoder.positions"][-1]
+        model.decoder.norm.load_state_dict(small.decoder.norm.state_dict())
+        model.read_out.load_state_dict(small.read_out.state_dict())
+    return model
+
+
+def teaching(share: float):
+    """Prompts, and beside them whether the state is taught (1) or the answers (0): the state first, for ``share`` of
+    the run.
+    """
+
+    def sampler(config: RegressorConfig):
+        def draw(batch, generator, done):
+            xs, ys, _ = prompts(batch, config.n, config.d, generator=generator)
+            return xs, ys, torch.full((batch,), float(done < share))
+
+        return draw
+
+    return sampler
+
+
+def taught(model: StateRegressor, xs, ys, of_state):
+    """The mean squared error of the state where it is taught, that of the answers (as in `mean_squared_error`) where
+    not.
+
+    The state to be is that of recursive least squares with a ridge of `TAUGHT_RIDGE`: its weights, and its P in units
+    of the P that it starts from. ``xs`` (batch, n, d), ``ys`` (batch, n), ``of_state`` (batch,): 1 or 0, for all alike.
+    """
+    ws, matrices = model.states(xs, ys)
+    if of_state[0] == 0:
+        return ((ws * xs).sum(-1) - ys).square().mean() / xs.shape[-1]
+    best, inverses = ridge_states(xs, ys, TAUGHT_RIDGE)
+    return (ws - best).square().mean() + (matrices - TAUGHT_RIDGE * inverses).square().mean()
 
 
 def _in_context(
@@ -121,3 +213,44 @@ for _width in MEMORY_SWEEP:
         layers=2,
         width=2 * _width,
     )
+
+for _tokens in ("triplet", "interleaved"):
+    for _mixer in BLOCK_MIXERS:
+        _in_context(
+            f"regression-blocks-{_mixer}{'-interleaved' if _tokens == 'interleaved' else ''}",
+            f"{_mixer} in the same two blocks as the others, {_tokens} tokens (lesson 03)",
+            (
+                RegressorConfig(d=5, n=11, width=32, layers=2, heads=4, mixer=_mixer, tokens=_tokens),
+                Schedule(steps=1200, batch=64, lr=3e-3),
+            ),
+        )
+for _name, _share in TEACHING.items():
+    _lstm_config, _schedule = _lstm(128, 2, 1500)
+    _paper = replace(_lstm_config, d=20, n=41, width=256)
+    register(
+        f"regression-taught-{_name}",
+        f"an LSTM that is taught the state of recursive least squares for {_share:.0%} of the run (lesson 03)",
+        model=StateRegressor,
+        sampler=teaching(_share),
+        loss=taught,
+        smoke=(
+            RegressorConfig(d=3, n=10, width=32, layers=1, heads=1, mixer="lstm"),
+            Schedule(steps=50, batch=32, lr=1e-2, curriculum=True),
+        ),
+        course=(_lstm_config, replace(_schedule, curriculum=True)),
+        paper=(_paper, Schedule(31_250, batch=1024, lr=4e-4, warmup=1000, curriculum=True)),
+    )
+_large = RegressorConfig(d=20, n=41, width=64, layers=12, heads=4)
+register(
+    "regression-large",
+    "the published size, d = 20 and 41 points, 12 layers of width 64, grown from regression-isotropic (lesson 02)",
+    model=grown,
+    sampler=growing(10, 31),
+    loss=mean_squared_error,
+    smoke=(
+        RegressorConfig(d=12, n=33, width=64, layers=9, heads=4),
+        Schedule(steps=4, batch=8, lr=1e-3, muon=True, curriculum=True),
+    ),
+    course=(_large, Schedule(steps=4000, batch=64, lr=2e-3, muon=True, curriculum=True)),
+    paper=(_large, Schedule(31_250, batch=1024, lr=2e-3, warmup=1000, muon=True, curriculum=True)),
+)

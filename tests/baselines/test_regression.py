@@ -17,6 +17,7 @@ from companion.baselines.regression import (
     newton_iterated,
     online_gradient_descent,
     predict,
+    ridge_states,
 )
 from companion.samplers.regression import prompts
 
@@ -83,6 +84,18 @@ def test_least_squares_takes_repeated_and_zero_inputs():
     ys = (xs * ws[:, None]).sum(-1)
     expected = each_prefix(xs, ys, lambda X, y: np.linalg.lstsq(X, y, rcond=None)[0])
     torch.testing.assert_close(least_squares(xs, ys), expected, rtol=1e-7, atol=1e-7)
+
+
+def test_ridge_states_are_ridge_regression_before_each_prediction():
+    xs, ys, _ = prompts(3, 6, 4, generator=1, dtype=torch.float64)
+    ws, inverses = ridge_states(xs, ys, 0.3)
+    assert not ws[:, 0].any()
+    for t in range(6):
+        S = xs[:, :t].mT @ xs[:, :t] + 0.3 * torch.eye(4, dtype=torch.float64)
+        torch.testing.assert_close(inverses[:, t], torch.linalg.inv(S))
+        torch.testing.assert_close(ws[:, t], torch.linalg.solve(S, (xs[:, :t] * ys[:, :t, None]).sum(1)))
+    with pytest.raises(ValueError, match=r"ridge = 0"):
+        ridge_states(xs, ys, 0)
 
 
 @pytest.mark.parametrize("d, kappa, noise", [(1, 1, 0), (5, 1, 0), (5, 1, 0.3), (6, 100, 0)])

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from companion.baselines.regression import least_squares, predict
+from companion.baselines.regression import least_squares, predict, ridge_states
 from companion.checkpoints import read_header
+from companion.claims import published_table
 from companion.probes.regression import errors_by_gap
 from companion.recipes import recipe, recipes, shipped, weights_path
-from companion.recipes.regression import MEMORY_SWEEP
+from companion.recipes.regression import BLOCK_MIXERS, MEMORY_SWEEP, TAUGHT_RIDGE, TEACHING, growing, taught
 from companion.samplers.regression import prompts
 
 SHIPPED = {"regression-isotropic": 1.0, "regression-ill-conditioned": 100.0}
@@ -74,3 +75,60 @@ def test_a_shipped_models_first_steps_are_made_again_by_its_recipe():
     with pytest.raises(Enough):
         train(plan.model(0), plan.draw, loss, plan.schedule, device="cpu")
     assert sum(losses) / len(losses) == pytest.approx(stretch[1], rel=1e-3)
+
+
+# The published size
+
+
+def test_a_curriculum_begins_small_and_ends_with_whole_prompts():
+    draw = growing(5, 11)(recipe("regression-large").build.args[0])
+    seen = []
+    for done in (0.0, 0.3, 0.6, 0.99):
+        xs, ys = draw(4, torch.Generator().manual_seed(0), done)
+        seen.append((ys.shape[1], int(xs.abs().sum((0, 1)).count_nonzero()), xs.shape[2]))
+    assert seen == [(11, 5, 20), (26, 12, 20), (41, 20, 20), (41, 20, 20)]
+
+
+def test_a_grown_model_says_what_the_smaller_one_says_where_nothing_is_new():
+    small, _ = shipped("regression-isotropic")
+    large = recipe("regression-large").model()
+    xs, ys, _ = prompts(16, small.config.n, small.config.d, generator=3)
+    with torch.no_grad():
+        torch.testing.assert_close(large(torch.nn.functional.pad(xs, (0, 10)), ys), small(xs, ys), rtol=1e-5, atol=1e-5)
+        longer = prompts(16, 41, 20, generator=3)
+        assert (large(longer.xs, longer.ys) - longer.ys).square().mean() > 10  # and nothing of what is new
+
+
+# In the same blocks, and a taught state
+
+
+def test_four_kinds_keep_as_many_numbers_and_softmax_more():
+    kept = {mixer: recipe(f"regression-blocks-{mixer}").model().decoder.memory(11) for mixer in BLOCK_MIXERS}
+    assert kept.pop("softmax") > 512 and set(kept.values()) == {512}
+
+
+@pytest.mark.parametrize("name, share", TEACHING.items())
+def test_the_state_is_taught_first(name, share):
+    plan = recipe(f"regression-taught-{name}")
+    taught = [plan.draw(2, torch.Generator().manual_seed(0), done)[2].tolist() for done in (0.0, 0.49, 0.5, 0.99)]
+    assert taught == [[float(done < share)] * 2 for done in (0.0, 0.49, 0.5, 0.99)]
+
+
+def test_the_state_that_is_taught_is_that_of_recursive_least_squares():
+    """A model that holds it has no loss; the answers of one that holds least squares' w have little."""
+
+    class Holding:
+        def states(self, xs, ys):
+            ws, matrices = ridge_states(xs, ys, TAUGHT_RIDGE)
+            return ws, TAUGHT_RIDGE * matrices
+
+    xs, ys, _ = prompts(64, 11, 5, generator=4)
+    assert taught(Holding(), xs, ys, torch.ones(64)) < 1e-10
+    exact = ((least_squares(xs, ys) * xs).sum(-1) - ys).square().mean() / 5
+    assert exact < taught(Holding(), xs, ys, torch.zeros(64)) < 1.1 * exact
+
+
+def test_tables_have_a_row_for_each_seed_and_a_column_for_each_recipe():
+    for name, columns in (("memory_in_blocks", 2 * len(BLOCK_MIXERS)), ("taught_states", 2 * len(TEACHING))):
+        seeds, table = published_table(name)
+        assert seeds == [0, 1, 2] and table.shape == (3, columns) and (table > 0).all()
