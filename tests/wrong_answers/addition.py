@@ -42,7 +42,217 @@ def error_signature(off):
     return torch.stack([near, tens, right])
 """
 
+LENS = """
+def logit_lens(parts, weight, bias, unembedding):
+    stream, logits = torch.zeros_like(parts[0]), []
+    for part in parts:
+        stream = stream + part
+        mean = stream.mean(-1, keepdim=True)
+        variance = ((stream - mean) ** 2).mean(-1, keepdim=True)
+        logits.append(((stream - mean) / torch.sqrt(variance + 1e-5) * weight + bias) @ unembedding.T)
+    return torch.stack(logits)
+"""
+
+FILTER = """
+def random_filter(directions):
+    Q, R = torch.linalg.qr(directions)
+    return torch.eye(directions.shape[0], dtype=directions.dtype, device=Q.device) - Q @ Q.T
+"""
+
+EXCESS = """
+def excess_over_random(waves, control):
+    def right(off):
+        return (off == 0).double().mean()
+    def small(off):
+        wrong = off[off != 0]
+        return (wrong.abs() < 6).double().mean()
+    return torch.stack([right(control) - right(waves), small(waves) - small(control)])
+"""
+
 CASES = {
+    "logit_lens": [
+        Case(LENS),
+        Case("""
+def logit_lens(parts, weight, bias, unembedding):
+    streams = torch.cumsum(parts, dim=0)
+    normed = torch.nn.functional.layer_norm(streams, weight.shape, weight, bias)
+    return torch.einsum("mpw,aw->mpa", normed, unembedding)
+"""),
+        Case("""
+def logit_lens(parts, weight, bias, unembedding):
+    before = parts.new_ones(len(parts), len(parts)).tril()
+    streams = torch.einsum("ij,jpw->ipw", before, parts)
+    streams = streams - streams.mean(2)[:, :, None]
+    streams = streams / (streams.square().mean(2)[:, :, None] + 1e-5) ** 0.5
+    return (weight * streams) @ unembedding.T + unembedding @ bias
+"""),
+        Case(LENS.replace("stream = stream + part", "stream = part"), "each module is read alone"),
+        Case(
+            LENS.replace("stream, logits = torch.zeros_like(parts[0]), []", "logits = []").replace(
+                "stream = stream + part", "stream = parts.sum(0)"
+            ),
+            "every module gets the last stream",
+        ),
+        Case(
+            """
+def logit_lens(parts, weight, bias, unembedding):
+    streams = parts.cumsum(1)
+    return torch.nn.functional.layer_norm(streams, weight.shape, weight, bias) @ unembedding.T
+""",
+            "the parts are added along the problems",
+        ),
+        Case(
+            """
+def logit_lens(parts, weight, bias, unembedding):
+    streams = parts.cumsum(0) - parts
+    return torch.nn.functional.layer_norm(streams, weight.shape, weight, bias) @ unembedding.T
+""",
+            "the module's own part is left out",
+        ),
+        Case(
+            LENS.replace("for part in parts", "for part in parts.flip(0)").replace(
+                "stack(logits)", "stack(logits[::-1])"
+            ),
+            "from the last back",
+        ),
+        Case(
+            """
+def logit_lens(parts, weight, bias, unembedding):
+    streams = torch.stack([parts[: m + 1].mean(0) for m in range(len(parts))])
+    return torch.nn.functional.layer_norm(streams, weight.shape, weight, bias) @ unembedding.T
+""",
+            "the mean over the parts",
+        ),
+        Case(
+            "def logit_lens(parts, weight, bias, unembedding):\n    return parts.cumsum(0) @ unembedding.T\n",
+            "the norm is missing",
+        ),
+        Case(
+            """
+def logit_lens(parts, weight, bias, unembedding):
+    streams, last = parts.cumsum(0), parts.sum(0)
+    scale = (last.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    return ((streams - streams.mean(-1, keepdim=True)) / scale * weight + bias) @ unembedding.T
+""",
+            "divided by the last one's standard deviation",
+        ),
+        Case(LENS.replace("(stream - mean) / torch.sqrt", "stream / torch.sqrt"), "the streams are not centred"),
+        Case(LENS.replace(" * weight", ""), "the norm's weight is missing"),
+        Case(LENS.replace(" + bias", ""), "the norm's bias is missing"),
+        Case(
+            LENS.replace(
+                "/ torch.sqrt(variance + 1e-5) * weight + bias", "/ torch.sqrt(variance + 1e-5) + bias) * weight"
+            )
+            .replace("((stream - mean)", "(((stream - mean)")
+            .replace("* weight) @", "* weight @"),
+            "the bias is multiplied by the weight",
+        ),
+        Case(
+            LENS.replace(
+                "variance = ((stream - mean) ** 2).mean(-1, keepdim=True)", "variance = stream.var(-1, keepdim=True)"
+            ),
+            "divided by width - 1",
+        ),
+        Case(LENS.replace("torch.sqrt(variance + 1e-5)", "(variance + 1e-5)"), "wrong values"),
+        Case(LENS.replace(" + 1e-5", ""), "wrong values"),
+    ],
+    "random_filter": [
+        Case(FILTER),
+        Case("""
+def random_filter(directions):
+    return torch.diag(torch.ones_like(directions[:, 0])) - directions @ torch.linalg.pinv(directions)
+"""),
+        Case("""
+def random_filter(directions):
+    gram = directions.T @ directions
+    span = directions @ torch.linalg.solve(gram, directions.T)
+    return torch.diag(torch.ones_like(span[0])) - span
+"""),
+        Case("""
+def random_filter(directions):
+    U = torch.linalg.svd(directions).U[:, directions.shape[1]:]
+    return U @ U.T
+"""),
+        Case(
+            FILTER.replace("torch.eye(directions.shape[0], dtype=directions.dtype, device=Q.device) - ", ""),
+            "this keeps the directions",
+        ),
+        Case(FILTER.replace("Q @ Q.T", "directions @ directions.T"), "the directions are treated as orthonormal"),
+        Case(
+            FILTER.replace("Q, R = torch.linalg.qr(directions)", "Q = directions / directions.norm(dim=0)"),
+            "have length 1 but are not orthogonal",
+        ),
+        Case(FILTER.replace("Q @ Q.T", "2 * Q @ Q.T"), "this mirrors the directions"),
+        Case(FILTER.replace(") - Q", ") + Q"), "added once more"),
+        Case(FILTER.replace("Q @ Q.T", "Q[:, :1] @ Q[:, :1].T"), "only the first direction"),
+        Case(FILTER.replace("qr(directions)", "qr(directions.sum(1, keepdim=True))"), "only the directions' sum"),
+        Case(FILTER.replace("directions.shape[0]", "directions.shape[1]").replace("Q @ Q.T", "Q.T @ Q"), "wrong shape"),
+    ],
+    "excess_over_random": [
+        Case(EXCESS),
+        Case(
+            """
+def excess_over_random(waves, control):
+    shares = []
+    for off in (waves, control):
+        wrong = off[off != 0]
+        shares.append([1 - len(wrong) / len(off), float((abs(wrong) <= 5).sum()) / len(wrong)])
+    (right, small), (right_control, small_control) = shares
+    return torch.tensor([right_control - right, small - small_control], dtype=torch.float64)
+""",
+            advice="a tensor is made on the CPU",
+        ),
+        Case("""
+def excess_over_random(waves, control):
+    lost = waves.ne(0).double().mean() - control.ne(0).double().mean()
+    small = [off.abs().lt(6).logical_and(off.ne(0)).sum() / off.ne(0).sum().double() for off in (waves, control)]
+    return torch.stack([lost, small[0] - small[1]])
+"""),
+        Case(
+            EXCESS.replace(
+                "right(control) - right(waves), small(waves) - small(control)",
+                "right(waves) - right(control), small(control) - small(waves)",
+            ),
+            "both differences have the wrong sign",
+        ),
+        Case(
+            EXCESS.replace("right(control) - right(waves)", "right(waves) - right(control)"),
+            "the first has the wrong sign",
+        ),
+        Case(
+            EXCESS.replace("small(waves) - small(control)", "small(control) - small(waves)"),
+            "the second has the wrong sign",
+        ),
+        Case(
+            EXCESS.replace(
+                "return (wrong.abs() < 6).double().mean()", "return (wrong.abs() < 6).sum().double() / len(off)"
+            ),
+            "one of all problems",
+        ),
+        Case(EXCESS.replace("wrong = off[off != 0]", "wrong = off"), "right answers are counted as small errors"),
+        Case(EXCESS.replace("< 6", "<= 6"), "an error of 6 is not below 6"),
+        Case(EXCESS.replace("wrong.abs() < 6", "wrong < 6"), "the sign is forgotten"),
+        Case(
+            EXCESS.replace("(off == 0).double().mean()", "(off == 0).double().sum()").replace(
+                "(wrong.abs() < 6).double().mean()", "(wrong.abs() < 6).double().sum()"
+            ),
+            "the control has more problems",
+        ),
+        Case(
+            EXCESS.replace(
+                "right(control) - right(waves), small(waves) - small(control)",
+                "small(waves) - small(control), right(control) - right(waves)",
+            ),
+            "the two are exchanged",
+        ),
+        Case(
+            EXCESS.replace(" - right(waves)", "")
+            .replace("right(control)", "right(waves)")
+            .replace(" - small(control)", ""),
+            "without the control",
+        ),
+        Case(EXCESS.replace("< 6", "<= 2"), "wrong values"),
+    ],
     "wave_rows": [
         Case(WAVES),
         Case("""

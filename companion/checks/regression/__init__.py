@@ -2,7 +2,7 @@
 
 from companion.checks.regression.in_context import gd_closed_form, newton_layer, newton_step, triplet_tokens
 from companion.checks.regression.reading import readout_predictions, similarity_of_errors
-from companion.checks.regression.recurrent import ask_again, delta_write, interval, lstm_step, ogd_step, rls_update
+from companion.checks.regression.recurrent import ask_again, interval, lstm_step, ogd_step
 from companion.checks.regression.spectra import (
     conjugate_gradient,
     descent_circuits,
@@ -10,6 +10,7 @@ from companion.checks.regression.spectra import (
     measured_filter,
     newton_share,
 )
+from companion.checks.regression.states import delta_write, recall, rls_states, rls_update
 
 __all__ = [
     "ask_again",
@@ -26,6 +27,8 @@ __all__ = [
     "newton_step",
     "ogd_step",
     "readout_predictions",
+    "recall",
+    "rls_states",
     "rls_update",
     "similarity_of_errors",
     "triplet_tokens",

@@ -5,12 +5,11 @@ name the mistake.
 """
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from companion.checks.exercise import Exercise, draw_normal, draw_size
 
-__all__ = ["ask_again", "delta_write", "interval", "lstm_step", "ogd_step", "rls_update"]
+__all__ = ["ask_again", "interval", "lstm_step", "ogd_step"]
 
 
 # -- lstm_step
@@ -204,96 +203,6 @@ ask_again = Exercise(
         ),
         "every prompt is asked the first prompt's question: index the position, not the batch": (
             lambda xs, gap: _with_question(xs, xs[:1, -gap].expand(len(xs), -1))
-        ),
-    },
-)
-
-
-# -- rls_update
-
-
-def _draw_inverse(generator: Generator) -> dict:
-    d = draw_size(generator, 2, 6)
-    x = draw_normal(generator, 2 * d, d)
-    return {"P": torch.linalg.inv(x.T @ x / d + 0.2 * torch.eye(d, dtype=x.dtype)), "x": draw_normal(generator, d)}
-
-
-def _rls_update(P: Tensor, x: Tensor) -> Tensor:
-    return P - torch.outer(P @ x, P @ x) / (1 + x @ (P @ x))
-
-
-rls_update = Exercise(
-    name="rls_update",
-    answer=_rls_update,
-    draw=_draw_inverse,
-    mistakes={
-        "the correction is added; an inverse shrinks when its matrix grows": (
-            lambda P, x: P + torch.outer(P @ x, P @ x) / (1 + x @ P @ x)
-        ),
-        "the denominator is 1 + x . P x; the 1 is missing": lambda P, x: P - torch.outer(P @ x, P @ x) / (x @ P @ x),
-        "the denominator is 1 + x . P x; here it is 1 + x . x": lambda P, x: (
-            P - torch.outer(P @ x, P @ x) / (1 + x @ x)
-        ),
-        "the correction is not divided by 1 + x . P x": lambda P, x: P - torch.outer(P @ x, P @ x),
-        "the outer product is of P x with itself; here it is of x": lambda P, x: (
-            P - torch.outer(x, x) / (1 + x @ P @ x)
-        ),
-        "the outer product is of P x with itself; here one of the two is x": lambda P, x: (
-            P - torch.outer(P @ x, x) / (1 + x @ P @ x)
-        ),
-        "adds x x^T to P; that updates S, and P is its inverse": lambda P, x: P + torch.outer(x, x),
-        "P x times P x is a number there: use torch.outer, or a column times a row": (
-            lambda P, x: P - (P @ x) @ (P @ x) / (1 + x @ P @ x)
-        ),
-    },
-)
-
-
-# -- delta_write
-
-
-def _draw_memory(generator: Generator) -> dict:
-    h = draw_size(generator, 2, 6)
-    return {
-        "S": draw_normal(generator, h, h),
-        "k": F.normalize(draw_normal(generator, h), dim=0),
-        "v": draw_normal(generator, h),
-        "strength": float(0.2 + 0.6 * torch.rand((), generator=generator)),
-    }
-
-
-def _delta_write(S: Tensor, k: Tensor, v: Tensor, strength: float) -> Tensor:
-    return S + strength * torch.outer(v - S @ k, k)
-
-
-delta_write = Exercise(
-    name="delta_write",
-    answer=_delta_write,
-    draw=_draw_memory,
-    mistakes={
-        "the old value is not erased: S k must be subtracted from v (what you have is linear attention)": (
-            lambda S, k, v, strength: S + strength * torch.outer(v, k)
-        ),
-        "everything fades: only what S holds for this key may change (what you have is a forget gate)": (
-            lambda S, k, v, strength: (1 - strength) * S + strength * torch.outer(v, k)
-        ),
-        "the outer product is the wrong way round: values index rows, keys index columns": (
-            lambda S, k, v, strength: S + strength * torch.outer(k, v - S @ k)
-        ),
-        "reads with S^T k; the value that S holds for a key is S k": lambda S, k, v, strength: (
-            S + strength * torch.outer(v - S.T @ k, k)
-        ),
-        "the strength multiplies the new value alone; it multiplies the whole correction v - S k": (
-            lambda S, k, v, strength: S + torch.outer(strength * v - S @ k, k)
-        ),
-        "the strength multiplies the old value alone; it multiplies the whole correction v - S k": (
-            lambda S, k, v, strength: S + torch.outer(v - strength * (S @ k), k)
-        ),
-        "the correction is subtracted; it must be added": lambda S, k, v, strength: (
-            S - strength * torch.outer(v - S @ k, k)
-        ),
-        "the write has full strength: the argument strength is not used": lambda S, k, v, strength: (
-            S + torch.outer(v - S @ k, k)
         ),
     },
 )

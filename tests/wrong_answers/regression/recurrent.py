@@ -8,7 +8,130 @@ def lstm_step(x, h, c, W, U, b):
     i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
 """
 
+STATES = """
+def rls_states(X, y, ridge):
+    n, d = X.shape
+    P = torch.eye(d, dtype=X.dtype, device=X.device) / ridge
+    w = torch.zeros(d, dtype=X.dtype, device=X.device)
+    rows = []
+    for i in range(n):
+        x = X[i]
+        gain = P @ x / (1 + x @ P @ x)
+        w = w + gain * (y[i] - w @ x)
+        P = P - torch.outer(gain, P @ x)
+        rows.append(torch.cat([w, P.flatten()]))
+    return torch.stack(rows)
+"""
+
+RECALL = """
+def recall(keys, values, erase):
+    m, h = keys.shape
+    S = keys.new_zeros(h, h)
+    for i in range(m):
+        old = S @ keys[i]
+        S = S + torch.outer(values[i] - erase * old, keys[i])
+    read = torch.stack([S @ key for key in keys])
+    return ((read - values) ** 2).sum(1) / (values**2).sum(1)
+"""
+
 CASES = {
+    "rls_states": [
+        Case(STATES),
+        Case("""
+def rls_states(X, y, ridge):
+    rows = []
+    for i in range(1, len(X) + 1):
+        S = X[:i].T @ X[:i] + ridge * torch.diag(torch.ones_like(X[0]))
+        P = torch.linalg.inv(S)
+        rows.append(torch.cat([P @ (X[:i].T @ y[:i]), P.reshape(-1)]))
+    return torch.stack(rows)
+"""),
+        Case("""
+def rls_states(X, y, ridge):
+    d = X.shape[1]
+    states = X.new_zeros(len(X), d + d * d)
+    P, w = torch.diag(torch.full_like(X[0], 1 / ridge)), X.new_zeros(d)
+    for t, (x, label) in enumerate(zip(X, y)):
+        Px = P @ x
+        P = P - Px[:, None] * Px[None, :] / (1 + (x * Px).sum())
+        w = w + (P @ x) * (label - (w * x).sum())
+        states[t, :d], states[t, d:] = w, P.reshape(-1)
+    return states
+"""),
+        Case(STATES.replace("/ ridge", "* ridge"), "P starts as ridge times the identity"),
+        Case(STATES.replace(" / ridge", ""), "P starts as the identity"),
+        Case(STATES.replace("w = w + gain *", "w = w + P @ x *"), "w moves along the old P x, without a denominator"),
+        Case(STATES.replace("w = w + gain *", "w = w + x *"), "w moves along x"),
+        Case(STATES.replace("(y[i] - w @ x)", "y[i]"), "here w moves towards the label alone"),
+        Case(STATES.replace("w = w + gain", "w = w - gain"), "the step goes uphill"),
+        Case(
+            STATES.replace("        rows.append(torch.cat([w, P.flatten()]))\n", "").replace(
+                "        x = X[i]\n", "        rows.append(torch.cat([w, P.flatten()]))\n        x = X[i]\n"
+            ),
+            "each row is the state before its example",
+        ),
+        Case(STATES.replace("[w, P.flatten()]", "[P.flatten(), w]"), "P comes first"),
+        Case(STATES.replace("w = w + gain", "w = w + 0 * gain"), "P moves, w stays 0"),
+        Case(STATES.replace("torch.stack(rows)", "rows[-1]"), "wrong shape"),
+        Case(STATES.replace("P = P - torch.outer(gain, P @ x)", "P = P + torch.outer(gain, P @ x)"), "wrong values"),
+        Case(STATES.replace("(1 + x @ P @ x)", "(x @ P @ x)"), "wrong values"),
+    ],
+    "recall": [
+        Case(RECALL),
+        Case("""
+def recall(keys, values, erase):
+    S = 0 * torch.outer(values[0], keys[0])
+    for k, v in zip(keys, values):
+        S = S - erase * torch.outer(S @ k, k) + torch.outer(v, k)
+    return (keys @ S.T - values).norm(dim=1) ** 2 / values.norm(dim=1) ** 2
+"""),
+        Case("""
+def recall(keys, values, erase):
+    written = []
+    for i, k in enumerate(keys):
+        held = sum((keys[j] @ k) * written[j] for j in range(i)) if i else torch.zeros_like(values[0])
+        written.append(values[i] - erase * held)
+    read = keys @ keys.T @ torch.stack(written)
+    return (read - values).square().sum(-1) / values.square().sum(-1)
+"""),
+        Case(RECALL.replace("erase * old", "0 * old"), "nothing is erased"),
+        Case(RECALL.replace("erase * old", "old"), "all is erased"),
+        Case(
+            RECALL.replace(
+                "S = S + torch.outer(values[i] - erase * old, keys[i])",
+                "S = (1 - erase) * S + torch.outer(values[i], keys[i])",
+            ),
+            "the whole of S fades",
+        ),
+        Case(RECALL.replace("values[i] - erase * old", "erase * values[i] - old"), "erase multiplies the new value"),
+        Case(RECALL.replace("[S @ key for", "[S.T @ key for"), "reads with S^T"),
+        Case(
+            """
+def recall(keys, values, erase):
+    S, off = torch.zeros(keys.shape[1], keys.shape[1], dtype=keys.dtype), []
+    for k, v in zip(keys, values):
+        S = S + torch.outer(v - erase * (S @ k), k)
+        off.append((S @ k - v).square().sum() / v.square().sum())
+    return torch.stack(off)
+""",
+            "each pair is asked for as soon as it is written",
+        ),
+        Case(RECALL.replace(" / (values**2).sum(1)", ""), "not divided by the value's squared length"),
+        Case(
+            RECALL.replace("(values**2).sum(1)", "(values**2).sum(1).mean()"), "the mean squared length of all values"
+        ),
+        Case(
+            RECALL.replace("** 2).sum(1) /", "** 2).sum(1).sqrt() /").replace(
+                "(values**2).sum(1)", "values.norm(dim=1)"
+            ),
+            "a ratio of lengths",
+        ),
+        Case(
+            RECALL.replace("values[i] - erase * old, keys[i]", "keys[i], values[i] - erase * old"),
+            "the outer product is the wrong way round",
+        ),
+        Case(RECALL.replace("values[i] - erase", "values[i] + erase"), "is added; it is to be subtracted"),
+    ],
     "lstm_step": [
         Case(CELL + "    c = f * c + i * g\n    return torch.stack((o * torch.tanh(c), c))\n"),
         Case("""
