@@ -5,7 +5,6 @@ import torch
 
 from companion.baselines.regression import least_squares, predict, ridge_states
 from companion.checkpoints import read_header
-from companion.claims import published_table
 from companion.probes.regression import errors_by_gap
 from companion.recipes import recipe, recipes, shipped, weights_path
 from companion.recipes.regression import BLOCK_MIXERS, MEMORY_SWEEP, TAUGHT_RIDGE, TEACHING, growing, taught
@@ -126,9 +125,3 @@ def test_the_state_that_is_taught_is_that_of_recursive_least_squares():
     assert taught(Holding(), xs, ys, torch.ones(64)) < 1e-10
     exact = ((least_squares(xs, ys) * xs).sum(-1) - ys).square().mean() / 5
     assert exact < taught(Holding(), xs, ys, torch.zeros(64)) < 1.1 * exact
-
-
-def test_tables_have_a_row_for_each_seed_and_a_column_for_each_recipe():
-    for name, columns in (("memory_in_blocks", 2 * len(BLOCK_MIXERS)), ("taught_states", 2 * len(TEACHING))):
-        seeds, table = published_table(name)
-        assert seeds == [0, 1, 2] and table.shape == (3, columns) and (table > 0).all()

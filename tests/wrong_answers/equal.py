@@ -7,6 +7,7 @@ EQUAL = {
     "share_of_logits": [
         (SIGN, "the stream's variance is small, so that the norm's eps shows, and the parts' means are above 0")
     ],
+    "logit_lens": [(SIGN, "streams are small, and so is their variance")],
     "ppmi": [
         ("transposed|first axis|but one axis|symmetric", "counts are symmetric"),
         (f"{SIGN}|rounded", "counts and shares are not negative, shares not above 1, and counts are whole"),
@@ -96,6 +97,7 @@ EQUAL = {
         ("transposed|symmetric|wrong order", "P is symmetric"),
         (SIGN, "and positive definite"),
     ],
+    "recall": [("brought to length 1", "keys have length 1")],
     "binary_search": [("sorted", "what is stored is sorted")],
     "gumbel_lookup": [
         (SIGN, "uniform numbers lie between 0 and 1"),

@@ -130,8 +130,9 @@ def _draw_streams(generator: Generator) -> dict:
     }
 
 
-def _looked(streams: Tensor, weight: Tensor | float, bias: Tensor | float, unembedding: Tensor) -> Tensor:
-    return (_centred(streams) / _scale(streams) * weight + bias) @ unembedding.mT
+def _looked(parts: Tensor, weight: Tensor | float, bias: Tensor | float, unembedding: Tensor) -> Tensor:
+    """What each of the parts says, taken for a stream."""
+    return (_centred(parts) / _scale(parts) * weight + bias) @ unembedding.mT
 
 
 def _logit_lens(parts: Tensor, weight: Tensor, bias: Tensor, unembedding: Tensor) -> Tensor:
@@ -146,9 +147,7 @@ logit_lens = Exercise(
     answer=_logit_lens,
     draw=_draw_streams,
     mistakes={
-        "each module is read alone; the stream after a module is the sum of all parts up to it": (
-            lambda parts, weight, bias, unembedding: _looked(parts, weight, bias, unembedding)
-        ),
+        "each module is read alone; the stream after a module is the sum of all parts up to it": _looked,
         "every module gets the last stream; after a module only the parts up to it are there": (
             lambda parts, weight, bias, unembedding: _looked(
                 parts.sum(0, keepdim=True).expand_as(parts), weight, bias, unembedding
