@@ -100,7 +100,7 @@ def grown(config: RegressorConfig, start: str = "regression-isotropic") -> InCon
     return model
 
 
-def teaching(share: float):
+def state_first(share: float):
     """Prompts, and beside them whether the state is taught (1) or the answers (0): the state first, for ``share`` of
     the run.
     """
@@ -115,12 +115,16 @@ def teaching(share: float):
     return sampler
 
 
-def taught(model: StateRegressor, xs, ys, of_state):
+def state_loss(model: StateRegressor, xs, ys, of_state):
     """The mean squared error of the state where it is taught, that of the answers (as in `mean_squared_error`) where
     not.
 
     The state to be is that of recursive least squares with a ridge of `TAUGHT_RIDGE`: its weights, and its P in units
-    of the P that it starts from. ``xs`` (batch, n, d), ``ys`` (batch, n), ``of_state`` (batch,): 1 or 0, for all alike.
+    of the P that it starts from.
+
+    ``model``: answers from a state that can be read.
+    ``xs``, ``ys``: the prompts, (batch, n, d) and (batch, n).
+    ``of_state``: (batch,), 1 where the state is taught and 0 where answers are; alike for the whole batch.
     """
     ws, matrices = model.states(xs, ys)
     if of_state[0] == 0:
@@ -231,8 +235,8 @@ for _name, _share in TEACHING.items():
         f"regression-taught-{_name}",
         f"an LSTM that is taught the state of recursive least squares for {_share:.0%} of the run (lesson 03)",
         model=StateRegressor,
-        sampler=teaching(_share),
-        loss=taught,
+        sampler=state_first(_share),
+        loss=state_loss,
         smoke=(
             RegressorConfig(d=3, n=10, width=32, layers=1, heads=1, mixer="lstm"),
             Schedule(steps=50, batch=32, lr=1e-2, curriculum=True),

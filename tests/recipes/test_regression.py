@@ -7,7 +7,7 @@ from companion.baselines.regression import least_squares, predict, ridge_states
 from companion.checkpoints import read_header
 from companion.probes.regression import errors_by_gap
 from companion.recipes import recipe, recipes, shipped, weights_path
-from companion.recipes.regression import BLOCK_MIXERS, MEMORY_SWEEP, TAUGHT_RIDGE, TEACHING, growing, taught
+from companion.recipes.regression import BLOCK_MIXERS, MEMORY_SWEEP, TAUGHT_RIDGE, TEACHING, growing, state_loss
 from companion.samplers.regression import prompts
 
 SHIPPED = {"regression-isotropic": 1.0, "regression-ill-conditioned": 100.0}
@@ -122,6 +122,6 @@ def test_the_state_that_is_taught_is_that_of_recursive_least_squares():
             return ws, TAUGHT_RIDGE * matrices
 
     xs, ys, _ = prompts(64, 11, 5, generator=4)
-    assert taught(Holding(), xs, ys, torch.ones(64)) < 1e-10
+    assert state_loss(Holding(), xs, ys, torch.ones(64)) < 1e-10
     exact = ((least_squares(xs, ys) * xs).sum(-1) - ys).square().mean() / 5
-    assert exact < taught(Holding(), xs, ys, torch.zeros(64)) < 1.1 * exact
+    assert exact < state_loss(Holding(), xs, ys, torch.zeros(64)) < 1.1 * exact
