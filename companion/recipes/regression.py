@@ -115,7 +115,7 @@ def state_first(share: float):
     return sampler
 
 
-def state_loss(model: StateRegressor, xs, ys, of_state):
+def state_loss(model, xs, ys, of_state):
     """The mean squared error of the state where it is taught, that of the answers (as in `mean_squared_error`) where
     not.
 
