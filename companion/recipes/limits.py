@@ -45,7 +45,11 @@ def short_prefixes(config: StepModelConfig, length: int, anywhere: bool):
 
 
 def every_place_from(model, tokens, start, targets):
-    """The same loss for sequences that begin at ``start``."""
+    """The same loss for sequences that begin elsewhere among the model's places.
+
+    ``model``, ``tokens``, ``targets``: as in `every_place`.
+    ``start``: the place of each sequence's first token.
+    """
     return F.cross_entropy(model(tokens, start).flatten(0, 1), targets.flatten(), ignore_index=-1)
 
 
