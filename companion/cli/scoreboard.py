@@ -12,6 +12,7 @@ from companion.site.course import needed
 
 OPEN, CLOSE = "<!-- lessons -->", "<!-- /lessons -->"
 HEAD = "| Claim | Source | Published | Our checkpoint | This run | Holds |\n|---|---|---|---|---|---|"
+NAMED = 5  # so many of a lesson's claims that do not hold stand in the README; all of them in CLAIMS.md
 WORDS = {HOLDS: "yes", FAILS: "**no**", UNASSESSED: "not assessed"}
 
 
@@ -75,7 +76,9 @@ def _path(lesson: Lesson) -> str:
 
 
 def summary(entry: dict, *, named: bool = False) -> str:
-    """``18 of 19 claims hold.`` of a lesson's entry in the report; with ``named``, followed by those that do not."""
+    """``18 of 19 claims hold.`` of a lesson's entry in the report; with ``named``, followed by those that do not, the
+    first `NAMED` of them.
+    """
     claims = entry["claims"]
     failing = [claim["statement"] for claim in claims if claim["verdict"] == FAILS]
     open_ones = sum(claim["verdict"] == UNASSESSED for claim in claims)
@@ -86,7 +89,8 @@ def summary(entry: dict, *, named: bool = False) -> str:
     if not (failing and named):
         return said + "."
     word = "this one does" if len(failing) == 1 else "these do"
-    return f"{said}; {word} not: {' · '.join(failing)}."
+    more = len(failing) - NAMED
+    return f"{said}; {word} not: {' · '.join([*failing[:NAMED], *([f'and {more} more'] if more > 0 else [])])}."
 
 
 def _cell(value: str) -> str:

@@ -25,6 +25,11 @@ def entry(*verdicts: str) -> dict:
         (["holds", "holds"], "All 2 claims hold.", "All 2 claims hold."),
         (["holds", "does not hold"], "1 of 2 claims hold.", "1 of 2 claims hold; this one does not: Claim 2."),
         (["does not hold"] * 2, "0 of 2 claims hold.", "0 of 2 claims hold; these do not: Claim 1 · Claim 2."),
+        (
+            ["does not hold"] * 7,
+            "0 of 7 claims hold.",
+            "0 of 7 claims hold; these do not: Claim 1 · Claim 2 · Claim 3 · Claim 4 · Claim 5 · and 2 more.",
+        ),
         (["holds", "not assessed"], *["1 of 2 claims hold, 1 are not assessed."] * 2),
     ],
 )
