@@ -170,8 +170,13 @@ def train(
 
 
 def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Optimizer]:
-    """Adam for all parameters; under ``muon``, Muon for the matrices inside ``blocks`` and Adam for the others."""
+    """Adam for all parameters; under ``muon``, Muon for the matrices inside ``blocks`` and Adam for the others.
+
+    Raises ValueError for a model without such matrices under ``muon``.
+    """
     hidden = [p for name, p in model.named_parameters() if schedule.muon and p.ndim == 2 and "blocks." in name]
+    if schedule.muon and not hidden:
+        raise ValueError(f"muon = True: {type(model).__name__} has no matrices inside blocks; must have some")
     taken = {id(parameter) for parameter in hidden}
     others = [parameter for parameter in model.parameters() if id(parameter) not in taken]
     adam = torch.optim.Adam(others, lr=schedule.lr, betas=schedule.betas)

@@ -264,7 +264,6 @@ def test_seconds_of_all_parts_of_a_run_are_added(tmp_path, monkeypatch):
         {"schedule": Schedule(steps=30, batch=4, lr=0.05, warmup=5)},
         {"schedule": Schedule(steps=30, batch=8, lr=0.06, warmup=5)},
         {"schedule": Schedule(steps=30, batch=8, lr=0.05, warmup=5, bfloat16=True)},
-        {"schedule": Schedule(steps=30, batch=8, lr=0.05, warmup=5, muon=True)},
         {"label": "another recipe"},
     ],
 )

@@ -27,6 +27,11 @@ def test_muon_takes_the_matrices_inside_blocks_and_adam_the_others():
     assert len(make_optimizers(model, SCHEDULE)) == 1
 
 
+def test_a_model_without_blocks_is_refused_by_muon():
+    with pytest.raises(ValueError, match="muon = True: Linear has no matrices inside blocks; must have some"):
+        make_optimizers(nn.Linear(2, 1), replace(SCHEDULE, muon=True))
+
+
 def test_a_step_of_muon_is_orthogonal_and_of_the_size_of_adams():
     """All singular values about alike; 0.2 sqrt(longer side) of them is Adam's root mean square of about 0.2."""
     model = nn.ModuleDict({"blocks": nn.ModuleList([nn.Linear(8, 24)])})
