@@ -86,7 +86,8 @@ def test_every_near_miss_is_rejected_or_no_miss_at_all(key):
     assert counts[0] > 100, "an answer is a plain `def` that shows its steps"
     with SCORES.open() as file:
         written = {row["exercise"]: [int(row[column]) for column in COLUMNS[1:]] for row in csv.DictReader(file)}
-    assert counts == pytest.approx(written[name], rel=0.02, abs=5), "made anew by the command above"
+    few = 0.02 * counts[0]  # that differ by a rounding error
+    assert counts == pytest.approx(written[name], abs=few), "made anew by the command above"
 
 
 def test_each_exercise_with_listed_equals_exists():

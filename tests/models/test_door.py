@@ -55,6 +55,7 @@ def by_hand(model, x, changes=None):
     config, weights = model.config, {name: tensor.numpy() for name, tensor in model.state_dict().items()}
     (batch, length, _), heads, h, values = x.shape, config.heads, config.width // config.heads, {}
     causal = np.tri(length, dtype=bool) if config.causal else np.ones((length, length), dtype=bool)
+    seen = config.context if config.causal else length  # linear attention is divided by it
 
     def named(name, value):
         values[name] = (changes or {}).get(name, lambda value: value)(value)
@@ -91,7 +92,7 @@ def by_hand(model, x, changes=None):
         else:
             scores = np.einsum("bhtc,bhsc->bhts", q, k)
             softened = softmax(np.where(causal, scores / np.sqrt(h), -np.inf), axis=-1)
-            pattern = softened if config.attention == "softmax" else np.where(causal, scores, 0) / length
+            pattern = softened if config.attention == "softmax" else np.where(causal, scores, 0) / seen
             z = named(f"{kept}pattern", pattern) @ v
         z = named(f"{kept}z", z).transpose(0, 2, 1, 3).reshape(batch, length, -1)
         x = x + named(f"{block}.hook_attn_out", z @ weights[f"{block}.attention.out.weight"].T)

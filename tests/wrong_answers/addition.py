@@ -191,7 +191,6 @@ def excess_over_random(waves, control):
     (right, small), (right_control, small_control) = shares
     return torch.tensor([right_control - right, small - small_control], dtype=torch.float64)
 """,
-            advice="a tensor is made on the CPU",
         ),
         Case("""
 def excess_over_random(waves, control):

@@ -6,6 +6,8 @@ longer strings (Bhattamishra et al. 2023, arXiv:2211.12316), and the scale ``pap
 on is in `companion.recipes.sensitivity.data`, what is measured meanwhile in `companion.recipes.sensitivity.measures`.
 """
 
+from dataclasses import replace
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -59,7 +61,7 @@ def _config(kind: str, length: int, features: int, classes: int = 2, width: int 
     return ClassifierConfig(kind, length, features, classes, 4 * width if kind == "mlp" else width)
 
 
-TINY = Schedule(steps=30, batch=16, lr=3e-3, warmup=2)
+TINY = Schedule(steps=150, batch=16, lr=1e-2, warmup=5)
 for task, (vocabulary, many, steps) in TASKS.items():
     for kind in RIVALS:
         register(
@@ -68,7 +70,11 @@ for task, (vocabulary, many, steps) in TASKS.items():
             model=Classifier,
             sampler=of_task,
             loss=fit,
-            smoke=(_config(kind, 6, vocabulary, width=8), TINY, {"task": task, "many": 64}),
+            smoke=(
+                _config(kind, 6, vocabulary, width=8),
+                replace(TINY, steps=TINY.steps * (3 if kind == "lstm" else 1)),
+                {"task": task, "many": 64},
+            ),
             course=(
                 _config(kind, 16, vocabulary),
                 Schedule(steps * (3 if kind == "lstm" else 1), 64, 3e-3, warmup=20),  # the LSTM is late
