@@ -256,7 +256,7 @@ register(
     loss=mean_squared_error,
     smoke=(
         RegressorConfig(d=12, n=33, width=64, layers=9, heads=4),
-        Schedule(steps=40, batch=8, lr=3e-3, muon=True, curriculum=True),
+        Schedule(steps=4, batch=8, lr=1e-3, muon=True, curriculum=True),
     ),
     course=(_large, Schedule(steps=4000, batch=64, lr=2e-3, muon=True, curriculum=True)),
     paper=(_large, Schedule(31_250, batch=1024, lr=2e-3, warmup=1000, muon=True, curriculum=True)),

