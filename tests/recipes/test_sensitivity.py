@@ -65,7 +65,7 @@ def test_a_smoke_run_is_measured_at_every_mark(name):
 
 
 def test_marks_that_do_not_divide_the_steps_are_named():
-    with pytest.raises(ValueError, match="marks = 7: must divide the steps, 30"):
+    with pytest.raises(ValueError, match="marks = 7: must divide the steps, 150"):
         measured(recipe("sensitivity-labels-mlp", "smoke"), measure_of("sensitivity-labels-mlp", "smoke"), marks=7)
 
 
