@@ -65,7 +65,7 @@ class Predictions:
         return self._question(id).value
 
     def compare(self, id: str, measured: Any, *, within: float | tuple[str, float] | None = None) -> None:
-        """Print the prediction beside what was measured, or the measurement alone if there is no prediction.
+        """Print the question, and the prediction beside what was measured; the measurement alone if there is none.
 
         ``id``: the question's.
         ``measured``: a number for `number`, one of the options for `choice`, anything that prints for `words`.
@@ -76,10 +76,11 @@ class Predictions:
         question.measure(measured, within)
         measured_text = shown(question.measured)
         if question.value is None:
-            print(f"measured {measured_text}")
+            print(f"{question.question} Measured {measured_text}")
             return
         self._keep(question)
-        print(f"you said {shown(question.value)}; measured {measured_text}")
+        verdict = "" if question.verdict == "shown" else f": {VERDICTS[question.verdict]}"
+        print(f"{question.question} You said {shown(question.value)}; measured {measured_text}{verdict}")
 
     def mark(self, ax: Axes, id: str, *, x: float | None = None, y: float | None = None) -> None:
         """Draw "your prediction" into a figure, if there is one.

@@ -103,7 +103,7 @@ def test_nothing_is_written_as_long_as_nothing_is_answered(predictions, folder, 
     predictions.mark(plt.figure().subplots(), "steps", x=1)
     predictions.sheet()
     assert not list(folder.iterdir())
-    assert capsys.readouterr().out == "measured 691\n"
+    assert capsys.readouterr().out == "How many steps? Measured 691\n"
     plt.close()
 
 
@@ -127,21 +127,21 @@ def test_a_number_is_held_against_the_measurement(predictions, capsys, folder, s
     number.field.value = said
     predictions.compare("steps", measured, within=within)
     assert number.verdict == verdict
-    assert capsys.readouterr().out.startswith("you said 512; measured ")
+    assert capsys.readouterr().out.startswith("How many steps? You said 512; measured ")
     kept = json.loads((folder / "predictions.json").read_text())["lessons"][LESSON]["steps"]
     assert (kept["prediction"], kept["verdict"]) == (512, verdict)
 
 
-def test_the_line_is_short_and_exact(predictions, capsys):
+def test_the_line_says_what_was_asked_and_how_it_went(predictions, capsys):
     number, choice, words = asked(predictions)
     number.field.value, choice.field.value, words.field.value = "512", "linear", "It doubles."
     predictions.compare("steps", 691.04, within=2)
     predictions.compare("rate", "exponential")
     predictions.compare("why", "it doubles")
     assert capsys.readouterr().out.splitlines() == [
-        "you said 512; measured 691",
-        "you said linear; measured exponential",
-        "you said It doubles.; measured it doubles",
+        "How many steps? You said 512; measured 691: right",
+        "Which rate? You said linear; measured exponential: not right",
+        "Why? You said It doubles.; measured it doubles",
     ]
     assert [question.verdict for question in (number, choice, words)] == ["right", "not", "shown"]
 
