@@ -19,7 +19,17 @@ from companion.cli import launch, site
 from companion.widgets.frames import MIME
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("index", f"lessons/{NAME}/{NAME}", "claims", "sources", "glossary", "teaching", "made", "reference/files")
+PAGES = (
+    "index",
+    f"lessons/{NAME}/{NAME}",
+    "claims",
+    "sources",
+    "glossary",
+    "teaching",
+    "made",
+    "reference/files",
+    "_modules/companion/files",
+)
 LONG = r"A long formula: $$" + " + ".join(rf"\frac{{x_{{{n}}}}}{{{n}!}}" for n in range(1, 40)) + "$$"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 CONTROLS = [
