@@ -464,6 +464,14 @@ def place_loss(order, logits, nearest):
         Case(
             """
 def place_loss(order, logits, nearest):
+    places = order.argmax(-1).argsort(-1)
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), places.gather(1, nearest).flatten())
+""",
+            "every place is given the one point that argmax names",
+        ),
+        Case(
+            """
+def place_loss(order, logits, nearest):
     place = order.argmax(1).gather(1, nearest)
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), place.flatten())
 """,

@@ -198,6 +198,9 @@ gd_closed_form = Exercise(
             *torch.linalg.eigh(S), b, lr, steps
         ),
         "this is the answer after one step: is the `return` inside the loop?": _gd_wrong(lambda e, lr, s: lr + 0 * e),
+        "e^(-lr lambda steps) is what infinitely small steps leave; each of these leaves the factor 1 - lr lambda": (
+            _gd_wrong(lambda e, lr, s: (1 - torch.exp(-lr * e * s)) / e)
+        ),
         "each direction must be divided by its eigenvalue: b = S w has it once too often": _gd_wrong(
             lambda e, lr, s: e * _share(e, lr, s)
         ),

@@ -308,6 +308,9 @@ measured_filter = Exercise(
         "the signs are lost: a ratio of lengths grows with noise. Multiply reached by whole before the sum": (
             _filter_wrong(lambda reached, whole: reached.norm() / whole.norm())
         ),
+        "absolute values are summed, and the signs are lost: multiply reached by whole before the sum": _filter_wrong(
+            lambda reached, whole: reached.abs().sum() / whole.abs().sum()
+        ),
         "this is the share still to go; 1 minus that is what is reached": _filter_wrong(
             lambda reached, whole: 1 - _slope(reached, whole)
         ),

@@ -58,6 +58,12 @@ place_loss = Exercise(
                 F.one_hot(_where(order, nearest).argmax(-1), order.shape[1]).to(order.dtype), logits
             ).mean()
         ),
+        "every place is given the one point that argmax names, and that has no gradient for the scores; weigh all "
+        "places by the order": (
+            lambda order, logits, nearest: F.cross_entropy(
+                logits.flatten(0, 1), order.argmax(-1).argsort(-1).gather(1, nearest).flatten()
+            )
+        ),
         "the minus is missing: a loss falls as the right place gets likelier": (
             lambda order, logits, nearest: -_cross_entropy(_where(order, nearest), logits).mean()
         ),

@@ -607,6 +607,16 @@ def measured_filter(ws, solutions, S, edges):
             """
 def measured_filter(ws, solutions, S, edges):
     eigenvalues, V = torch.linalg.eigh(S)
+    a, b = ((V.mT @ v[..., None])[..., 0].abs() for v in (ws, solutions))
+    bins = [(eigenvalues >= low) & (eigenvalues < high) for low, high in zip(edges[:-1], edges[1:])]
+    return torch.stack([a[inside].sum() / b[inside].sum() for inside in bins])
+""",
+            "absolute values are summed",
+        ),
+        Case(
+            """
+def measured_filter(ws, solutions, S, edges):
+    eigenvalues, V = torch.linalg.eigh(S)
     reached = ws
     whole = solutions
     shares = []
