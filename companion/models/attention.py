@@ -2,6 +2,7 @@
 runs in one tensor.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -57,17 +58,24 @@ class BitHeads(nn.Module):
         self.value = nn.Parameter(0.02 * torch.randn(runs, 2, length))
         self.bias = nn.Parameter(torch.zeros(runs, 1))
 
-    def forward(self, xs: Float[Tensor, "runs batch length"], runs: slice = slice(None)) -> Float[Tensor, "runs batch"]:
-        """Logits that the label is 1, of the ``runs`` asked for, each on its own batch of bits (+1 and -1).
+    def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
+        """Logits that the label is 1, of every run on its own batch of bits (+1 and -1)."""
+        return self.in_groups([xs])[0]
+
+    def in_groups(self, batches: Sequence[Float[Tensor, "group _ length"]]) -> list[Float[Tensor, "group _"]]:
+        """`forward` of the runs in as many equal groups as there are ``batches``, which may differ in size.
 
         A bit has two values, so a position needs two exponentials for all samples, and a sum over positions is a
         matrix product.
         """
-        score, value = self.score[runs], self.value[runs]
-        weight = (score - score.amax((1, 2), keepdim=True)).exp()
-        seen = torch.cat([xs > 0, xs <= 0], -1).to(xs.dtype)  # which of the 2 T pairs of bit and position occur
-        numerator, denominator = (seen @ torch.stack([weight * value, weight], -1).flatten(1, 2)).unbind(-1)
-        return numerator / denominator + self.bias[runs]
+        weight = (self.score - self.score.amax((1, 2), keepdim=True)).exp()
+        sums = torch.stack([weight * self.value, weight], -1).flatten(1, 2)  # (runs, 2 T, 2)
+        logits = []
+        for xs, of_group, bias in zip(batches, *(each.chunk(len(batches)) for each in (sums, self.bias)), strict=True):
+            seen = torch.cat([xs > 0, xs <= 0], -1).to(xs.dtype)  # which of the 2 T pairs of bit and position occur
+            numerator, denominator = (seen @ of_group).unbind(-1)
+            logits.append(numerator / denominator + bias)
+        return logits
 
 
 class BitMLPs(nn.Module):
@@ -82,7 +90,19 @@ class BitMLPs(nn.Module):
         self.second = nn.Parameter(torch.randn(runs, hidden, 1) * hidden**-0.5)
         self.bias = nn.Parameter(torch.zeros(runs, 1))
 
-    def forward(self, xs: Float[Tensor, "runs batch length"], runs: slice = slice(None)) -> Float[Tensor, "runs batch"]:
-        """Logits that the label is 1, of the ``runs`` asked for, on a batch each: w_2 . relu(W_1 x + b_1) + b_2."""
-        hidden = (xs @ self.first[runs] + self.shift[runs]).relu()
-        return (hidden @ self.second[runs])[..., 0] + self.bias[runs]
+    def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
+        """Logits that the label is 1, of every run on a batch of its own: w_2 . relu(W_1 x + b_1) + b_2."""
+        return self.in_groups([xs])[0]
+
+    def in_groups(self, batches: Sequence[Float[Tensor, "group _ length"]]) -> list[Float[Tensor, "group _"]]:
+        """`forward` of the runs in as many equal groups as there are ``batches``, which may differ in size.
+
+        The parameters are divided once for all groups: a slice for each would fill a gradient of the whole with zeros
+        as often. And the hidden layers, which take most of the time, are written once and changed in place.
+        """
+        parameters = (each.chunk(len(batches)) for each in (self.first, self.shift, self.second, self.bias))
+        logits = []
+        for xs, first, shift, second, bias in zip(batches, *parameters, strict=True):
+            hidden = torch.baddbmm(shift, xs, first).relu_()
+            logits.append(torch.baddbmm(bias[:, None], hidden, second)[..., 0])
+        return logits

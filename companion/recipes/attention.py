@@ -121,23 +121,23 @@ def _penalised(xs, ys, unseen, steps):
 def _trained(kind, xs, ys, samples, seed, steps):
     """For each number of samples the logits, after training on so many rows of ``xs``, on those beyond the largest."""
     runs, _, length = xs.shape
-    parts = [(count, slice(runs * i, runs * (i + 1))) for i, count in enumerate(samples)]
+    rows = [part[:, :count].contiguous() for part in (xs, ys) for count in samples]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         model = {"head": BitHeads, "mlp": BitMLPs}[kind](runs * len(samples), length)
 
-    def loss(model, xs, ys):
+    def loss(model, *rows):
         """The mean over all runs: each knows its own rows only."""
-        entropy = F.binary_cross_entropy_with_logits
-        return sum(entropy(model(xs[:, :count], part), ys[:, :count]) for count, part in parts) / len(parts)
+        xs, ys = rows[: len(samples)], rows[len(samples) :]
+        return sum(map(F.binary_cross_entropy_with_logits, model.in_groups(xs), ys)) / len(samples)
 
     train(
         model,
-        lambda batch, generator: (xs, ys),  # the same data at every step
+        lambda batch, generator: rows,  # the same data at every step
         loss,
         Schedule(steps, batch=len(xs), lr=0.1 if kind == "head" else 0.01, warmup=1),
         device="cpu",
         label=f"{kind}, {length} bits, {runs * len(samples)} runs",
     )
     with torch.no_grad():
-        return [model(xs[:, max(samples) :], part) for _, part in parts]
+        return model.in_groups([xs[:, max(samples) :]] * len(samples))

@@ -30,6 +30,16 @@ def test_runs_are_independent(kind):
     assert all(not part[[0, 1, 3]].any() and part[2].any() for part in gradient)
 
 
+@pytest.mark.parametrize("kind", [BitHeads, BitMLPs])
+def test_groups_of_runs_on_batches_of_several_sizes_are_the_runs_one_by_one(kind):
+    model, alone = kind(6, 5), kind(2, 5)
+    batches = [torch.randn(2, size, 5).sign() for size in (3, 9, 4)]
+    for group, (xs, logits) in enumerate(zip(batches, model.in_groups(batches), strict=True)):
+        own = {name: value[2 * group : 2 * group + 2] for name, value in model.state_dict().items()}
+        alone.load_state_dict(own)
+        torch.testing.assert_close(logits, alone(xs))
+
+
 def test_a_head_on_bits_is_attention_over_learned_embeddings():
     """Score and value tables are what a query and a readout make of an embedding for each pair of position and bit."""
     embedding, query, readout = torch.randn(2, 6, 5), torch.randn(5), torch.randn(5)
