@@ -60,10 +60,16 @@ class BitHeads(nn.Module):
 
     def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
         """Logits that the label is 1, of every run on its own batch of bits (+1 and -1)."""
-        return self.in_groups([xs])[0]
+        return self.in_groups([self.seen(xs)])[0]
 
-    def in_groups(self, batches: Sequence[Float[Tensor, "group _ length"]]) -> list[Float[Tensor, "group _"]]:
-        """`forward` of the runs in as many equal groups as there are ``batches``, which may differ in size.
+    @staticmethod
+    def seen(xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch pairs"]:
+        """What `in_groups` reads: 1 for each of the 2 T pairs of bit and position that occurs, 0 for the others."""
+        return torch.cat([xs > 0, xs <= 0], -1).to(xs.dtype)
+
+    def in_groups(self, batches: Sequence[Float[Tensor, "group _ pairs"]]) -> list[Float[Tensor, "group _"]]:
+        """The logits of the runs in as many equal groups as there are ``batches``, each what is `seen` of some bits;
+        they may differ in size.
 
         A bit has two values, so a position needs two exponentials for all samples, and a sum over positions is a
         matrix product.
@@ -71,8 +77,8 @@ class BitHeads(nn.Module):
         weight = (self.score - self.score.amax((1, 2), keepdim=True)).exp()
         sums = torch.stack([weight * self.value, weight], -1).flatten(1, 2)  # (runs, 2 T, 2)
         logits = []
-        for xs, of_group, bias in zip(batches, *(each.chunk(len(batches)) for each in (sums, self.bias)), strict=True):
-            seen = torch.cat([xs > 0, xs <= 0], -1).to(xs.dtype)  # which of the 2 T pairs of bit and position occur
+        parameters = (each.chunk(len(batches)) for each in (sums, self.bias))
+        for seen, of_group, bias in zip(batches, *parameters, strict=True):
             numerator, denominator = (seen @ of_group).unbind(-1)
             logits.append(numerator / denominator + bias)
         return logits
@@ -92,10 +98,16 @@ class BitMLPs(nn.Module):
 
     def forward(self, xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch"]:
         """Logits that the label is 1, of every run on a batch of its own: w_2 . relu(W_1 x + b_1) + b_2."""
-        return self.in_groups([xs])[0]
+        return self.in_groups([self.seen(xs)])[0]
+
+    @staticmethod
+    def seen(xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch length"]:
+        """What `in_groups` reads: the bits as they are."""
+        return xs
 
     def in_groups(self, batches: Sequence[Float[Tensor, "group _ length"]]) -> list[Float[Tensor, "group _"]]:
-        """`forward` of the runs in as many equal groups as there are ``batches``, which may differ in size.
+        """The logits of the runs in as many equal groups as there are ``batches``, each what is `seen` of some bits;
+        they may differ in size.
 
         The parameters are divided once for all groups: a slice for each would fill a gradient of the whole with zeros
         as often. And the hidden layers, which take most of the time, are written once and changed in place.

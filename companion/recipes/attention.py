@@ -121,15 +121,16 @@ def _penalised(xs, ys, unseen, steps):
 def _trained(kind, xs, ys, samples, seed, steps):
     """For each number of samples the logits, after training on so many rows of ``xs``, on those beyond the largest."""
     runs, _, length = xs.shape
-    rows = [part[:, :count].contiguous() for part in (xs, ys) for count in samples]
+    network = {"head": BitHeads, "mlp": BitMLPs}[kind]
+    rows = [part[:, :count].contiguous() for part in (network.seen(xs), ys) for count in samples]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        model = {"head": BitHeads, "mlp": BitMLPs}[kind](runs * len(samples), length)
+        model = network(runs * len(samples), length)
 
     def loss(model, *rows):
         """The mean over all runs: each knows its own rows only."""
-        xs, ys = rows[: len(samples)], rows[len(samples) :]
-        return sum(map(F.binary_cross_entropy_with_logits, model.in_groups(xs), ys)) / len(samples)
+        seen, labels = rows[: len(samples)], rows[len(samples) :]
+        return sum(map(F.binary_cross_entropy_with_logits, model.in_groups(seen), labels)) / len(samples)
 
     train(
         model,
@@ -140,4 +141,4 @@ def _trained(kind, xs, ys, samples, seed, steps):
         label=f"{kind}, {length} bits, {runs * len(samples)} runs",
     )
     with torch.no_grad():
-        return model.in_groups([xs[:, max(samples) :]] * len(samples))
+        return model.in_groups([network.seen(xs[:, max(samples) :])] * len(samples))
