@@ -223,7 +223,8 @@ def cite(key: str, where: str = "-") -> str:
 
 
 def published_table(name: str) -> tuple[list[int], np.ndarray]:
-    """A published table: its steps (or hops), and an array (steps, layers), NaN where the source is illegible.
+    """A published table: its first column, whole numbers such as steps, and an array (rows, further columns), NaN where
+    the source has no figure or an illegible one.
 
     Raises ValueError, naming what there is, for an unknown name.
     """

@@ -303,13 +303,32 @@ def test_the_isotropic_table_has_the_published_best_matches():
     assert {layer: (steps[row[layer - 1]], table[row[layer - 1], layer - 1]) for layer in best} == best
 
 
-def test_an_illegible_cell_is_nan_and_no_other():
-    illegible = []
+def test_the_tables_of_learned_data_structures_are_as_printed():
+    """Salemohamed et al. 2024, arXiv:2411.03253 v2: table 2 (appendix B.12.1), whole; sections 2.2 and 2.3, table 1."""
+    slots, accuracy = published_table("structures_space")
+    assert slots == [0, *(2**power for power in range(1, 8))]
+    network, buckets = accuracy.T
+    assert network.tolist() == [44.0, 47.9, 52, 58.8, 71.9, 75.3, 88.4, 91.3]
+    assert buckets[1:].tolist() == [5.9, 11.7, 23.6, 44.5, 65.8, 81.1, 89.5]
+    points, rivals = published_table("structures_rivals")
+    assert points == [100, 100, 50, 100]
+    assert rivals[0, :2].tolist() == [7, 99.5], "numbers stored in order, section 2.2"
+    assert rivals[1:].tolist() == [
+        [6, 75, 52],  # the square and a k-d tree, section 2.3
+        [7, 97.7, 76.2],  # pictures of numbers, table 1
+        [6, 35, 30],  # the sphere and LSH, table 1
+    ]
+
+
+def test_a_cell_without_a_figure_is_nan_and_no_other():
+    empty = []
     for file in PUBLISHED.glob("*.csv"):
         steps, table = published_table(file.stem)
-        illegible += [(file.stem, steps[row], column + 1) for row, column in np.argwhere(np.isnan(table))]
-    assert illegible == [
-        (f"{GD}_isotropic", *place) for place in ((64, 4), (128, 3), (128, 4), (128, 5), (256, 4), (256, 5))
+        empty += [(file.stem, steps[row], column + 1) for row, column in np.argwhere(np.isnan(table))]
+    assert sorted(empty) == [
+        *((f"{GD}_isotropic", *place) for place in ((64, 4), (128, 3), (128, 4), (128, 5), (256, 4), (256, 5))),
+        ("structures_rivals", 100, 3),  # an order has no rival
+        ("structures_space", 0, 2),  # nor have buckets without slots
     ]
 
 
