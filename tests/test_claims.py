@@ -337,6 +337,6 @@ def test_an_unknown_table_is_named_with_those_there_are(name):
     with pytest.raises(
         ValueError,
         match=rf"name = '{name}': must be one of facts_by_learning_rate, hop_errors_by_depth, hostile_teachers, "
-        rf"order_of_learning, {GD}_ill_conditioned, {GD}_isotropic, {NEWTON}",
+        rf"memory_in_blocks, order_of_learning, {GD}_ill_conditioned, {GD}_isotropic, {NEWTON}",
     ):
         published_table(name)

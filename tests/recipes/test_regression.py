@@ -5,9 +5,22 @@ import torch
 
 from companion.baselines.regression import least_squares, predict, ridge_states
 from companion.checkpoints import read_header
+from companion.claims import published_table
+from companion.models.regression import StateRegressor
 from companion.probes.regression import errors_by_gap
 from companion.recipes import recipe, recipes, shipped, weights_path
-from companion.recipes.regression import BLOCK_MIXERS, MEMORY_SWEEP, TAUGHT_RIDGE, TEACHING, growing, state_loss
+from companion.recipes.regression import (
+    BLOCK_MIXERS,
+    INTERLEAVED,
+    MEMORY_SWEEP,
+    TAUGHT_RIDGE,
+    TEACHING,
+    excess,
+    fresh_prompts,
+    growing,
+    state_error,
+    state_loss,
+)
 from companion.samplers.regression import prompts
 
 SHIPPED = {"regression-isotropic": 1.0, "regression-ill-conditioned": 100.0}
@@ -24,7 +37,11 @@ EACH = (
     + [(f"regression-lstm-{width}", 0) for width in MEMORY_SWEEP]
 )
 EACH += [(name, seed) for name in ("regression-lstm", "regression-transformer") for seed in range(5)]
-EACH += [(name, seed) for name in ("regression-delta", "regression-delta-small") for seed in range(3)]
+EACH += [
+    (name, seed)
+    for name in ("regression-delta", "regression-delta-small", "regression-linear-small")
+    for seed in range(3)
+]
 
 
 @pytest.mark.parametrize(("name", "seed"), EACH)
@@ -125,3 +142,56 @@ def test_the_state_that_is_taught_is_that_of_recursive_least_squares():
     assert state_loss(Holding(), xs, ys, torch.ones(64)) < 1e-10
     exact = ((least_squares(xs, ys) * xs).sum(-1) - ys).square().mean() / 5
     assert exact < state_loss(Holding(), xs, ys, torch.zeros(64)) < 1.1 * exact
+
+
+class Answering(StateRegressor):
+    """Least squares' answers, plus ``off``; it holds a ``share`` of the weights that are taught."""
+
+    def __init__(self, off: float = 0.0, share: float = 1.0):
+        super().__init__(recipe("regression-taught-state").build.args[0])
+        self.off, self.share = off, share
+
+    def forward(self, xs, ys):
+        return predict(least_squares(xs, ys), xs) + self.off
+
+    def states(self, xs, ys):
+        ws, matrices = ridge_states(xs, ys, TAUGHT_RIDGE)
+        return self.share * ws, matrices
+
+
+def test_an_excess_is_above_least_squares_in_units_of_the_labels():
+    assert excess(Answering()) == 0
+    xs, ys = fresh_prompts(Answering())
+    assert (xs.shape, ys.shape) == ((2048, 11, 5), (2048, 11))
+    error = (predict(least_squares(xs, ys), xs) - ys).mean()
+    assert excess(Answering(off=2.0)) == pytest.approx(((4 + 4 * error) / ys.square().mean()).item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("share, due", [(1.0, 0.0), (0.5, 0.25), (0.0, 1.0)])
+def test_a_state_is_measured_against_what_is_taught(share, due):
+    assert state_error(Answering(share=share)) == pytest.approx(due)
+
+
+def test_the_small_networks_are_longer_runs_of_the_blocks():
+    for mixer in ("delta", "linear"):
+        small, block = (recipe(f"regression-{name}").model().config for name in (f"{mixer}-small", f"blocks-{mixer}"))
+        assert small == block
+
+
+def test_the_tables_of_states_have_a_row_for_each_seed_and_a_column_for_each_arm():
+    for name, columns in (
+        ("memory_in_blocks", len(BLOCK_MIXERS) + len(INTERLEAVED)),
+        ("taught_states", 2 * len(TEACHING)),
+    ):
+        seeds, table = published_table(name)
+        assert (seeds, table.shape) == ([0, 1, 2], (3, columns))
+
+
+def test_an_entry_of_each_table_is_measured_again():
+    """Another machine's rounding may move them a little."""
+    _, blocks = published_table("memory_in_blocks")
+    model, _ = recipe("regression-blocks-linear").train(seed=1, device="cpu")
+    assert excess(model) == pytest.approx(blocks[1, BLOCK_MIXERS.index("linear")], abs=0.01)
+    _, taught = published_table("taught_states")
+    model, _ = recipe("regression-taught-state").train(seed=2, device="cpu")
+    assert [excess(model), state_error(model)] == pytest.approx(taught[2, [2, 5]], abs=0.03)
