@@ -14,9 +14,10 @@ from companion.samplers.limits import coins, letters_and_states, pointers
 from companion.training import Schedule
 
 
-def every_place(model, tokens, targets):
-    """Cross-entropy at the places that ``targets`` asks for; -1 asks for nothing."""
-    return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), ignore_index=-1)
+def every_place(model, *drawn):
+    """Cross-entropy of ``drawn``, what the model reads and behind it the targets; a target -1 asks for nothing."""
+    *read, targets = drawn
+    return F.cross_entropy(model(*read).flatten(0, -2), targets.flatten(), ignore_index=-1)
 
 
 def prefix_parities(config: StepModelConfig):
@@ -42,15 +43,6 @@ def short_prefixes(config: StepModelConfig, length: int, anywhere: bool):
         return torch.cat([first, bits], 1), start, torch.cat([first - 3, bits.cumsum(1) % 2], 1)
 
     return draw
-
-
-def every_place_from(model, tokens, start, targets):
-    """The same loss for sequences that begin elsewhere among the model's places.
-
-    ``model``, ``tokens``, ``targets``: as in `every_place`.
-    ``start``: the place of each sequence's first token.
-    """
-    return F.cross_entropy(model(tokens, start).flatten(0, 1), targets.flatten(), ignore_index=-1)
 
 
 def hopping(config: StepModelConfig, k: int):
@@ -147,7 +139,7 @@ for name, anywhere in (("offsets", True), ("no-offsets", False)):
         f"the parity of every prefix of 8 symbols that {where} of 25 places (lesson 12)",
         model=StepModel,
         sampler=short_prefixes,
-        loss=every_place_from,
+        loss=every_place,
         smoke=(StepModelConfig(3, 5, 16, **shape), TINY, {"length": 2, "anywhere": anywhere}),
         course=(
             StepModelConfig(3, 25, 48, **shape),
