@@ -6,16 +6,20 @@ keeps those whose diameter the model can handle, ``all`` keeps everything, ``mat
 """
 
 import math
+from dataclasses import replace
 from functools import cache
+from itertools import count
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor
 
+from companion.arguments import at_least
 from companion.models.graphs import Channels, ChannelsConfig, GraphModel, GraphModelConfig
-from companion.recipes import register
-from companion.samplers.graphs import connected, erdos_renyi, matched, within
-from companion.training import Schedule
+from companion.recipes import recipe, register
+from companion.samplers.graphs import connected, disjoint, erdos_renyi, matched, within
+from companion.training import Schedule, train
 
 BEYOND = {"within": 0.0, "5%": 0.05, "20%": 0.2, "60%": 0.6}  # the share beyond capacity, where the arm sets it
 ARMS = (*BEYOND, "all", "matched")
@@ -100,3 +104,34 @@ for arm in ("within", "all"):
         course=(GraphModelConfig(8, 32), Schedule(2000, 64, 5e-3, warmup=50), {"arms": (arm,)} | EIGHT),
         paper=(GraphModelConfig(20, 512, 2), Schedule(1_000_000, 1000, 1e-4), {"arms": (arm,)} | TWENTY),
     )
+
+
+def clique_margins(
+    arms: tuple[str, ...] = ("within", "5%", "60%"), *, steps: int = 10_000, every: int = 100, seed: int = 2
+) -> Float[Tensor, "marks runs"]:
+    """How two cliques of four fare in a run of the recipe graphs-channels that is longer than its own: every so many
+    steps the largest logit of a pair from different cliques, which must be below 0; five runs for each arm.
+
+    What lesson 11 draws is in published/two_cliques_by_steps.csv. Raises ValueError for a number below 1.
+
+    ``arms``: of `ARMS`.
+    ``steps``, ``every``: how long to train, and from one measurement to the next.
+    ``seed``: of the numbers and the graphs.
+    """
+    at_least(steps=(steps, 1), every=(every, 1))
+    graph = disjoint(1, "clique", (4, 4), generator=0)
+    apart, step, marks = connected(graph)[0] == 0, count(), []
+    course = recipe("graphs-channels")
+
+    def loss(model, graphs, answers):
+        if next(step) % every == 0:
+            with torch.no_grad():
+                marks.append(model(graph[:, None].float())[0, :, apart].amax(1))
+        return every_pair(model, graphs, answers)
+
+    torch.manual_seed(seed)
+    model = Channels(ChannelsConfig(1, SEEDS * len(arms)))
+    draw = chosen(model.config, arms, **EIGHT)
+    schedule = replace(course.schedule, steps=steps)
+    train(model, draw, loss, schedule, seed=seed, device="cpu", label="longer")
+    return torch.stack(marks)

@@ -1,11 +1,13 @@
 """Every arm draws what it promises, and the shipped decoders know their own graphs."""
 
+import numpy as np
 import pytest
 import torch
 
+from companion.claims import published_table
 from companion.probes.graphs import exact_match
 from companion.recipes import recipe, shipped
-from companion.recipes.graphs import ARMS, BEYOND, SEEDS
+from companion.recipes.graphs import ARMS, BEYOND, SEEDS, clique_margins
 from companion.samplers.graphs import connected, erdos_renyi, within
 
 
@@ -36,3 +38,18 @@ def test_side_by_side_or_alone_a_smoke_run_learns():
     for name in ("graphs-channels", "graphs-standard-all"):
         _, history = recipe(name, "smoke").train(seed=0, device="cpu")
         assert history.losses[-1] < history.losses[0]
+
+
+def test_two_cliques_are_watched_while_a_longer_run_goes_on():
+    table = published_table("two_cliques_by_steps")
+    assert table[0] == [*range(0, 10_000, 100)] and table[1].shape == (100, 3 * SEEDS)
+    first = clique_margins(steps=1)
+    assert first.shape == (1, 3 * SEEDS)
+    np.testing.assert_allclose(first[0], table[1][0], rtol=1e-3)
+    assert clique_margins(("within",), steps=5, every=2).shape == (3, SEEDS)
+
+
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"every": 0}])
+def test_a_run_without_steps_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        clique_margins(**wrong)
