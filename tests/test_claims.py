@@ -336,7 +336,8 @@ def test_a_cell_without_a_figure_is_nan_and_no_other():
 def test_an_unknown_table_is_named_with_those_there_are(name):
     with pytest.raises(
         ValueError,
-        match=rf"name = '{name}': must be one of facts_by_learning_rate, hop_errors_by_depth, hostile_teachers, "
-        rf"memory_in_blocks, order_of_learning, {GD}_ill_conditioned, {GD}_isotropic, {NEWTON}",
+        match=rf"name = '{name}': must be one of adder_factors, adder_from_scratch, facts_by_learning_rate, "
+        rf"hop_errors_by_depth, hostile_teachers, memory_in_blocks, order_of_learning, "
+        rf"{GD}_ill_conditioned, {GD}_isotropic, {NEWTON}",
     ):
         published_table(name)

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from companion.baselines.addition import fourier_embeddings, narrowed, ppmi_embeddings, with_rms
 from companion.models.addition import Adder, AdderConfig
-from companion.probes.addition import filtered, read_out
-from companion.probes.fourier import band_filter, high_waves, longest_period, low_waves
+from companion.probes.addition import accuracies, filtered, read_out
+from companion.probes.fourier import band_filter, high_waves, longest_period, low_waves, spectrum
 from companion.recipes import Recipe, recipe, register
 from companion.samplers.addition import STEPS, batch_of, cooccurrences, counting, sums
 from companion.training import Schedule
@@ -97,15 +97,19 @@ def _adder(
     source: Source = "counting",
     rms: float = 0.1,
     power: float = 0.5,
+    frozen: bool | None = None,
+    smoke_steps: int = 60,
     calibrate: Callable[[Adder], None] | None = None,
 ) -> None:
     """Register adders whose number embeddings come from ``source``, with ``rms`` and ``power`` as for
-    `embeddings_from`, and ``calibrate`` as for `register`. ``course`` is (numbers, width, layers, schedule); a text
-    that counts by tens needs more than 110 answers, so smoke has 60 numbers.
+    `embeddings_from`, and ``calibrate`` as for `register`. They are ``frozen``, or trained along: unless told, only
+    those from scratch are. ``course`` is (numbers, width, layers, schedule); a text that counts by tens needs more than
+    110 answers, so smoke has 60 numbers, and ``smoke_steps``.
     """
+    keeps = source != "scratch" if frozen is None else frozen
 
     def config(numbers: int, width: int, layers: int) -> AdderConfig:
-        return AdderConfig(numbers, width, layers, heads=4, frozen=source != "scratch")
+        return AdderConfig(numbers, width, layers, heads=4, frozen=keeps)
 
     def model(config: AdderConfig) -> Adder:
         if source == "scratch":
@@ -119,14 +123,55 @@ def _adder(
         model=model,
         sampler=training_sums,
         loss=answer_loss,
-        smoke=(config(60, 128, 1), Schedule(steps=60, batch=64, lr=1e-2, warmup=5, bfloat16=schedule.bfloat16)),
+        smoke=(
+            config(60, 128, 1),
+            Schedule(steps=smoke_steps, batch=64, lr=1e-2, warmup=5, bfloat16=schedule.bfloat16),
+        ),
         course=(config(*size), schedule),
         paper=(config(261, 768, 12), Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
         calibrate=calibrate,
     )
 
 
+def followed(name: str, scale: str = "course", *, parts: int = 1, seed: int = 0) -> Float[Tensor, "readings columns"]:
+    """Train a recipe and read it at the start and after each of so many equal ``parts`` of its steps: the loss of the
+    batch before (at the start, of the first), the share of the pairs not trained on that it adds, and the `spectrum` of
+    its number embeddings.
+
+    The table adder_factors.csv in ``published`` has the share at the end, for the recipes ``addition-factors-*`` and
+    seeds 0, 1 and 2; adder_from_scratch.csv all readings of ``addition-scratch-long``, in ten parts, seed 0.
+
+    ``name``, ``scale``: of the recipe.
+    ``parts``: how many; they must divide the steps.
+    ``seed``: of weights and batches.
+
+    Raises ValueError for another number of parts.
+    """
+    plan = recipe(name, scale)
+    if parts < 1 or plan.schedule.steps % parts:
+        raise ValueError(f"parts = {parts!r}: must divide the steps, {plan.schedule.steps}")
+    every, step, readings = plan.schedule.steps // parts, 0, []
+
+    @torch.no_grad()
+    def reading(adder: Adder) -> Tensor:
+        _, testing = sums(adder.config.numbers)
+        right = accuracies(adder(testing.operands), testing.answers).exact
+        return torch.tensor([right, *spectrum(adder.numbers.double())], dtype=torch.float64)
+
+    def loss(adder, *batch):
+        nonlocal step
+        if step % every == 0:
+            readings.append(reading(adder))
+        step += 1
+        return plan.loss(adder, *batch)
+
+    adder, history = replace(plan, loss=loss).train(seed=seed, device="cpu")
+    losses = torch.tensor([history.losses[0], *history.losses[every - 1 :: every]], dtype=torch.float64)
+    return torch.cat([losses[:, None], torch.stack([*readings, reading(adder)])], dim=1)
+
+
 RMS = (0.03, 0.3, 1.0)  # beside 0.1, the others' choice
+FACTORS = tuple(product(("random", "counting"), (0.02, 0.1), ("trained", "frozen")))  # content, rms, what becomes of it
 LIVE = Schedule(steps=450, batch=256, lr=1e-3, warmup=45)
 _adder(
     "addition",
@@ -162,6 +207,22 @@ for _rms in RMS:
         (100, 128, 2, LIVE),
         rms=_rms,
     )
+for _content, _rms, _fate in FACTORS:
+    _adder(
+        f"addition-factors-{_content}-{_rms}-{_fate}",
+        f"operands up to 99, embeddings: {_content}, rms {_rms}, {_fate} (lesson 04)",
+        (100, 128, 2, LIVE),
+        source=_content,
+        rms=_rms,
+        frozen=_fate == "frozen",
+        smoke_steps=120,  # short vectors that stay as they are let the loss fall slowly
+    )
+_adder(
+    "addition-scratch-long",
+    "operands up to 99, embeddings from scratch, ten times as long (lesson 04)",
+    (100, 128, 2, replace(LIVE, steps=4500)),
+    source="scratch",
+)
 
 
 def transplanted(embeddings: Float[Tensor, "numbers given"], scale: str = "course", *, rms: float = 0.1) -> Recipe:

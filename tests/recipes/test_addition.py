@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from companion.baselines.addition import narrowed, with_rms
+from companion.claims import published_table
 from companion.probes.addition import accuracies, modular_probe, read_out
-from companion.probes.fourier import band_filter, high_waves, low_waves
+from companion.probes.fourier import band_filter, high_waves, low_waves, spectrum
 from companion.recipes import recipe, recipes, shipped
-from companion.recipes.addition import SOURCES, answer_loss, embeddings_from, transplanted
+from companion.recipes.addition import FACTORS, SOURCES, answer_loss, embeddings_from, followed, transplanted
 from companion.samplers.addition import sums
 
 
@@ -123,3 +124,54 @@ def test_a_transplant_is_the_same_recipe_on_other_embeddings():
     torch.testing.assert_close(model.numbers.detach(), expected.float())
     with pytest.raises(ValueError, match="embeddings: 100 of them; scale smoke has 119 answers"):
         transplanted(given[:100], "smoke")
+
+
+# One thing at a time
+
+
+@pytest.mark.parametrize("content, rms, fate", FACTORS)
+def test_the_eight_kinds_differ_in_content_length_and_fate_alone(content, rms, fate):
+    plan, other = recipe(f"addition-factors-{content}-{rms}-{fate}"), recipe("addition-counting")
+    assert plan.schedule == other.schedule
+    adder = plan.model()
+    assert adder.numbers.requires_grad == (fate == "trained")
+    given = embeddings_from(content, adder.config.answers, adder.config.width, rms=rms)
+    torch.testing.assert_close(adder.numbers.detach(), given.float(), rtol=0, atol=0)
+
+
+def test_a_run_is_read_at_the_start_and_after_each_part():
+    name = "addition-factors-random-0.02-frozen"
+    readings = followed(name, "smoke", parts=3, seed=1)
+    adder, history = recipe(name, "smoke").train(seed=1, device="cpu")
+    assert readings.shape == (1 + 3, 2 + 60)
+    assert readings[:, 0].tolist() == pytest.approx([history.losses[step] for step in (0, 39, 79, 119)])
+    _, testing = sums(adder.config.numbers)
+    with torch.no_grad():
+        right = accuracies(adder(testing.operands), testing.answers).exact
+        waves = spectrum(adder.numbers.double())
+    assert readings[-1, 1].item() == pytest.approx(right)
+    torch.testing.assert_close(readings[:, 2:], waves.expand(4, -1))  # they are frozen
+
+
+@pytest.mark.parametrize("parts", [0, 7, 240])
+def test_parts_must_divide_the_steps(parts):
+    with pytest.raises(ValueError, match=f"parts = {parts}: must divide the steps, 120"):
+        followed("addition-factors-random-0.02-frozen", "smoke", parts=parts)
+
+
+def test_the_tables_of_adders_have_their_rows_and_columns():
+    seeds, factors = published_table("adder_factors")
+    assert (seeds, factors.shape) == ([0, 1, 2], (3, len(FACTORS)))
+    assert factors.min() >= 0 and factors.max() <= 1
+    steps, readings = published_table("adder_from_scratch")
+    assert (steps, readings.shape) == (list(range(0, 4501, 450)), (11, 2 + 100))
+    start = spectrum(recipe("addition-scratch-long").model(0).numbers.detach().double())
+    torch.testing.assert_close(torch.tensor(readings[0, 2:]), start, rtol=1e-3, atol=1e-4)
+
+
+def test_an_entry_of_the_eight_kinds_is_measured_again():
+    """Another machine's rounding may move it by some sums."""
+    _, factors = published_table("adder_factors")
+    kind = ("random", 0.02, "frozen")
+    right = followed("addition-factors-random-0.02-frozen", seed=1)[-1, 1].item()
+    assert right == pytest.approx(factors[1, FACTORS.index(kind)], abs=0.05)

