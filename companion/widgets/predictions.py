@@ -75,12 +75,14 @@ class Predictions:
         question = self._question(id)
         question.measure(measured, within)
         measured_text = shown(question.measured)
+        # a sentence that the options complete is left open
+        asked = question.question if question.question.endswith(("?", ".", "!")) else f"{question.question} ..."
         if question.value is None:
-            print(f"{question.question} Measured {measured_text}")
+            print(f"{asked} Measured {measured_text}")
             return
         self._keep(question)
         verdict = "" if question.verdict == "shown" else f": {VERDICTS[question.verdict]}"
-        print(f"{question.question} You said {shown(question.value)}; measured {measured_text}{verdict}")
+        print(f"{asked} You said {shown(question.value)}; measured {measured_text}{verdict}")
 
     def mark(self, ax: Axes, id: str, *, x: float | None = None, y: float | None = None) -> None:
         """Draw "your prediction" into a figure, if there is one.

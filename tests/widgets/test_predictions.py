@@ -146,6 +146,12 @@ def test_the_line_says_what_was_asked_and_how_it_went(predictions, capsys):
     assert [question.verdict for question in (number, choice, words)] == ["right", "not", "shown"]
 
 
+def test_a_sentence_that_the_options_complete_is_left_open(predictions, capsys):
+    predictions.choice("shape", "The curve is", ["a line", "a step"])
+    predictions.compare("shape", "a step")
+    assert capsys.readouterr().out == "The curve is ... Measured a step\n"
+
+
 def test_a_changed_answer_is_judged_anew(predictions):
     choice = asked(predictions)[1]
     choice.field.value = "linear"
