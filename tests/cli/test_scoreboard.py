@@ -28,7 +28,7 @@ def entry(*verdicts: str) -> dict:
         (
             ["does not hold"] * 7,
             "0 of 7 claims hold.",
-            "0 of 7 claims hold; these do not: Claim 1 · Claim 2 · Claim 3 · Claim 4 · Claim 5 · and 2 more.",
+            "0 of 7 claims hold; these do not: Claim 1 · Claim 2 · Claim 3 · Claim 4 · and 3 more.",
         ),
         (["holds", "not assessed"], *["1 of 2 claims hold, 1 are not assessed."] * 2),
     ],
