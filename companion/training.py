@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -167,6 +169,29 @@ def train(
             resume.unlink(missing_ok=True)
     model.eval()
     return history
+
+
+def watched(
+    loss: Callable[..., Tensor], look: Callable[[nn.Module], Any], every: int
+) -> tuple[Callable[..., Tensor], list]:
+    """A loss for `train`, and a list that fills while it trains: what a model looks like before the first step and
+    again each time that so many steps are done.
+
+    ``loss(model, *tensors)``: what to train with.
+    ``look(model)``: what to keep of the model.
+    ``every``: so many steps lie between two looks.
+
+    Raises ValueError for a number of steps below 1.
+    """
+    at_least(every=(every, 1))
+    steps, looks = count(), []
+
+    def looking(model, *tensors):
+        if next(steps) % every == 0:
+            looks.append(look(model))
+        return loss(model, *tensors)
+
+    return looking, looks
 
 
 def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Optimizer]:

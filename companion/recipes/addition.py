@@ -21,7 +21,7 @@ from companion.probes.addition import accuracies, filtered, read_out
 from companion.probes.fourier import band_filter, high_waves, longest_period, low_waves, spectrum
 from companion.recipes import Recipe, recipe, register
 from companion.samplers.addition import STEPS, batch_of, cooccurrences, counting, sums
-from companion.training import Schedule
+from companion.training import Schedule, watched
 
 Source = Literal["scratch", "random", "counting", "by-one", "skipping", "cosines"]
 SKIPS = {"counting": STEPS, "by-one": {1: 1.0}, "skipping": {2: 1 / 3, 5: 1 / 3, 10: 1 / 3}}
@@ -150,7 +150,7 @@ def followed(name: str, scale: str = "course", *, parts: int = 1, seed: int = 0)
     plan = recipe(name, scale)
     if parts < 1 or plan.schedule.steps % parts:
         raise ValueError(f"parts = {parts!r}: must divide the steps, {plan.schedule.steps}")
-    every, step, readings = plan.schedule.steps // parts, 0, []
+    every = plan.schedule.steps // parts
 
     @torch.no_grad()
     def reading(adder: Adder) -> Tensor:
@@ -158,13 +158,7 @@ def followed(name: str, scale: str = "course", *, parts: int = 1, seed: int = 0)
         right = accuracies(adder(testing.operands), testing.answers).exact
         return torch.tensor([right, *spectrum(adder.numbers.double())], dtype=torch.float64)
 
-    def loss(adder, *batch):
-        nonlocal step
-        if step % every == 0:
-            readings.append(reading(adder))
-        step += 1
-        return plan.loss(adder, *batch)
-
+    loss, readings = watched(plan.loss, reading, every)
     adder, history = replace(plan, loss=loss).train(seed=seed, device="cpu")
     losses = torch.tensor([history.losses[0], *history.losses[every - 1 :: every]], dtype=torch.float64)
     return torch.cat([losses[:, None], torch.stack([*readings, reading(adder)])], dim=1)

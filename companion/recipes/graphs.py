@@ -8,7 +8,6 @@ keeps those whose diameter the model can handle, ``all`` keeps everything, ``mat
 import math
 from dataclasses import replace
 from functools import cache
-from itertools import count
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +18,7 @@ from companion.arguments import at_least
 from companion.models.graphs import Channels, ChannelsConfig, GraphModel, GraphModelConfig
 from companion.recipes import recipe, register
 from companion.samplers.graphs import connected, disjoint, erdos_renyi, matched, within
-from companion.training import Schedule, train
+from companion.training import Schedule, train, watched
 
 BEYOND = {"within": 0.0, "5%": 0.05, "20%": 0.2, "60%": 0.6}  # the share beyond capacity, where the arm sets it
 ARMS = (*BEYOND, "all", "matched")
@@ -120,15 +119,14 @@ def clique_margins(
     """
     at_least(steps=(steps, 1), every=(every, 1))
     graph = disjoint(1, "clique", (4, 4), generator=0)
-    apart, step, marks = connected(graph)[0] == 0, count(), []
+    apart = connected(graph)[0] == 0
     course = recipe("graphs-channels")
 
-    def loss(model, graphs, answers):
-        if next(step) % every == 0:
-            with torch.no_grad():
-                marks.append(model(graph[:, None].float())[0, :, apart].amax(1))
-        return every_pair(model, graphs, answers)
+    @torch.no_grad()
+    def largest(model):
+        return model(graph[:, None].float())[0, :, apart].amax(1)
 
+    loss, marks = watched(every_pair, largest, every)
     torch.manual_seed(seed)
     model = Channels(ChannelsConfig(1, SEEDS * len(arms)))
     draw = chosen(model.config, arms, **EIGHT)

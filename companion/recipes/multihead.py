@@ -1,7 +1,5 @@
 """The student of lesson 09: gradient descent on the layer that the algorithm learns without it."""
 
-from itertools import count
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -10,7 +8,7 @@ from companion.arguments import at_least
 from companion.models.multihead import MultiHead, MultiHeadConfig
 from companion.recipes import register
 from companion.samplers.multihead import Teacher, parity_teacher, sequences, teacher
-from companion.training import Schedule, train
+from companion.training import Schedule, train, watched
 
 
 def relative_loss(model, X, Y):
@@ -61,19 +59,16 @@ def parity_parts(
         layer = Teacher(layer.thetas, layer.ws.abs())
     held = sequences(2000, 2, d, generator=10_000 + seed)
     asked = held[:, 0, 0] != held[:, 1, 0]
-    step, marks = count(), []
 
     def draw(batch, generator):
         X = sequences(batch, 2, d, generator=generator)
         return X, layer(X)
 
-    def loss(model, X, Y):
-        if next(step) % every == 0:
-            with torch.no_grad():
-                parts = [relative_loss(model, held[these], layer(held[these])) for these in (asked, ~asked)]
-            marks.append(torch.stack(parts))
-        return relative_loss(model, X, Y)
+    @torch.no_grad()
+    def parts(model):
+        return torch.stack([relative_loss(model, held[these], layer(held[these])) for these in (asked, ~asked)])
 
+    loss, marks = watched(relative_loss, parts, every)
     torch.manual_seed(seed)
     student = MultiHead(MultiHeadConfig(d, 3 * support))
     schedule = Schedule(steps=steps, batch=256, lr=2e-2, warmup=20)

@@ -16,6 +16,7 @@ from companion.recipes import Recipe, recipe
 from companion.recipes.sensitivity import fit
 from companion.recipes.sensitivity.data import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
 from companion.samplers.sensitivity import CORRUPTIONS, another, corrupted, cube, digits, patches, truth_table, windows
+from companion.training import watched
 
 MARKS = 30  # of a training run
 NOISES = (0.25, 0.5, 1.0)  # standard deviations added to one patch
@@ -40,15 +41,7 @@ def measured(
     if chosen.schedule.steps % marks:
         raise ValueError(f"marks = {marks}: must divide the steps, {chosen.schedule.steps}")
     every = chosen.schedule.steps // marks
-    rows, steps = [], 0
-
-    def loss(model, *batch):
-        nonlocal steps
-        if steps % every == 0:
-            rows.append(measure(model))
-        steps += 1
-        return chosen.loss(model, *batch)
-
+    loss, rows = watched(chosen.loss, measure, every)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         model, _ = replace(chosen, loss=loss).train(seed=seed, device="cpu")
