@@ -18,7 +18,7 @@ from companion.arguments import at_least
 from companion.models.graphs import Channels, ChannelsConfig, GraphModel, GraphModelConfig
 from companion.recipes import recipe, register
 from companion.samplers.graphs import connected, disjoint, erdos_renyi, matched, within
-from companion.training import Schedule, train, watched
+from companion.training import Schedule, watched
 
 BEYOND = {"within": 0.0, "5%": 0.05, "20%": 0.2, "60%": 0.6}  # the share beyond capacity, where the arm sets it
 ARMS = (*BEYOND, "all", "matched")
@@ -120,16 +120,14 @@ def clique_margins(
     at_least(steps=(steps, 1), every=(every, 1))
     graph = disjoint(1, "clique", (4, 4), generator=0)
     apart = connected(graph)[0] == 0
-    course = recipe("graphs-channels")
+    course, config = recipe("graphs-channels"), ChannelsConfig(1, SEEDS * len(arms))
 
     @torch.no_grad()
     def largest(model):
         return model(graph[:, None].float())[0, :, apart].amax(1)
 
     loss, marks = watched(every_pair, largest, every)
-    torch.manual_seed(seed)
-    model = Channels(ChannelsConfig(1, SEEDS * len(arms)))
-    draw = chosen(model.config, arms, **EIGHT)
-    schedule = replace(course.schedule, steps=steps)
-    train(model, draw, loss, schedule, seed=seed, device="cpu", label="longer")
+    draw, schedule = chosen(config, arms, **EIGHT), replace(course.schedule, steps=steps)
+    longer = replace(course, build=lambda: Channels(config), draw=draw, loss=loss, schedule=schedule)
+    longer.train(seed=seed, device="cpu")
     return torch.stack(marks)

@@ -1,14 +1,16 @@
 """The student of lesson 09: gradient descent on the layer that the algorithm learns without it."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from companion.arguments import at_least
 from companion.models.multihead import MultiHead, MultiHeadConfig
-from companion.recipes import register
+from companion.recipes import recipe, register
 from companion.samplers.multihead import Teacher, parity_teacher, sequences, teacher
-from companion.training import Schedule, train, watched
+from companion.training import Schedule, watched
 
 
 def relative_loss(model, X, Y):
@@ -69,8 +71,9 @@ def parity_parts(
         return torch.stack([relative_loss(model, held[these], layer(held[these])) for these in (asked, ~asked)])
 
     loss, marks = watched(relative_loss, parts, every)
-    torch.manual_seed(seed)
-    student = MultiHead(MultiHeadConfig(d, 3 * support))
-    schedule = Schedule(steps=steps, batch=256, lr=2e-2, warmup=20)
-    train(student, draw, loss, schedule, seed=seed, device="cpu", label=f"parity of {support}")
+    course, config = recipe("multihead-student"), MultiHeadConfig(d, 3 * support)
+    schedule = replace(course.schedule, steps=steps)
+    replace(course, build=lambda: MultiHead(config), draw=draw, loss=loss, schedule=schedule).train(
+        seed=seed, device="cpu"
+    )
     return torch.stack(marks)
