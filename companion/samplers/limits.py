@@ -68,6 +68,33 @@ def pointers(batch: int, n: int, *, generator: torch.Generator | int) -> Int[Ten
     return words(batch, 1, n, generator=generator)[:, 0]
 
 
+def rings(batch: int, n: int, *, generator: torch.Generator | int) -> Int[Tensor, "batch n"]:
+    """Pointers that lead once round all places in a random order, so that less than n hops bring nobody back.
+
+    ``batch``, ``n``: how many rings, and places on each.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
+
+    Raises ValueError for a number below 1.
+    """
+    order = pointers(batch, n, generator=generator)
+    return torch.empty_like(order).scatter_(1, order, order.roll(-1, 1))
+
+
+def crowded_pointers(batch: int, n: int, *, generator: torch.Generator | int) -> Int[Tensor, "batch n"]:
+    """Pointers drawn for every place by itself, so that several places may point to one: who points here is no one
+    place. Raises ValueError for a number below 1.
+    """
+    at_least(batch=(batch, 1), n=(n, 1))
+    generator = as_generator(generator)
+    return torch.randint(n, (batch, n), generator=generator, device=generator.device)
+
+
+def hops_asked(maps: Int[Tensor, "batch n"], k: Int[Tensor, "batch"] | int) -> Int[Tensor, "batch n+1"]:
+    """What a network reads that is to hop k times along pointers: k as the token n + k - 1, and the n pointers."""
+    first = torch.as_tensor(k, device=maps.device).expand(len(maps))[:, None] + maps.shape[1] - 1
+    return torch.cat([first, maps], 1)
+
+
 def letters_and_states(
     batch: int, length: int, points: int, *, generator: torch.Generator | int
 ) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch length"]]:

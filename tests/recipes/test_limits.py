@@ -2,13 +2,15 @@
 
 from itertools import permutations
 
+import numpy as np
 import pytest
 import torch
 
-from companion.baselines.limits import follow, running_products
+from companion.baselines.limits import running_products
+from companion.claims import published_table
 from companion.recipes import recipe, shipped
-from companion.recipes.limits import DIAL
-from companion.samplers.limits import coins, letters_and_states, pointers
+from companion.recipes.limits import DEPTHS, DIAL, hop_errors
+from companion.samplers.limits import coins, crowded_pointers, letters_and_states, rings
 
 
 def test_prefixes_ask_for_their_parity():
@@ -57,14 +59,33 @@ def test_the_shipped_models_know_prefix_parities_in_distribution(name, seed):
         assert (model(bits).argmax(-1) == bits.cumsum(1) % 2).double().mean() > 0.95
 
 
-def test_two_layers_hop_four_times_and_one_does_not():
-    maps = pointers(500, 8, generator=4)
-    with torch.no_grad():
-        right = [
-            (shipped(f"limits-hops-{layers}")[0](maps).argmax(-1) == follow(maps, 4)).double().mean().item()
-            for layers in (1, 2)
-        ]
-    assert right[0] < 0.7 and right[1] > 0.9
+def test_hops_are_asked_for_and_counted_one_by_one():
+    tokens, targets = recipe("limits-hops-1").draw(300, torch.Generator().manual_seed(3))
+    asked, maps = tokens[:, 0] - 15, tokens[:, 1:]
+    assert torch.equal(asked.unique(), torch.arange(1, 9)) and (targets[:, 0] == -1).all()
+    for k, ring, led in zip(asked.tolist(), maps, targets[:, 1:], strict=True):
+        place = torch.arange(16)
+        for _ in range(k):
+            place = ring[place]
+        assert torch.equal(led, place)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "along", "reach"),
+    [*((str(layers), layers - 1, rings, 2**layers) for layers in DEPTHS), ("2-crowded", 3, crowded_pointers, 4)],
+)
+def test_the_shipped_networks_hop_as_far_as_the_table_says(name, column, along, reach):
+    measured = hop_errors(shipped(f"limits-hops-{name}")[0], along=along)
+    hops, table = published_table("hop_errors_trained")
+    assert hops == [*range(1, 9)] and table.shape == (8, 12)
+    np.testing.assert_allclose(measured, table[:, 3 * column], atol=2e-3)
+    assert max(measured[:reach]) < 0.05
+
+
+def test_an_untrained_network_is_lost_after_any_hop():
+    assert min(hop_errors(recipe("limits-hops-2").model(seed=0), batch=100)) > 0.8
+    with pytest.raises(ValueError, match="batch"):
+        hop_errors(recipe("limits-hops-2").model(seed=0), batch=0)
 
 
 def test_offsets_teach_short_words_wherever_they_begin_and_no_long_ones():

@@ -8,8 +8,11 @@ import torch
 from companion.baselines.limits import running_products
 from companion.samplers.limits import (
     coins,
+    crowded_pointers,
+    hops_asked,
     letters_and_states,
     pointers,
+    rings,
     turned_round,
     turns_and_flips,
     words,
@@ -35,6 +38,31 @@ def test_products_of_turns_and_flips_are_turns_and_flips(n):
     symbols = (turns[..., None] + flips[..., None] * torch.arange(n)) % n
     assert len(symbols.flatten(0, 1).unique(dim=0)) == 2 * n
     assert len(torch.cat([symbols, running_products(symbols)], 1).flatten(0, 1).unique(dim=0)) == 2 * n
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16])
+def test_a_ring_leads_home_after_all_places_and_not_before(n):
+    maps, place = rings(200, n, generator=3), torch.arange(n).expand(200, n)
+    for hop in range(1, n + 1):
+        place = maps.gather(1, place)
+        assert (place == torch.arange(n)).all() if hop == n else not (place == torch.arange(n)).any()
+    if n == 5:
+        assert len(maps.unique(dim=0)) == 24  # (n - 1)! rings, all of them
+
+
+def test_crowded_pointers_are_uniform_and_meet():
+    drawn = crowded_pointers(4000, 4, generator=2)
+    assert drawn.flatten().bincount().double().div(16_000).tolist() == pytest.approx([0.25] * 4, abs=0.02)
+    ringed = (drawn.sort(1).values == torch.arange(4)).all(1).double().mean().item()
+    assert ringed == pytest.approx(24 / 256, abs=0.02)  # few are permutations
+    with pytest.raises(ValueError, match="batch"):
+        crowded_pointers(0, 4, generator=0)
+
+
+def test_hops_asked_are_a_token_before_the_pointers():
+    maps = rings(3, 4, generator=1)
+    assert torch.equal(hops_asked(maps, torch.tensor([1, 2, 6])), torch.cat([torch.tensor([[4], [5], [9]]), maps], 1))
+    assert torch.equal(hops_asked(maps, 2)[:, 0], torch.full((3,), 5))
 
 
 def test_pointers_are_permutations():
