@@ -148,7 +148,7 @@ def _told(facts: World, subject: Tensor, relation: Tensor, length: int, generato
     at_least(length=(length, 3))
     shape, device = (len(subject), length), generator.device
     tokens = torch.randint(facts.subjects + facts.relations, facts.end, shape, generator=generator, device=device)
-    places = torch.rand(len(subject), length - 1, generator=generator, device=device).argsort(1)[:, :2]
+    places = torch.rand(len(subject), length - 1, generator=generator, device=device).topk(2, largest=False).indices
     tokens.scatter_(1, places, torch.stack([subject, facts.subjects + relation], dim=1))
     tokens[:, -1] = facts.end
     return Sentences(tokens, subject, relation, facts.table.to(device)[subject, relation])
