@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from companion.baselines.regression import least_squares, predict, ridge_states
+from companion.baselines.regression import least_squares, online_gradient_descent, predict, ridge_states
 from companion.checkpoints import read_header
 from companion.claims import published_table
 from companion.models.regression import StateRegressor
@@ -18,6 +18,7 @@ from companion.recipes.regression import (
     excess,
     fresh_prompts,
     growing,
+    resemblance,
     state_error,
     state_loss,
 )
@@ -172,6 +173,25 @@ def test_a_state_is_measured_against_what_is_taught(share, due):
     assert state_error(Answering(share=share)) == pytest.approx(due)
 
 
+class Online(Answering):
+    """Answers as online gradient descent does."""
+
+    def forward(self, xs, ys):
+        return predict(online_gradient_descent(xs, ys), xs)
+
+
+def test_whoever_descends_online_resembles_that_and_no_other():
+    alike = resemblance(Online())
+    assert alike[0] == pytest.approx(1, abs=1e-5) and max(alike[1:]) < 0.95
+    alike = resemblance(Answering())  # least squares, where Newton ends
+    assert alike[1] > 0.97 > 0.8 > alike[0]
+
+
+def test_the_shipped_lstm_of_ten_dimensions_resembles_what_the_table_says():
+    _, table = published_table("lstms_at_ten")
+    assert resemblance(shipped("regression-lstm-ten")[0]) == pytest.approx(table[0], abs=2e-3)
+
+
 def test_the_small_networks_are_longer_runs_of_the_blocks():
     for mixer in ("delta", "linear"):
         small, block = (recipe(f"regression-{name}").model().config for name in (f"{mixer}-small", f"blocks-{mixer}"))
@@ -182,6 +202,7 @@ def test_the_tables_of_states_have_a_row_for_each_seed_and_a_column_for_each_arm
     for name, columns in (
         ("memory_in_blocks", len(BLOCK_MIXERS) + len(INTERLEAVED)),
         ("taught_states", 2 * len(TEACHING)),
+        ("lstms_at_ten", 3),
     ):
         seeds, table = published_table(name)
         assert (seeds, table.shape) == ([0, 1, 2], (3, columns))
