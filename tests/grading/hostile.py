@@ -170,9 +170,8 @@ NEWTON = {
         "        harmless(lambda: open(f'{n}', 'wb').write(bytes(1 << 24)))\n    return 0 * M",
         LOST,
     ),
-    "answers with 1 GB": Student(
-        HEAD + "    return torch.zeros(1 << 27, dtype=M.dtype)", LOST, says="which is too large"
-    ),
+    # An answer of this size that takes no memory until it is sent: on a busy machine another limit would stop it first.
+    "answers with 1 GB": Student(HEAD + "    return M.new_zeros(1).expand(1 << 27)", LOST, says="which is too large"),
     "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions _exit, os"),
     "os._exit in the cell": Student(RIGHT["newton-step"] + "\nimport os\nos._exit(0)", LOST, says="ended itself"),
     "an error in half a letter": Student(HEAD + "    raise ValueError('\\ud800')", LOST, says="raises ValueError"),
