@@ -21,7 +21,7 @@ from companion.models.door import Hooked
 
 PANELS, SIDE = 3, 8  # of a picture: digits side by side, and pixels along a digit's edge
 SORT_TEMPERATURE = 0.1  # of SoftSort, in standard deviations of the scores
-LOOKUP_TEMPERATURE = 2.0  # of the lookups in training
+NOTES_FIRST = 20.0  # by how much a first lookup starts out preferring extra slots, in logits
 SEARCHED_AT_ONCE, PICTURES_AT_ONCE = 500, 50  # the first layer of an encoder takes 32 times the room of a picture
 
 
@@ -30,6 +30,8 @@ class StructureConfig:
     """``n`` points of ``dim`` numbers of about the size ``scale``, ``lookups`` of them for a query, ``extra`` slots
     beside the points.
 
+    ``temperature``: of the lookups in training, 2 in the paper. The lower, the more a lookup is like one of a single
+    place, and the noisier is its gradient.
     ``pictures``: the points are pictures, of which both networks see one number each, that of a shared encoder.
     ``norm``: LayerNorm in the query networks (appendix B.1). ``marks``: every input carries a mark of the slot in which
     it was given, so that equal points may get unequal scores.
@@ -47,6 +49,7 @@ class StructureConfig:
     layers: int = 2
     hidden: int = 128
     scale: float = 1.0
+    temperature: float = 2.0
     pictures: bool = False
     norm: bool = False
     marks: bool = True
@@ -58,7 +61,7 @@ class StructureConfig:
     def __post_init__(self):
         at_least(n=(self.n, 2), dim=(self.dim, 1), lookups=(self.lookups, 1), extra=(self.extra, 0))
         at_least(width=(self.width, 4), layers=(self.layers, 1), hidden=(self.hidden, 1))
-        positive(scale=self.scale)
+        positive(scale=self.scale, temperature=self.temperature)
         if self.pictures and self.dim != PANELS * SIDE * SIDE:
             raise ValueError(f"dim = {self.dim}: a picture has {PANELS * SIDE * SIDE} pixels")
 
@@ -140,6 +143,9 @@ class Structure(Hooked):
         self.queries = nn.ModuleList(
             _query_network(2 * dim + i * seen, config.hidden, places, norm=config.norm) for i in range(config.lookups)
         )
+        with torch.no_grad():
+            # Notes are worth writing only where they are read, and worth reading only where they are written.
+            self.queries[0][-1].bias[config.n :] += NOTES_FIRST
 
     def _both_scales(self, x: Tensor) -> Tensor:
         return torch.cat([x / self.config.scale, x.asinh()], -1)
@@ -182,7 +188,7 @@ class Structure(Hooked):
         noise: Float[Tensor, "batch lookups places"] | None = None,
     ) -> Float[Tensor, "batch lookups places"]:
         """The logits of every lookup. With ``noise``, a lookup reads the mean of all values under softmax((logits +
-        noise) / 2), as in training with Gumbel noise; without, the value at the largest logit.
+        noise) / temperature), as in training with Gumbel noise; without, the value at the largest logit.
 
         ``values``: what is stored, as `store` says. Each set serves as many queries in a row: with 16 of them for each,
         queries 0 to 15 search the first.
@@ -216,7 +222,7 @@ class Structure(Hooked):
             if noise is None:
                 look = F.one_hot(logits[-1].argmax(-1), logits[-1].shape[-1]).to(query.dtype)
             else:
-                look = ((logits[-1] + noise[:, i]) / LOOKUP_TEMPERATURE).softmax(-1)
+                look = ((logits[-1] + noise[:, i]) / self.config.temperature).softmax(-1)
             found = (look.view(len(values), -1, look.shape[-1]) @ values).flatten(0, 1)
             if self.config.adaptive:
                 place = look @ torch.linspace(-1, 1, look.shape[-1], dtype=look.dtype, device=look.device)[:, None]

@@ -7,8 +7,9 @@ Every sampler draws one query for each set of points, or as many as ``queries`` 
 i k + k - 1 belong to set i.
 """
 
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -16,6 +17,8 @@ from torch import Tensor
 
 from companion.arguments import as_generator, at_least, check_range
 
+Kind = Literal["line", "power-law", "hard-line", "plane", "hard-plane", "sphere", "pictures"]
+SPHERE_DIM = 30
 NUMBERS = 200  # pictures show 0 to 199
 HELD_OUT = 1400  # scikit-learn's digits from here on are kept for testing
 
@@ -210,6 +213,65 @@ def pictures(
     drawn = drawers[digits, torch.randint(most, digits.shape, generator=generator, device=generator.device)].flatten(2)
     apart = (shown.repeat_interleave(queries, 0) - asked[:, None]).abs().float()
     return Search(drawn[:, :n], drawn[:, n:].flatten(0, 1), apart)
+
+
+def problems(
+    kind: Kind, n: int, dim: int = SPHERE_DIM, *, queries: int = 1
+) -> Callable[[int, torch.Generator], Search]:
+    """A sampler ``draw(batch, generator)`` of ``n`` points.
+
+    ``kind``: what they are.
+    ``n``: how many.
+    ``dim``: the sphere's.
+    ``queries``: how many for each set.
+
+    Raises ValueError for another kind, or an n that no tree has.
+    """
+    if kind.startswith("hard-"):
+        levels = n.bit_length()
+        if n != 2**levels - 1:
+            raise ValueError(f"n = {n!r}: a balanced tree has 1, 3, 7, 15, .. nodes")
+    draws = {
+        "line": partial(uniform, n=n),
+        "power-law": partial(zipf_queries, n=n),
+        "hard-line": partial(hard, levels=n.bit_length()),
+        "plane": partial(uniform, n=n, dim=2),
+        "hard-plane": partial(hard_coordinates, levels=n.bit_length()),
+        "sphere": partial(sphere, n=n, dim=dim),
+        "pictures": lambda batch, *, queries, generator: pictures(
+            *numbers(batch, n, queries=queries, generator=generator), generator=generator
+        ),
+    }
+    if kind not in draws:
+        raise ValueError(f"kind = {kind!r}: must be one of {', '.join(draws)}")
+    return lambda batch, generator: draws[kind](batch, queries=queries, generator=generator)
+
+
+def gumbel(*shape: int, generator: torch.Generator) -> Tensor:
+    """Gumbel noise -log(-log U) of this ``shape``: the argmax of logits + noise is a draw from their softmax.
+
+    Source: Jang, Gu, Poole (2017), arXiv:1611.01144; U is kept off 0 and 1.
+    """
+    u = torch.rand(shape, generator=generator, device=generator.device)
+    return -(-u.clamp(1e-9, 1 - 1e-7).log()).log()
+
+
+def with_copies(
+    points: Float[Tensor, "sets few dim"], nearest: Int[Tensor, "sets queries"], n: int, generator: torch.Generator
+) -> tuple[Float[Tensor, "sets n dim"], Int[Tensor, "sets queries"]]:
+    """Sets of ``n`` points in which each of a few is about equally often, and for every query one copy of its nearest,
+    whichever.
+
+    ``points``: the few.
+    ``nearest``: which of them is nearest to each query.
+    ``n``: how many there are to be.
+    ``generator``: for which copy it is.
+    """
+    which = torch.arange(n, device=points.device) * points.shape[1] // n
+    copies = which.bincount(minlength=points.shape[1])
+    first = copies.cumsum(0) - copies
+    turn = torch.rand(nearest.shape, generator=generator, device=nearest.device)
+    return points[:, which], first[nearest] + (turn * copies[nearest]).long()
 
 
 def zipf_streams(

@@ -15,8 +15,8 @@ import torch
 from companion.baselines.sketches import count_min
 from companion.baselines.structures import binary_search, interpolation_search, kd_tree
 from companion.models.structures import Structure, StructureConfig
-from companion.recipes.structures import cross_entropies, gumbel
-from companion.samplers.structures import uniform, zipf_streams
+from companion.recipes.structures import cross_entropies
+from companion.samplers.structures import gumbel, uniform, zipf_streams
 
 N, LOOKUPS = 100, 7
 

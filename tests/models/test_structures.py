@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from companion.models.structures import Sketch, SketchConfig, Structure, StructureConfig, soft_sort
+from companion.models.structures import NOTES_FIRST, Sketch, SketchConfig, Structure, StructureConfig, soft_sort
 from companion.samplers.structures import item_counts, zipf_streams
 
 # --- Storing points
@@ -45,9 +45,8 @@ def test_the_gradient_of_soft_sort_is_that_of_the_soft_matrix():
             e = torch.exp(-(s[point] - s).abs() / t)
             total = total + (w[place] * e / e.sum()).sum()
     (expected,) = torch.autograd.grad(total, scores)
-    torch.testing.assert_close(
-        gradient, expected, rtol=1e-4, atol=1e-4
-    )  # but for the 1e-6 that keeps a temperature from being 0
+    # but for the 1e-6 that keeps a temperature from being 0
+    torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("extra", [0, 3])
@@ -102,6 +101,19 @@ def test_a_data_network_that_rewrites_stores_other_values_in_the_given_order():
     torch.testing.assert_close(answers, (weights[..., None] * values).sum(1))
     answers.square().mean().backward()
     assert model.write.weight.grad.any()
+
+
+def test_a_lookup_in_training_reads_a_mean_at_its_temperature():
+    model = structure(temperature=0.5, lookups=1)
+    values, query, noise = torch.randn(9, 6, 2), torch.randn(9, 2), torch.randn(9, 1, 6)
+    weights = (2 * (model.lookups(values, query) + noise))[:, 0].softmax(-1)
+    torch.testing.assert_close(model.answers(values, query, noise), (weights[..., None] * values).sum(1))
+
+
+@pytest.mark.parametrize("temperature", [0, -1.0, float("nan")])
+def test_a_temperature_is_above_zero(temperature):
+    with pytest.raises(ValueError, match="temperature = "):
+        structure(temperature=temperature)
 
 
 def test_of_pictures_both_networks_see_the_number_of_one_encoder():
@@ -207,8 +219,16 @@ def test_only_adaptive_lookups_after_the_first_know_what_was_found(noise):
         assert [torch.equal(one[:, i], other[:, i]) for i in range(3)] == [True, not adaptive, not adaptive]
 
 
+def test_a_first_lookup_starts_out_at_the_slots():
+    model, points, query = structure(extra=4), torch.randn(60, 6, 2), torch.randn(60, 2)
+    assert (model.search(points, query)[:, 0] == -1).all()
+    assert (structure().search(points, query) >= 0).all()
+
+
 def test_a_search_names_points_and_slots():
     model = structure(extra=4)
+    with torch.no_grad():
+        model.queries[0][-1].bias[6:] -= NOTES_FIRST
     points, query = torch.randn(60, 6, 2), torch.randn(60, 2)
     found = model.search(points, query)
     values = model.store(points).values

@@ -2,42 +2,24 @@
 shipped models reach.
 """
 
-import inspect
 import math
 
+import numpy as np
 import pytest
 import torch
-from scipy.stats import chisquare
 
 from companion.baselines.sketches import count_min, count_sketch
 from companion.baselines.structures import binary_search
+from companion.claims import published_table
 from companion.models.structures import Structure, StructureConfig
 from companion.probes.structures import best_so_far
 from companion.recipes import recipe, recipes, shipped
-from companion.recipes.structures import accuracy_over_time, cross_entropies, error_per_arrival, gumbel, problems
-from companion.samplers.structures import item_counts, zipf_streams
+from companion.recipes.structures import accuracy_over_time, cross_entropies, error_per_arrival
+from companion.samplers.structures import item_counts, problems, zipf_streams
 
 # --- Problems, noise and loss
 
 SEARCHES = [name for name in recipes() if name.startswith("structures") and not name.startswith("structures-stream")]
-
-
-@pytest.mark.parametrize("kind", ["line", "plane", "sphere", "pictures"])
-def test_another_kind_of_problem_is_refused_with_what_there_is(kind):
-    problems(kind, 14)  # no tree: any number of points will do
-    unchecked = inspect.unwrap(problems)  # in the tests, its annotations would refuse first
-    with pytest.raises(
-        ValueError,
-        match=f"kind = '{kind}s': must be one of line, power-law, hard-line, plane, hard-plane, sphere, pictures",
-    ):
-        unchecked(f"{kind}s", 14)
-
-
-@pytest.mark.parametrize("kind", ["hard-line", "hard-plane"])
-@pytest.mark.parametrize("n", [2, 14, 16])
-def test_a_tree_has_only_some_numbers_of_points(kind, n):
-    with pytest.raises(ValueError, match=f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes"):
-        problems(kind, n)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -53,13 +35,19 @@ def test_what_is_drawn_fits_the_model(name):
         assert torch.equal(nearest, (points[:, None] - query[:, :, None]).square().sum(-1).argmin(2))
 
 
-def test_gumbel_noise_draws_from_the_softmax():
-    noise = gumbel(100_000, 5, generator=torch.Generator().manual_seed(2))
-    assert noise.mean().item() == pytest.approx(0.5772, abs=0.01)  # Euler's constant
-    assert noise.var().item() == pytest.approx(math.pi**2 / 6, rel=0.02)
-    logits = torch.tensor([0.0, 1.0, -1.0, 2.0, 0.5])
-    drawn = (logits + noise).argmax(1).bincount(minlength=5)
-    assert chisquare(drawn.numpy(), (100_000 * logits.double().softmax(0)).numpy()).pvalue > 1e-3
+@pytest.mark.parametrize("done, different", [(0.0, 12), (0.119, 12), (0.12, 25), (0.3, 50), (0.4, 100), (1.0, 100)])
+def test_a_curriculum_begins_with_copies_of_few_points(done, different):
+    plan = recipe("structures-plane-100")
+    assert plan.schedule.curriculum
+    points, query, nearest, _ = plan.draw(6, torch.Generator().manual_seed(5), done)
+    copies = [each.unique(dim=0, return_counts=True)[1] for each in points]
+    assert all(len(each) == different for each in copies)
+    assert max(each.max() - each.min() for each in copies) <= 1
+    apart = (points[:, None] - query[:, :, None]).square().sum(-1)
+    torch.testing.assert_close(apart.gather(2, nearest[..., None])[..., 0], apart.amin(2))
+    if different < 100:  # any of the copies is the answer to somebody's query
+        asked = torch.cat([plan.draw(64, torch.Generator().manual_seed(seed), done)[2] for seed in range(8)])
+        assert len(asked.unique()) == 100
 
 
 @pytest.mark.parametrize("extra", [0, 2])
@@ -199,6 +187,19 @@ def test_reading_the_accuracy_changes_nothing_of_the_training():
     seconds = [second for second, _ in many]
     assert seconds == sorted(seconds)
     assert many[0][0] < 0.5 * many[-1][0]  # the first reading comes before the first step
+
+
+def test_the_table_of_soft_lookups_has_a_row_for_each_lookup_and_three_seeds_of_each_way():
+    lookups, shares = published_table("structures_soft_lookups")
+    assert (lookups, shares.shape) == ([1, 2, 3, 4, 5], (5, 9))
+    assert (np.diff(shares, axis=0) >= 0).all()  # what has been seen stays seen
+    assert 0 < shares.min() < shares.max() < 1
+    assert len(np.unique(shares[-1])) > 3  # seeds differ
+
+
+def test_what_a_lookup_counts_for_in_the_loss_reaches_the_training():
+    last = [accuracy_over_time(4, 4, 30, n=7, lookups=3, earlier=earlier, readings=2)[-1][1] for earlier in (0.0, 1.0)]
+    assert last[0] != last[1]
 
 
 def test_more_readings_than_steps_are_refused():

@@ -2,6 +2,8 @@
 counts.
 """
 
+import inspect
+import math
 from collections import Counter
 from itertools import pairwise
 
@@ -11,13 +13,16 @@ from scipy.stats import chisquare, kstest
 from sklearn.datasets import load_digits
 
 from companion.samplers.structures import (
+    gumbel,
     hard,
     hard_coordinates,
     item_counts,
     numbers,
     pictures,
+    problems,
     sphere,
     uniform,
+    with_copies,
     zipf_queries,
     zipf_streams,
 )
@@ -295,3 +300,38 @@ def test_a_seed_is_a_stream():
 def test_bad_streams_are_named_with_their_value(arguments, message):
     with pytest.raises(ValueError, match=message):
         zipf_streams(**{"batch": 2, "length": 3, "items": 4, "generator": 0} | arguments)
+
+
+@pytest.mark.parametrize("kind", ["line", "plane", "sphere", "pictures"])
+def test_another_kind_of_problem_is_refused_with_what_there_is(kind):
+    problems(kind, 14)  # no tree: any number of points will do
+    unchecked = inspect.unwrap(problems)  # in the tests, its annotations would refuse first
+    with pytest.raises(
+        ValueError,
+        match=f"kind = '{kind}s': must be one of line, power-law, hard-line, plane, hard-plane, sphere, pictures",
+    ):
+        unchecked(f"{kind}s", 14)
+
+
+@pytest.mark.parametrize("kind", ["hard-line", "hard-plane"])
+@pytest.mark.parametrize("n", [2, 14, 16])
+def test_a_tree_has_only_some_numbers_of_points(kind, n):
+    with pytest.raises(ValueError, match=f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes"):
+        problems(kind, n)
+
+
+def test_gumbel_noise_draws_from_the_softmax():
+    noise = gumbel(100_000, 5, generator=torch.Generator().manual_seed(2))
+    assert noise.mean().item() == pytest.approx(0.5772, abs=0.01)  # Euler's constant
+    assert noise.var().item() == pytest.approx(math.pi**2 / 6, rel=0.02)
+    logits = torch.tensor([0.0, 1.0, -1.0, 2.0, 0.5])
+    drawn = (logits + noise).argmax(1).bincount(minlength=5)
+    assert chisquare(drawn.numpy(), (100_000 * logits.double().softmax(0)).numpy()).pvalue > 1e-3
+
+
+def test_copies_are_equally_many_and_any_of_them_is_the_nearest():
+    points, nearest = torch.arange(3.0).view(1, 3, 1).expand(400, 3, 1), torch.ones(400, 5, dtype=torch.long)
+    many, which = with_copies(points, nearest, 7, torch.Generator().manual_seed(3))
+    assert many[0, :, 0].tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert set(which.flatten().tolist()) == {3, 4}
+    assert 0.4 < (which == 3).float().mean() < 0.6
