@@ -136,7 +136,7 @@ def _searches(
         smoke=(smoke, Schedule(300, 8, 1e-2, warmup=10, curriculum=few_first)),
         course=(config, Schedule(steps, batch, lr, warmup=warmup, curriculum=few_first), {"asked": asked}),
         paper=(
-            replace(config, n=n, lookups=lookups, width=64, layers=8, hidden=1024),
+            replace(config, n=n, lookups=lookups, width=64, layers=8, hidden=1024, temperature=2.0),
             Schedule(500_000, 1024, 1e-4, warmup=1000),
             {"asked": 1},
         ),

@@ -23,6 +23,12 @@ SEARCHES = [name for name in recipes() if name.startswith("structures") and not 
 
 
 @pytest.mark.parametrize("name", SEARCHES)
+def test_the_paper_scale_has_the_published_networks(name):
+    config = recipe(name, "paper").build.args[0]
+    assert (config.width, config.layers, config.hidden, config.temperature) == (64, 8, 1024, 2.0)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
 def test_what_is_drawn_fits_the_model(name):
     plan = recipe(name)
     config = plan.build().config
