@@ -1,5 +1,5 @@
-"""What holds in every test: shapes and types in signatures are enforced, warnings are errors, torch computes on one
-thread.
+"""What holds in every test: shapes and types in signatures are enforced (not where it is marked ``types_unchecked``),
+warnings are errors, torch computes on one thread.
 """
 
 import os
@@ -9,6 +9,7 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 
 import pytest
 import torch
+from jaxtyping import config as jaxtyping_config
 from jaxtyping import install_import_hook
 
 # "numeric tower": an int is a float wherever one is asked for, as everywhere in Python's typing (PEP 484)
@@ -22,6 +23,10 @@ def pytest_configure(config):
     if not config.getoption("benchmark_enable"):  # a benchmark times the code that people run, without the checks
         install_import_hook("companion", TYPECHECKER)
     config.addinivalue_line("filterwarnings", "error")
+    config.addinivalue_line(
+        "markers",
+        "types_unchecked: other tests check the types of what it calls thousands of times, in a third of the time",
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +35,11 @@ def _same_random_state():
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _types_checked_or_not(request):
+    """Off for one marked test alone."""
+    jaxtyping_config.update("jaxtyping_disable", request.node.get_closest_marker("types_unchecked") is not None)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)

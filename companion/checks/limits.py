@@ -105,7 +105,7 @@ def _doubled(
     f = words
     for layer in range(layers):
         by = shift(layer)
-        start = torch.arange(words.shape[1]).expand(by, -1)
+        start = torch.arange(words.shape[1]).expand(min(by, len(words)), -1)  # no more, for any number of layers
         before = torch.cat([start, f])[: len(words)] if earlier is None else earlier(f, by)
         f = then(f, before, words)
     return f
@@ -361,7 +361,7 @@ def _in_steps(words: Tensor, layers: int) -> Tensor:
     take, state, written = 2**layers - 1, words[0], []
     for start in range(1, len(words), take):
         block = torch.cat([state[None], words[start : start + take]])
-        state = _prefix_doubling(block, layers)[-1]
+        state = _doubled(block, layers)[-1]
         written.append(state)
     return torch.stack(written)
 
@@ -371,7 +371,7 @@ def _blockwise(words, layers, *, carry=lambda state, words, start: state, order=
     take, state, written = 2**layers - 1, words[0], []
     for start in range(1, len(words), take):
         block = torch.cat([carry(state, words, start)[None], words[start : start + take]])
-        state = _prefix_doubling(order(block), layers)[-1]
+        state = _doubled(order(block), layers)[-1]
         written.append(state)
     return torch.stack(written)
 

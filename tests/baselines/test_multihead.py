@@ -77,6 +77,7 @@ def test_the_best_tuple_is_the_best_of_all_fits():
 
 @pytest.mark.parametrize("kind", ["boolean", "gaussian"])
 @pytest.mark.parametrize(("sharpness", "noise"), [(1.0, 0.0), (2.0, 0.0), (1.0, 0.02), (2.0, 0.02)])
+@pytest.mark.types_unchecked
 def test_two_heads_are_learned(kind, sharpness, noise):
     for seed in range(5000, 5003):
         layer = teacher(12, 2, sharpness=sharpness, generator=seed)
@@ -89,6 +90,7 @@ def test_two_heads_are_learned(kind, sharpness, noise):
         assert errors["hull"] < 0.1
 
 
+@pytest.mark.types_unchecked
 def test_three_heads_are_learned_from_more():
     layer, X = teacher(12, 3, generator=6000), sequences(200_000, 2, 12, generator=6001)
     report = learn(X, layer(X), heads=3)

@@ -79,6 +79,7 @@ def score(key):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", EXERCISES, ids="-".join)
+@pytest.mark.types_unchecked
 def test_every_near_miss_is_rejected_or_no_miss_at_all(key):
     """What a check would let through is the answer in other words, or listed with a reason."""
     (name, *counts), for_no_reason = score(key)

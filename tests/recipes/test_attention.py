@@ -14,6 +14,7 @@ def accuracy(model, sample):
     return (said == sample.tokens[:, 1:])[determined].float().mean().item()
 
 
+@pytest.mark.types_unchecked
 def test_two_layers_continue_a_phrase_and_one_does_not():
     fresh = recipe("attention-two-layers").draw(256, torch.Generator().manual_seed(123))
     two, one = (recipe(f"attention-{layers}").train(seed=5, device="cpu")[0] for layers in ("two-layers", "one-layer"))

@@ -18,11 +18,13 @@ def accuracy(model, seed, **task):
 
 
 @pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.types_unchecked
 def test_two_layers_learn_the_task_at_course_scale(seed):
     model, _ = recipe("bigrams-two-layers").train(seed=seed, device="cpu")
     assert accuracy(model, 100 + seed) >= 0.97
 
 
+@pytest.mark.types_unchecked
 def test_one_layer_does_not():
     model, _ = recipe("bigrams-one-layer").train(seed=11, device="cpu")
     assert accuracy(model, 111) < 0.65

@@ -18,6 +18,7 @@ def right(model):
 
 
 @pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.types_unchecked
 def test_an_mlp_holds_the_facts_that_are_too_many_for_a_matrix(seed):
     linear, mlp = (recipe(f"memories-{name}").train(seed=seed, device="cpu")[0] for name in ("linear", "mlp"))
     assert right(mlp) > 0.97

@@ -28,6 +28,7 @@ SHIPPED = {"regression-isotropic": 1.0, "regression-ill-conditioned": 100.0}
 
 
 @pytest.mark.parametrize("name", [name for name in recipes() if name.startswith("regression-")])
+@pytest.mark.types_unchecked
 def test_the_paper_scale_has_the_published_dimension(name):
     assert recipe(name, "paper").build().config.d == 20
 
@@ -63,6 +64,7 @@ def test_a_shipped_model_is_within_five_percent_of_least_squares(name, kappa):
 
 @torch.no_grad()
 @pytest.mark.parametrize("data_seed", range(50, 53))
+@pytest.mark.types_unchecked
 def test_every_shipped_lstm_forgets_and_no_transformer_does(data_seed):
     xs, ys, _ = prompts(512, 10, 5, generator=data_seed)
     for seed in range(5):
@@ -73,6 +75,7 @@ def test_every_shipped_lstm_forgets_and_no_transformer_does(data_seed):
 
 
 @pytest.mark.parametrize("name", ["regression-ill-conditioned", "regression-large"])
+@pytest.mark.types_unchecked
 def test_a_shipped_models_first_steps_are_made_again_by_its_recipe(name):
     """Not all steps: the first stretch of the loss curve, of 80 and of 55 steps."""
     plan = recipe(name)
@@ -117,6 +120,7 @@ def test_a_grown_model_says_what_the_smaller_one_says_where_nothing_is_new():
         assert (large(longer.xs, longer.ys) - longer.ys).square().mean() > 10  # and nothing of what is new
 
 
+@pytest.mark.types_unchecked
 def test_the_grown_model_learns_what_is_new():
     assert excess(shipped("regression-large")[0]) < 0.05
     assert excess(recipe("regression-large").model(seed=0)) > 0.5
@@ -214,6 +218,7 @@ def test_the_tables_of_states_have_a_row_for_each_seed_and_a_column_for_each_arm
         assert (seeds, table.shape) == ([0, 1, 2], (3, columns))
 
 
+@pytest.mark.types_unchecked
 def test_an_entry_of_each_table_is_measured_again():
     """Another machine's rounding may move them a little."""
     _, blocks = published_table("memory_in_blocks")

@@ -87,6 +87,7 @@ def in_order(model, points):
 
 
 @pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.types_unchecked
 def test_from_answers_alone_it_learns_to_sort_and_beats_binary_search(seed):
     plan = recipe("structures")
     points, query, distances = problems("line", 16)(4000, torch.Generator().manual_seed(100 + seed))
@@ -105,6 +106,7 @@ def test_from_answers_alone_it_learns_to_sort_and_beats_binary_search(seed):
 
 
 @pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.types_unchecked
 def test_a_shipped_structure_beats_guessing_unless_its_order_cannot_learn(name):
     model, header = shipped(name)
     plan = recipe(name)

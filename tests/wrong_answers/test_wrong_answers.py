@@ -69,6 +69,7 @@ def test_each_answer_gets_what_it_deserves(exercise, case, capsys):
     gets_what_it_deserves(exercise, case, capsys)
 
 
+@pytest.mark.types_unchecked
 @pytest.mark.parametrize("seeds", SEEDS[1:], ids=str)
 @pytest.mark.parametrize("exercise, case", EACH)
 def test_each_answer_gets_it_on_other_inputs(exercise, case, seeds, monkeypatch, capsys, near_misses_silenced):
@@ -126,6 +127,7 @@ def test_every_diagnosis_is_one_that_a_written_answer_gets(key):
     ]
 
 
+@pytest.mark.types_unchecked
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 @EVERY
 def test_no_diagnosis_hides_another(exercise, seeds, monkeypatch):
