@@ -140,8 +140,9 @@ def facts_at(rate: float, d: int = 16, *, steps: int = 5000, seed: int = 0) -> f
     chosen = recipe(f"facts-capacity-{d}")
     config = replace(chosen.model().config, members=tuple(_capacity(d)[::2]))
     schedule = replace(chosen.schedule, lr=rate, steps=steps)
-    torch.manual_seed(seed)
-    bank = Bank(config)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        bank = Bank(config)
     train(bank, about_facts(config), cross_entropy, schedule, seed=seed, device="cpu", label=f"d = {d}, rate {rate:g}")
     right = recall_accuracy(bank, every_fact(facts_of(config), config.length, generator=seed))
     guessing = 1 / config.answers
