@@ -3,6 +3,7 @@
 import re
 import time
 
+import numpy as np
 import pytest
 import torch
 
@@ -114,3 +115,21 @@ def test_a_near_miss_that_never_ends_is_none():
     with pytest.raises(Mistake, match="values is compared with one more than 1"):
         exercise.check(lambda values: halvings(values / 2))  # among its near misses: what is not halved, but doubled
     assert len(machine.family(exercise).all_singles()) > 100
+
+
+def fitted(columns, values):
+    return columns @ torch.linalg.lstsq(columns, values[:, None]).solution
+
+
+def test_least_squares_of_too_low_a_rank_are_the_same_each_time():
+    def drawn(generator):
+        return {"columns": torch.randn(6, 3, generator=generator), "values": torch.randn(6, generator=generator)}
+
+    family = machine.family(Exercise("fitted", fitted, drawn))
+    generator = torch.Generator().manual_seed(1)
+    columns = torch.cat([torch.randn(6, 3, generator=generator), torch.zeros(6, 1)], 1).double()
+    values = torch.randn(6, generator=generator).double()
+    with family.guard:
+        said = torch.stack([machine._called(fitted, [columns, values]) for _ in range(300)])
+    due = torch.from_numpy(columns.numpy() @ np.linalg.pinv(columns.numpy()) @ values.numpy())[:, None]
+    torch.testing.assert_close(said, due.expand_as(said))

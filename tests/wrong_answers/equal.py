@@ -51,7 +51,7 @@ EQUAL = {
     "shared_pattern": [
         (
             "in one place of several, (.* the whole|all) of Z",
-            "the last token's difference from itself is 0, and adds no weight, unless lstsq takes the rank for 0",
+            "the last token's difference from itself is 0, and adds no weight",
         )
     ],
     "off_hull": [("brought to length 1", "directions have length 1")],

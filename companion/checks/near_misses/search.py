@@ -251,8 +251,9 @@ class _Trial:
 
 
 class _Guard(TorchFunctionMode):
-    """Least squares of nothing, or of what is not finite, makes LAPACK complain on the terminal; and what gets another
-    axis in each round of a loop fills the memory.
+    """Least squares of nothing, or of what is not finite, makes LAPACK complain on the terminal; of too low a rank, it
+    says one thing now and another then, but for the driver gelsd (torch hands gelsy a permutation that it has not set);
+    and what gets another axis in each round of a loop fills the memory.
     """
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -260,7 +261,8 @@ class _Guard(TorchFunctionMode):
             args[0].numel() and torch.stack([each.isfinite().all() for each in args]).all()
         ):
             raise ValueError
-        got = function(*args, **(kwargs or {}))
+        drivers = {"driver": "gelsd"} if function is torch.linalg.lstsq else {}
+        got = function(*args, **drivers | (kwargs or {}))
         if isinstance(got, Tensor) and got.numel() > MOST_ENTRIES:
             raise ValueError
         return got
