@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Literal, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -97,10 +98,10 @@ def sphere(
         raise ValueError(f"rho = {rho!r}: must be 0 to 1")
     generator = as_generator(generator)
     drawn = torch.randn(batch, n + queries, dim, generator=generator, device=generator.device)
-    drawn = torch.nn.functional.normalize(drawn, dim=-1)
+    drawn = F.normalize(drawn, dim=-1)
     points, aside = drawn[:, :n], drawn[:, n:].flatten(0, 1)
     near = _one_of(points, queries, generator)
-    aside = torch.nn.functional.normalize(aside - (aside * near).sum(-1, keepdim=True) * near, dim=-1)
+    aside = F.normalize(aside - (aside * near).sum(-1, keepdim=True) * near, dim=-1)
     return _between(points, rho * near + (1 - rho**2) ** 0.5 * aside)
 
 
@@ -163,6 +164,24 @@ def _digits() -> tuple[Tensor, Tensor]:
     return torch.tensor(bundle.images / 16, dtype=torch.float32).flatten(1), torch.tensor(bundle.target)
 
 
+def redrawn(digits: Float[Tensor, "*many 64"], generator: torch.Generator) -> Float[Tensor, "*many 64"]:
+    """The digits, each turned by up to .25 radians, sized and slanted by up to 15 and 20 %, moved by up to .6 pixels,
+    and with N(0, .01) added to every pixel.
+
+    ``digits``: 8 x 8 pixels each, row after row.
+    ``generator``: for how each is changed.
+    """
+    where = {"generator": generator, "device": digits.device}
+    images = digits.reshape(-1, 1, 8, 8)
+    turn, size, slant, right, down = (2 * torch.rand(5, len(images), **where) - 1).unbind()
+    turn, size, slant, right, down = 0.25 * turn, 1 + 0.15 * size, 0.2 * slant, 0.15 * right, 0.15 * down
+    first_row = torch.stack([size * turn.cos(), slant - size * turn.sin(), right], -1)
+    second_row = torch.stack([size * turn.sin(), size * turn.cos(), down], -1)
+    grid = F.affine_grid(torch.stack([first_row, second_row], 1), list(images.shape), align_corners=False)
+    images = F.grid_sample(images, grid, align_corners=False)
+    return (images + 0.1 * torch.randn(images.shape, **where)).reshape(digits.shape)
+
+
 def numbers(
     batch: int, n: int, *, queries: int = 1, generator: torch.Generator | int
 ) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "asked"]]:
@@ -187,6 +206,7 @@ def pictures(
     asked: Int[Tensor, "asked"],
     *,
     held_out: bool = False,
+    changed: bool = False,
     generator: torch.Generator | int,
 ) -> Search:
     """Pictures of numbers from 0 to 199, each three handwritten digits side by side; the distance is that between the
@@ -198,6 +218,7 @@ def pictures(
     ``shown``: the numbers whose pictures are stored.
     ``asked``: the numbers whose pictures are the queries, as many for each set.
     ``held_out``: whether digits are those for testing.
+    ``changed``: whether every digit is `redrawn`, as in training: 1,400 digits are soon known by heart.
     ``generator``: a seed, or a generator, for which digits are shown.
     """
     check_range(shown=(shown, NUMBERS), asked=(asked, NUMBERS))
@@ -210,7 +231,8 @@ def pictures(
     # the rare ones go round again
     drawers = torch.stack([each[torch.arange(most, device=each.device) % len(each)] for each in by_digit])
     digits = torch.stack([numbers // 100, numbers // 10 % 10, numbers % 10], -1)
-    drawn = drawers[digits, torch.randint(most, digits.shape, generator=generator, device=generator.device)].flatten(2)
+    drawn = drawers[digits, torch.randint(most, digits.shape, generator=generator, device=generator.device)]
+    drawn = (redrawn(drawn, generator) if changed else drawn).flatten(2)
     apart = (shown.repeat_interleave(queries, 0) - asked[:, None]).abs().float()
     return Search(drawn[:, :n], drawn[:, n:].flatten(0, 1), apart)
 
@@ -239,7 +261,7 @@ def problems(
         "hard-plane": partial(hard_coordinates, levels=n.bit_length()),
         "sphere": partial(sphere, n=n, dim=dim),
         "pictures": lambda batch, *, queries, generator: pictures(
-            *numbers(batch, n, queries=queries, generator=generator), generator=generator
+            *numbers(batch, n, queries=queries, generator=generator), changed=True, generator=generator
         ),
     }
     if kind not in draws:

@@ -77,6 +77,29 @@ def test_the_loss_is_that_of_a_loop(earlier, extra):
     )
 
 
+@torch.no_grad()
+def test_a_spread_first_look_costs_nothing_and_one_at_a_single_slot_the_most():
+    torch.manual_seed(4)
+    model = Structure(StructureConfig(5, 1, 2, extra=3, hidden=16))
+    points, query, noise = torch.randn(7, 5, 1), torch.randn(7, 2, 1), torch.randn(7, 2, 2, 8)
+    nearest = (points[:, None] - query[:, :, None]).abs()[..., 0].argmin(2)
+
+    def cost(spread):
+        return cross_entropies(model, points, query, nearest, noise, earlier=0.0, spread=spread).item()
+
+    logits = model.lookups(model.store(points).values, query.flatten(0, 1), noise.flatten(0, 1))[:, 0]
+    read = [sum(row.softmax(0)[slot].item() for row in logits) for slot in (5, 6, 7)]
+    shares = [each / sum(read) for each in read]
+    uneven = sum(share * math.log(3 * share) for share in shares)
+    assert cost(0.7) - cost(0.0) == pytest.approx(0.7 * uneven, abs=1e-5)
+
+    last = model.queries[0][-1]
+    last.weight.zero_(), last.bias.copy_(torch.tensor([0.0, 0, 0, 0, 0, 9, 9, 9]))
+    assert cost(1.0) - cost(0.0) == pytest.approx(0, abs=1e-5)
+    last.bias[5] += 30
+    assert cost(1.0) - cost(0.0) == pytest.approx(math.log(3), abs=1e-4)
+
+
 # --- What is learned
 
 

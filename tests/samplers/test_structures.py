@@ -20,6 +20,7 @@ from companion.samplers.structures import (
     numbers,
     pictures,
     problems,
+    redrawn,
     sphere,
     uniform,
     with_copies,
@@ -213,6 +214,49 @@ def test_the_same_number_is_in_many_hands():
     assert len(points.unique(dim=0)) > 190
     assert points.min() == 0
     assert points.max() == 1
+
+
+def middles(digits):
+    """Where the ink lies on average: (row, column), of 0 to 7."""
+    ink = digits.unflatten(-1, (8, 8))
+    places = torch.arange(8.0)
+    return torch.stack([(ink.sum(axis) * places).sum(-1) / ink.sum((-2, -1)) for axis in (-1, -2)], -1)
+
+
+def test_a_digit_is_redrawn_near_where_it_was_and_not_twice_alike():
+    dots = torch.zeros(4000, 8, 8)
+    dots[:, 3:5, 3:5] = 1  # in the middle, where turns and sizes move nothing
+    drawn = redrawn(dots.flatten(1), torch.Generator().manual_seed(1))
+    assert drawn.shape == (4000, 64)
+    assert len(drawn.unique(dim=0)) == 4000
+    moved = middles(drawn.clamp(min=0.3)) - 3.5
+    assert moved.mean(0).abs().max() < 0.05
+    whole = middles(drawn * (drawn > 0.45)) - 3.5
+    assert 0.5 < whole.abs().amax() < 1.3  # .6, made longer by the slant and by what is drawn smaller
+    blank = redrawn(torch.zeros(500, 64), torch.Generator().manual_seed(2))
+    assert kstest((blank / 0.1).flatten(), "norm").pvalue > 1e-3
+
+
+def test_a_stroke_is_turned_and_slanted_both_ways_and_no_further():
+    stroke = torch.zeros(3000, 8, 8)
+    stroke[:, :, 3:5] = 1
+    drawn = redrawn(stroke.flatten(1), torch.Generator().manual_seed(3)).unflatten(1, (8, 8))
+    ink = drawn[:, 1:7] * (drawn[:, 1:7] > 0.25)  # rows that no move empties
+    columns = (ink * torch.arange(8.0)).sum(-1) / ink.sum(-1)
+    lean = ((columns - columns.mean(1, keepdim=True)) * (torch.arange(6) - 2.5)).sum(1) / 17.5  # columns a row
+    assert lean.mean().abs() < 0.02
+    assert 0.25 < lean.abs().max() < 0.6  # tan(.25) + .2 / .85 = .49
+
+
+def test_training_sees_digits_redrawn_of_the_same_numbers():
+    shown, asked = numbers(6, 5, queries=2, generator=1)
+    plain, changed = (pictures(shown, asked, changed=each, generator=2) for each in (False, True))
+    assert torch.equal(plain.distances, changed.distances)
+    off = (plain.points - changed.points).abs()
+    assert (off > 0).float().mean() > 0.95
+    assert off.mean() < 0.3
+    drawn = problems("pictures", 5, queries=2)(6, torch.Generator().manual_seed(3))
+    assert (drawn.points.min(), drawn.points.max()) != (0, 1)
 
 
 @pytest.mark.parametrize(
