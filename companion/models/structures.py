@@ -22,7 +22,7 @@ from companion.models.door import Hooked
 PANELS, SIDE = 3, 8  # of a picture: digits side by side, and pixels along a digit's edge
 SORT_TEMPERATURE = 0.1  # of SoftSort, in standard deviations of the scores
 NOTES_FIRST = 20.0  # by how much a first lookup starts out preferring extra slots, in logits
-SEARCHED_AT_ONCE, PICTURES_AT_ONCE = 500, 50  # the first layer of an encoder takes 32 times the room of a picture
+SEARCHED_AT_ONCE, PICTURES_AT_ONCE = 100, 50  # the first layer of an encoder takes 32 times the room of a picture
 
 
 @dataclass(frozen=True)

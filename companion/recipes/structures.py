@@ -298,7 +298,8 @@ _searches(
 )
 # Where the first lookup did not prefer the slots from the start, it never read one: T = 8 gave .449 after 2,000 steps.
 # Where nothing shared the slots out, 5 of 8 and 10 of 32 were read after 16,000 steps, and T = 8 and 32 gave .43 and
-# .57; with a spread of .3 all are, and they give .51 and .73. (2,000 steps, T = 32: .425 without, .527 at .3, .529 at 1.)
+# .57; with a spread of .3 all are, and they give .51 and .73. (T = 32, 2,000 steps: .425, with .3 .527, with 1 .529.)
+# Two slots are worth less than a point, .32 with a spread of .3 and of 0; where the first lookup counts, too, .47.
 for _slots in EXTRA:
     _searches(
         f"structures-extra-{_slots}",
@@ -307,7 +308,7 @@ for _slots in EXTRA:
         _structure(50, "line", 2, extra=_slots, width=64, hidden=256, temperature=1.0),
         16_000,
         lr=2e-3,
-        loss=partial(cross_entropies, earlier=0.0, spread=0.3 if _slots else 0.0),
+        loss=partial(cross_entropies, earlier=0.3 if _slots in (2, 4) else 0.0, spread=0.3 if _slots >= 8 else 0.0),
         calibrate=on_fresh_sets,
         published=(50, 2),
     )
