@@ -361,7 +361,7 @@ def _in_steps(words: Tensor, layers: int) -> Tensor:
     take, state, written = 2**layers - 1, words[0], []
     for start in range(1, len(words), take):
         block = torch.cat([state[None], words[start : start + take]])
-        state = _doubled(block, layers)[-1]
+        state = _prefix_doubling(block, layers)[-1]
         written.append(state)
     return torch.stack(written)
 

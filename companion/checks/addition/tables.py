@@ -90,7 +90,7 @@ def _ratio(counts: Tensor) -> Tensor:
 def _ppmi(counts: Tensor) -> Tensor:
     p = counts / counts.sum()
     alone = p.sum(1)
-    return (p / torch.outer(alone, alone)).log().nan_to_num(nan=0.0, neginf=0.0).clamp_min(0)
+    return (p / torch.outer(alone, alone)).log().nan_to_num(nan=0.0).clamp_min(0)
 
 
 ppmi = Exercise(

@@ -236,7 +236,7 @@ def _mlp(
 
 
 def _cubic_memory(U: Tensor, V: Tensor, w: Tensor, x: Tensor) -> Tensor:
-    def h(s: Tensor) -> Tensor:
+    def h(s):
         return (s**3 - 3 * s) / 6**0.5
 
     a = h(U @ w.mT).mT @ V / len(w)

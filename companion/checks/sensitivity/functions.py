@@ -73,7 +73,8 @@ def _weight_by_degree(values: Tensor) -> Tensor:
         low, high = values.view(-1, 2, 2**bit).unbind(1)
         values = torch.stack([low + high, low - high], 1).flatten()
     coefficients = values / 2**n
-    bits = torch.arange(2**n, device=values.device)[:, None] >> torch.arange(n, device=values.device) & 1
+    numbers = torch.arange(2**n, device=values.device)
+    bits = numbers[:, None] >> torch.arange(n, device=values.device) & 1
     degree = bits.sum(-1)
     weights = torch.zeros(n + 1, dtype=values.dtype, device=values.device)
     return weights.index_add(0, degree, coefficients.square())
