@@ -1,4 +1,6 @@
-"""``release``: ``lessons/`` from ``solutions/`` with nbgrader, byte for byte the same on every machine."""
+"""``release``: the exercises' answers into ``solutions/``, then ``lessons/`` from it with nbgrader, byte for byte the
+same on every machine.
+"""
 
 import shutil
 import tempfile
@@ -13,6 +15,7 @@ from nbgrader.utils import capture_log
 from traitlets.config import Config
 
 from companion.cli import launch
+from companion.cli.answers import put_answers, write_answers
 from companion.cli.lessons import Lesson, LessonError, all_lessons, select_lessons, start_page
 from companion.cli.setup import ROOT
 
@@ -22,9 +25,14 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
-    """Make the lessons, or with ``--check`` tell what differs."""
+    """Write the answers and make the lessons, or with ``--check`` tell what differs."""
     try:
         lessons = select_lessons(arguments.lessons, root)
+        others = [f"solutions/{line}" for lesson in lessons for line in put_answers(lesson)[1]]
+        print(*others, sep="\n", end="\n" * bool(others))
+        if not arguments.check:
+            for lesson in lessons:
+                write_answers(lesson)
         (root / "build").mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=root / "build"
@@ -35,8 +43,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             for difference in differences:
                 print(f"lessons/{difference}")
             if arguments.check:
-                print(f"{len(differences)} differences; run `release`" if differences else "The lessons are up to date")
-                return int(bool(differences))
+                many = len(others) + len(differences)
+                print(f"{many} differences; run `release`" if many else "The lessons are up to date")
+                return int(bool(many))
             replace(made, root / "lessons", whole=not arguments.lessons)
             print("Released " + ", ".join(lesson.name for lesson in lessons))
     except LessonError as error:
