@@ -45,7 +45,7 @@ def answer_text(exercise: Exercise) -> str:
     the answer is a plain ``def`` whose body has lines of its own.
     """
     function = inspect.unwrap(exercise.answer)
-    source = textwrap.dedent(inspect.getsource(function))
+    source = _source(function)
     if not source.startswith(("def ", "@")):
         raise ValueError(f"must be a plain `def`, is `{source.splitlines()[0]}`")
     definition = ast.parse(source).body[0]
@@ -59,6 +59,10 @@ def answer_text(exercise: Exercise) -> str:
     if not text:
         raise ValueError("has no lines below its signature")
     return text
+
+
+def _source(function: Callable[..., Any]) -> str:
+    return textwrap.dedent(inspect.getsource(function))
 
 
 def put_answer(source: str, text: str) -> str:
@@ -128,12 +132,14 @@ def _checked_text(place: Place, known: set[str]) -> str:
         stub = ast.parse(put_answer(place.cell.source, "pass")).body
     except (ValueError, SyntaxError) as error:
         raise place.error(str(error)) from None
-    parameters = [[argument.arg for argument in node.args.args] for node in stub if isinstance(node, ast.FunctionDef)]
-    if parameters != [list(inspect.signature(function).parameters)]:
-        here, there = ", ".join(*parameters), ", ".join(inspect.signature(function).parameters)
-        raise place.error(f"the stub's parameters are {here}; those of {_named(place.exercise)} are {there}")
+    due = ", ".join(inspect.signature(function).parameters)
+    stubs = [", ".join(each.arg for each in node.args.args) for node in stub if isinstance(node, ast.FunctionDef)]
+    if stubs != [due]:
+        raise place.error(
+            f"the stub's parameters are {' and '.join(stubs)}; those of {_named(place.exercise)} are {due}"
+        )
     others = _other_answers(function)
-    for name in sorted(_globals(function.__code__) & function.__globals__.keys()):
+    for name in sorted(_globals(compile(_source(function), function.__name__, "exec")) & function.__globals__.keys()):
         if others.get(name, name) not in known:
             raise place.error(
                 f"{_named(place.exercise)} uses {name}, which the lesson does not have; make it part of the answer"
@@ -145,11 +151,11 @@ def _other_answers(function: Callable[..., Any]) -> dict[str, str]:
     """The names that the exercises' answers have in a function's module, and the exercises' own, which learners use."""
     everything = function.__globals__
     names = {id(inspect.unwrap(each.answer)): each.name for each in everything.values() if isinstance(each, Exercise)}
-    return {name: names[id(value)] for name, value in everything.items() if id(value) in names}
+    return {name: names[at] for name, value in everything.items() if (at := id(inspect.unwrap(value))) in names}
 
 
 def _globals(code: CodeType) -> set[str]:
-    """The global names that a function uses, and the functions in it."""
+    """The global names that a piece of code uses, and the functions in it."""
     names = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
     return names.union(*(_globals(each) for each in code.co_consts if isinstance(each, CodeType)))
 
@@ -171,10 +177,9 @@ def put_answers(lesson: Lesson) -> tuple[nbformat.NotebookNode, list[str]]:
     for place in places(lesson, notebook):
         source = put_answer(place.cell.source, _checked_text(place, known))
         if source != place.cell.source:
-            where = f"{lesson.name}/{lesson.source.name}: cell {place.number}"
             lines.append(
-                f"{where}, the answer of {place.exercise.name} is not that of {_named(place.exercise)}; change it there, "
-                "and `release` writes it here"
+                f"{lesson.name}/{lesson.source.name}: cell {place.number}, the answer of {place.exercise.name} is not "
+                f"that of {_named(place.exercise)}; change it there, and `release` writes it here"
             )
             place.cell.source = source
     return notebook, lines

@@ -66,7 +66,8 @@ def _rls_states(X: Tensor, y: Tensor, ridge: float) -> Tensor:
     P = torch.ones_like(w).diag() / ridge
     states = []
     for x, label in zip(X, y, strict=True):
-        P = _rls_update(P, x)
+        Px = P @ x
+        P = P - torch.outer(Px, Px) / (1 + x @ Px)
         w = w + P @ x * (label - w @ x)
         states.append(torch.cat([w, P.flatten()]))
     return torch.stack(states)

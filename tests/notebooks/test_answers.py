@@ -1,0 +1,45 @@
+"""Every answer in the solutions is the one that its exercise holds."""
+
+import pkgutil
+from importlib import import_module
+
+import nbformat
+import pytest
+
+import companion.checks
+from companion.checks.exercise import Exercise
+from companion.cli.answers import BEGIN, places, put_answers
+from companion.cli.lessons import all_lessons
+
+SOLUTIONS = all_lessons()
+EXERCISES = {
+    value.name
+    for module in pkgutil.iter_modules(companion.checks.__path__)
+    for value in vars(import_module(f"companion.checks.{module.name}")).values()
+    if isinstance(value, Exercise)
+}
+
+
+@pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)
+def test_the_answers_are_the_exercises_own(lesson):
+    _, differences = put_answers(lesson)
+    assert not differences
+
+
+def test_every_exercise_stands_in_one_lesson_once():
+    names = [
+        place.exercise.name
+        for lesson in SOLUTIONS
+        for place in places(lesson, nbformat.read(lesson.source, as_version=4))
+    ]
+    assert sorted(names) == sorted(EXERCISES)
+
+
+@pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)
+def test_beside_them_only_the_written_question_has_a_solution(lesson):
+    """A cell of code with a solution is an exercise's; the one answer in words is the open problem's."""
+    notebook = nbformat.read(lesson.source, as_version=4)
+    written = {place.cell.id for place in places(lesson, notebook)}
+    others = [cell for cell in notebook.cells if BEGIN in cell.source and cell.id not in written]
+    assert [cell.cell_type for cell in others] == ["markdown"]
+    assert others[0].source.startswith("## Open problem, and a question to answer in writing")
