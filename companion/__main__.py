@@ -1,5 +1,4 @@
-"""The door: ``python -m companion COMMAND``: ``lab | progress | test | run | release | train | regression | numbers |
-induction | grade | site``.
+"""Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | train | examine | grade | site``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -24,9 +23,7 @@ EXTRAS = {
     "run": (),
     "release": ("grading",),
     "train": (),
-    "regression": (),
-    "numbers": (),
-    "induction": (),
+    "examine": (),
     "grade": ("grading",),
     "site": ("site",),
 }
@@ -98,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--device", help="cuda, mps or cpu (default: the first of these that is there)")
     train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
 
-    _pretrained(commands, common)
+    _examine(commands, common)
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
     grade.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression")
@@ -127,11 +124,13 @@ def parser() -> argparse.ArgumentParser:
     return door
 
 
-def _pretrained(commands, common: argparse.ArgumentParser) -> None:
-    """The commands that put the lessons' probes to models that others trained: each reads a folder and may draw."""
+def _examine(commands, common: argparse.ArgumentParser) -> None:
+    """Add ``examine``: a lesson's probes on a model that others trained, which reads a folder and may draw."""
+    examine = commands.add_parser("examine", help="put a lesson's probes to a model that others trained")
+    topics = examine.add_subparsers(dest="topic", required=True, metavar="regression | numbers | induction")
 
-    def add(name: str, files: str, drawn: str, said: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, parents=[common], help=said)
+    def add(name: str, files: str, drawn: str, about: str) -> argparse.ArgumentParser:
+        command = topics.add_parser(name, parents=[common], help=about)
         command.add_argument("folder", metavar="FOLDER", help=f"{files}, on this machine: nothing is downloaded")
         command.add_argument("--out", metavar="FIGURE.png", help=f"draw {drawn} there")
         return command

@@ -100,6 +100,7 @@ def test_a_notebook_is_small_enough_to_read(path):
 
 
 ALLOWED_TWICE = {
+    "examine": "of each topic: its probes on a model that others trained",
     "is_stub": "an attempt's own function while it runs; the source of a submission's answer, which is not run",
     "Question": "of a prediction, as its widget; of an exercise, as grading reads it off a notebook",
     "statements": "of claims; of Python, in a cell",

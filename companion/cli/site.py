@@ -11,7 +11,7 @@ from companion.cli.setup import ROOT
 from companion.site.build import build
 from companion.site.course import HUB, Chapter, Course
 
-ROOMS = ("samplers", "models", "baselines", "probes", "recipes", "widgets", "checks", "pretrained")
+ROOMS = ("samplers", "models", "baselines", "probes", "recipes", "examined", "widgets", "checks", "pretrained")
 FILES = ("training", "checkpoints", "rounding", "claims", "figures")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["lab", "progress", "test", "run", "release", "train", "regression", "numbers", "induction", "grade", "site"]
+COMMANDS = ["lab", "progress", "test", "run", "release", "train", "examine", "grade", "site"]
 
 
 def door(
@@ -45,6 +45,9 @@ def test_an_older_python_is_told_what_is_needed():
         (["run", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
         (["run", "--sead", "1"], "unrecognized arguments: --sead"),
         (["train", "--seed", "one"], "--seed: invalid int value: 'one'"),
+        (["examine"], "required: regression | numbers | induction"),
+        (["examine", "attention", "folder"], "invalid choice: 'attention'"),
+        (["examine", "induction"], "required: FOLDER"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

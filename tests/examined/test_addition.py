@@ -1,4 +1,4 @@
-"""``numbers`` sees the waves that were planted in a tiny GPT-2, and says what is wrong with what it was given."""
+"""``examine numbers`` sees the waves that were planted in a tiny GPT-2, and says what is wrong with its input."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from tiny_gpt2 import NUMBERS, WIDTH, rewrite, save_tiny_gpt2
 
-from companion.cli import numbers
+from companion.cli import examine
 from companion.pretrained import language as pretrained
 
 
@@ -19,7 +19,7 @@ def saved(tmp_path_factory):
 
 
 def arguments(folder, *, numbers=None, add=None, out=None) -> Namespace:
-    return Namespace(folder=str(folder), numbers=numbers, add=add, out=out)
+    return Namespace(topic="numbers", folder=str(folder), numbers=numbers, add=add, out=out)
 
 
 def printed(capsys) -> tuple[str, list[float], dict[int, tuple[float, float, float]]]:
@@ -39,7 +39,7 @@ def beyond_chance(text: str) -> int:
 
 
 def test_it_sees_the_planted_waves_and_no_others(saved, capsys):
-    assert numbers.main(arguments(saved)) == 0
+    assert examine.main(arguments(saved)) == 0
     text, periods, probes = printed(capsys)
     assert text.startswith(f"{saved}: ' 0' to ' 199', one token each, embeddings of width {WIDTH}\n")
     assert "The 8 strongest of 100 waves" in text
@@ -60,7 +60,7 @@ def test_where_nothing_is_planted_nothing_is_seen(saved, tmp_path, capsys):
     folder = shutil.copytree(saved, tmp_path / "noise")
     noise = lambda wte: torch.randn(wte.shape, generator=torch.Generator().manual_seed(1))  # noqa: E731
     rewrite(folder / "model.safetensors", lambda tensors: {"wte.weight": noise(tensors["wte.weight"])})
-    assert numbers.main(arguments(folder, numbers=150)) == 0
+    assert examine.main(arguments(folder, numbers=150)) == 0
     text, _, probes = printed(capsys)
     assert "' 0' to ' 149'" in text
     assert beyond_chance(text) <= 1
@@ -73,7 +73,7 @@ def test_it_draws_the_spectrum(saved, tmp_path, capsys):
     out = tmp_path / "new folder/spectrum.png"
     out.parent.mkdir()
     out.write_text("an older one")
-    assert numbers.main(arguments(saved, out=str(out))) == 0
+    assert examine.main(arguments(saved, out=str(out))) == 0
     assert f"The spectrum is drawn in {out}\n" in capsys.readouterr().out
     with Image.open(out) as image:
         image.verify()
@@ -82,7 +82,7 @@ def test_it_draws_the_spectrum(saved, tmp_path, capsys):
 
 
 def test_an_adder_learns_on_them(saved, capsys):
-    assert numbers.main(arguments(saved, add="smoke")) == 0
+    assert examine.main(arguments(saved, add="smoke")) == 0
     text = capsys.readouterr().out
     rows = re.findall(r"^ +(these|shuffled) +(\d+) +([\d.]+) +([\d.]+)$", text, re.MULTILINE)
     assert [(name, steps) for name, steps, *_ in rows] == [("these", "60"), ("shuffled", "60")]
@@ -92,14 +92,14 @@ def test_an_adder_learns_on_them(saved, capsys):
 
 
 def test_an_adder_needs_a_number_for_each_answer(saved, capsys):
-    assert numbers.main(arguments(saved, numbers=50, add="smoke")) == 2
-    assert capsys.readouterr().out == "numbers: embeddings: 50 of them; scale smoke has 119 answers\n"
+    assert examine.main(arguments(saved, numbers=50, add="smoke")) == 2
+    assert capsys.readouterr().out == "examine numbers: embeddings: 50 of them; scale smoke has 119 answers\n"
 
 
 def test_a_picture_that_cannot_be_written_leaves_nothing_behind(saved, tmp_path, capsys):
     (tmp_path / "file").touch()
-    assert numbers.main(arguments(saved, out=str(tmp_path / "file/spectrum.png"))) == 1
-    assert f"numbers: out = '{tmp_path}/file/spectrum.png': cannot be written (" in capsys.readouterr().out
+    assert examine.main(arguments(saved, out=str(tmp_path / "file/spectrum.png"))) == 1
+    assert f"examine numbers: out = '{tmp_path}/file/spectrum.png': cannot be written (" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -112,26 +112,28 @@ def test_a_picture_that_cannot_be_written_leaves_nothing_behind(saved, tmp_path,
     ],
 )
 def test_bad_input_is_named(saved, capsys, changes, message):
-    assert numbers.main(arguments(saved, **changes)) == 2
+    assert examine.main(arguments(saved, **changes)) == 2
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("numbers: ")
+    assert line.startswith("examine numbers: ")
     assert message in line
 
 
 def test_a_name_on_the_hub_is_no_folder(capsys):
-    assert numbers.main(arguments("gpt2")) == 2
-    assert capsys.readouterr().out.startswith("numbers: folder = 'gpt2': no such folder; must be one on this machine")
+    assert examine.main(arguments("gpt2")) == 2
+    assert capsys.readouterr().out.startswith(
+        "examine numbers: folder = 'gpt2': no such folder; must be one on this machine"
+    )
 
 
 def test_a_truncated_file_is_named(saved, tmp_path, capsys):
     folder = shutil.copytree(saved, tmp_path / "gpt2")
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1000])
-    assert numbers.main(arguments(folder)) == 2
-    assert f"numbers: {weights}: not a safetensors file, or a truncated one" in capsys.readouterr().out
+    assert examine.main(arguments(folder)) == 2
+    assert f"examine numbers: {weights}: not a safetensors file, or a truncated one" in capsys.readouterr().out
 
 
 def test_without_the_extra_it_says_which_command_installs_it(saved, capsys, monkeypatch):
     monkeypatch.setattr(pretrained, "tokenizers", None)
-    assert numbers.main(arguments(saved)) == 2
+    assert examine.main(arguments(saved)) == 2
     assert " -m pip install -c constraints.txt -e '.[pretrained]'`" in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 import pytest
 
-from companion.cli.figurefile import figure_file, keep
+from companion.cli.examine import figure_file, keep
 
 
 def test_only_a_png_is_a_place_for_a_figure(tmp_path):

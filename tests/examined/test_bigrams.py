@@ -1,4 +1,4 @@
-"""``induction`` finds the head that was written into a tiny GPT-2, and says what is wrong with what it was given."""
+"""``examine induction`` finds the head that was written into a tiny GPT-2, and says what is wrong with its input."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ from PIL import Image
 from tiny_gpt2 import save_tiny_gpt2
 from tiny_induction import save_tiny_induction
 
-from companion.cli import induction
+from companion.cli import examine
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def saved(tmp_path_factory):
 
 
 def arguments(folder, out=None) -> Namespace:
-    return Namespace(folder=str(folder), out=out)
+    return Namespace(topic="induction", folder=str(folder), out=out)
 
 
 def printed(capsys) -> tuple[tuple[float, float], dict[str, tuple[float, float]], tuple[float, float], dict]:
@@ -41,7 +41,7 @@ def printed(capsys) -> tuple[tuple[float, float], dict[str, tuple[float, float]]
 
 def test_it_finds_the_head_that_was_written(saved, capsys, monkeypatch):
     monkeypatch.setattr(socket, "socket", lambda *_, **__: pytest.fail("went to the network"))
-    assert induction.main(arguments(saved)) == 0
+    assert examine.main(arguments(saved)) == 0
     (first, second), heads, (best, others), _ = printed(capsys)
     assert second < first / 2
     assert next(iter(heads)) == "1.1"
@@ -53,14 +53,14 @@ def test_it_finds_the_head_that_was_written(saved, capsys, monkeypatch):
 
 
 def test_it_finds_the_global_bigram(saved, capsys):
-    assert induction.main(arguments(saved)) == 0
+    assert examine.main(arguments(saved)) == 0
     *_, cuts = printed(capsys)
     rivals = {name: rival > country for name, (rival, country) in cuts.items()}
     assert rivals == {"nowhere": True, "layer 0": True, "layer 1": False}
 
 
 def test_where_none_was_written_none_is_found(tmp_path, capsys):
-    assert induction.main(arguments(save_tiny_induction(tmp_path / "gpt2", induction=False))) == 0
+    assert examine.main(arguments(save_tiny_induction(tmp_path / "gpt2", induction=False))) == 0
     (first, second), heads, _, _ = printed(capsys)
     assert second > 0.9 * first
     assert max(prefix for prefix, _ in heads.values()) < 0.1
@@ -68,18 +68,18 @@ def test_where_none_was_written_none_is_found(tmp_path, capsys):
 
 def test_it_draws_the_scores(saved, tmp_path, capsys):
     out = tmp_path / "new folder/heads.png"
-    assert induction.main(arguments(saved, str(out))) == 0
+    assert examine.main(arguments(saved, str(out))) == 0
     assert f"The scores are drawn in {out}\n" in capsys.readouterr().out
     with Image.open(out) as image:
         image.verify()
     assert [path.name for path in out.parent.iterdir()] == ["heads.png"]
-    assert induction.main(arguments(saved, str(out / "below.png"))) == 1
-    assert f"induction: out = '{out}/below.png': cannot be written (" in capsys.readouterr().out
+    assert examine.main(arguments(saved, str(out / "below.png"))) == 1
+    assert f"examine induction: out = '{out}/below.png': cannot be written (" in capsys.readouterr().out
 
 
 def test_words_that_are_no_single_tokens_are_not_compared(tmp_path, capsys):
     folder = save_tiny_gpt2(tmp_path / "gpt2", head=True)
-    assert induction.main(arguments(folder)) == 0
+    assert examine.main(arguments(folder)) == 0
     assert "its tokenizer has no single tokens for the words that would compete" in capsys.readouterr().out
 
 
@@ -91,6 +91,6 @@ def test_bad_input_is_named(saved, tmp_path, capsys):
         (arguments(damaged), f"{damaged}: a model of type 'llama'; must be gpt2 or gpt_neox"),
         (arguments(saved, "heads.svg"), "out = 'heads.svg': must be a file that ends in .png"),
     ):
-        assert induction.main(given) == 2
+        assert examine.main(given) == 2
         (line,) = capsys.readouterr().out.splitlines()
-        assert line == f"induction: {message}" or line.startswith(f"induction: {message} ")
+        assert line == f"examine induction: {message}" or line.startswith(f"examine induction: {message} ")

@@ -1,4 +1,4 @@
-"""``regression`` reads a run of Garg et al.'s form, and tells a model that has learned from one that has not."""
+"""``examine regression`` reads a run of Garg et al.'s form, and tells a model that learned from one that has not."""
 
 import re
 import socket
@@ -9,12 +9,13 @@ import torch
 from PIL import Image
 from tiny_regressor import POINTS, SIZES, Theirs, save_tiny_run
 
-from companion.cli import regression
+from companion.cli import examine
+from companion.examined.regression import ASKED
 from companion.samplers.regression import prompts
 
 
 def arguments(folder, *, kappa=1.0, out=None) -> Namespace:
-    return Namespace(folder=str(folder), kappa=kappa, out=out)
+    return Namespace(topic="regression", folder=str(folder), kappa=kappa, out=out)
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +57,10 @@ def printed(capsys) -> tuple[str, list[list[float]], list[list[float]]]:
 
 def test_it_sees_what_the_model_has_learned(saved, learned, capsys, monkeypatch):
     monkeypatch.setattr(socket, "socket", lambda *_, **__: pytest.fail("went to the network"))
-    assert regression.main(arguments(saved)) == 0
+    assert examine.main(arguments(saved)) == 0
     text, rows, layers = printed(capsys)
     assert text.startswith(f"{saved}: 3 layers of 2 heads, width 32; d = 2, 7 examples and a query\n")
-    sample = prompts(regression.ASKED, POINTS, SIZES["n_dims"], generator=0)
+    sample = prompts(ASKED, POINTS, SIZES["n_dims"], generator=0)
     with torch.no_grad():
         expected = (learned(sample.xs, sample.ys) - sample.ys).square().mean(0) / sample.ys.square().mean()
     assert [row[0] for row in rows] == list(range(POINTS))
@@ -74,29 +75,29 @@ def test_it_sees_what_the_model_has_learned(saved, learned, capsys, monkeypatch)
 
 
 def test_where_nothing_was_learned_nothing_is_seen(tmp_path, capsys):
-    assert regression.main(arguments(save_tiny_run(tmp_path / "untrained"))) == 0
+    assert examine.main(arguments(save_tiny_run(tmp_path / "untrained"))) == 0
     _, rows, layers = printed(capsys)
     assert all(row[1] > 0.6 for row in rows)
     assert all(row[1] > 0.7 for row in layers)
 
 
 def test_the_condition_number_reaches_the_prompts(saved, capsys):
-    assert regression.main(arguments(saved, kappa=25.0)) == 0
+    assert examine.main(arguments(saved, kappa=25.0)) == 0
     _, steep, _ = printed(capsys)
-    assert regression.main(arguments(saved)) == 0
+    assert examine.main(arguments(saved)) == 0
     _, flat, _ = printed(capsys)
     assert steep[-1][1] > flat[-1][1]
 
 
 def test_it_draws_the_similarities(saved, tmp_path, capsys):
     out = tmp_path / "new folder/similarities.png"
-    assert regression.main(arguments(saved, out=str(out))) == 0
+    assert examine.main(arguments(saved, out=str(out))) == 0
     assert f"The similarities are drawn in {out}\n" in capsys.readouterr().out
     with Image.open(out) as image:
         image.verify()
     assert [path.name for path in out.parent.iterdir()] == ["similarities.png"]
-    assert regression.main(arguments(saved, out=str(out / "below.png"))) == 1
-    assert f"regression: out = '{out}/below.png': cannot be written (" in capsys.readouterr().out
+    assert examine.main(arguments(saved, out=str(out / "below.png"))) == 1
+    assert f"examine regression: out = '{out}/below.png': cannot be written (" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,6 @@ def test_it_draws_the_similarities(saved, tmp_path, capsys):
     ],
 )
 def test_bad_input_is_named(saved, capsys, folder, changes, message):
-    assert regression.main(arguments(folder or saved, **changes)) == 2
+    assert examine.main(arguments(folder or saved, **changes)) == 2
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"regression: {message}")
+    assert line.startswith(f"examine regression: {message}")

@@ -1,8 +1,7 @@
-"""``regression``: lesson 02's probes on an in-context regressor that Garg et al.'s code has trained: its errors beside
+"""Lesson 02's probes on an in-context regressor that others trained: its errors beside
 those of classical algorithms, what each layer knows and resembles, and the rates, beside conjugate gradient's.
 """
 
-from argparse import Namespace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +11,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from companion.baselines.regression import conjugate_gradient, gradient_descent, least_squares, newton, predict
-from companion.cli.figurefile import figure_file, keep
-from companion.figures import png, use_house_style
+from companion.figures import use_house_style
 from companion.models.regression import InContextRegressor
-from companion.pretrained import published_regressor
 from companion.probes.readouts import apply_readouts, fit_readouts
 from companion.probes.regression import Match, best_match, growth_rate, similarity_of_errors
 from companion.samplers.regression import Prompts, prompts
@@ -43,45 +40,45 @@ class Compared(NamedTuple):
     descent: Match
 
 
-def main(arguments: Namespace) -> int:
-    """Print errors, layers and rates; draw the similarities if ``arguments.out`` says where."""
-    try:
-        out = figure_file(arguments.out)
-        model = published_regressor(arguments.folder)
-        size = model.config
-        fitted, sample = (
-            prompts(count, size.n, size.d, kappa=arguments.kappa, generator=seed)
-            for seed, count in ((1, FITTED), (0, ASKED))
-        )
-    except ValueError as error:
-        print(f"regression: {error}")
-        return 2
+@torch.no_grad()
+def examine(model: InContextRegressor, *, name: str, kappa: float = 1.0) -> Figure:
+    """Print errors, layers and rates, and return the maps of similarity: layers across, the best step of each marked.
+
+    Raises ValueError for a ``kappa`` that is not finite or less than 1.
+
+    ``model``: a regressor with `streams`, on the CPU.
+    ``name``: what it is called in the first line.
+    ``kappa``: the condition number of the inputs that it is asked about.
+    """
+    size = model.config
+    fitted, sample = (
+        prompts(count, size.n, size.d, kappa=kappa, generator=seed) for seed, count in ((1, FITTED), (0, ASKED))
+    )
     print(
-        f"{arguments.folder}: {size.layers} layers of {size.heads} heads, width {size.width}; d = {size.d}, "
+        f"{name}: {size.layers} layers of {size.heads} heads, width {size.width}; d = {size.d}, "
         f"{size.n - 1} examples and a query"
     )
-    with torch.no_grad():
-        layers = apply_readouts(fit_readouts(streams(model, fitted), fitted.ys), streams(model, sample))
-        output = torch.cat([model(xs, ys) for xs, ys in pieces(sample)])
-    known = classical(sample, arguments.kappa)
-    compared = compare(layers[1:], sample, known)
-    print(errors_report(output, sample, known))
-    print(layers_report(layers, sample, compared))
-    print(rates_report(layers, sample, known, compared))
-    return 0 if out is None else keep("regression", "The similarities are", out, picture(compared))
+    layers = apply_readouts(fit_readouts(_streams(model, fitted), fitted.ys), _streams(model, sample))
+    output = torch.cat([model(xs, ys) for xs, ys in _pieces(sample)])
+    known = _classical(sample, kappa)
+    compared = _compare(layers[1:], sample, known)
+    print(_errors_report(output, sample, known))
+    print(_layers_report(layers, sample, compared))
+    print(_rates_report(layers, sample, known, compared))
+    return _picture(compared)
 
 
-def pieces(sample: Prompts) -> list[tuple[Tensor, Tensor]]:
+def _pieces(sample: Prompts) -> list[tuple[Tensor, Tensor]]:
     """The prompts, few at a time: the streams of all of them at once would not fit a small machine."""
     return list(zip(sample.xs.split(AT_ONCE), sample.ys.split(AT_ONCE), strict=True))
 
 
-def streams(model: InContextRegressor, sample: Prompts) -> Float[Tensor, "depth batch n width"]:
+def _streams(model: InContextRegressor, sample: Prompts) -> Float[Tensor, "depth batch n width"]:
     """The residual streams where predictions are made."""
-    return torch.cat([model.streams(xs, ys) for xs, ys in pieces(sample)], dim=1)
+    return torch.cat([model.streams(xs, ys) for xs, ys in _pieces(sample)], dim=1)
 
 
-def classical(sample: Prompts, kappa: float) -> Known:
+def _classical(sample: Prompts, kappa: float) -> Known:
     """Both algorithms at all steps; descent's step size is Fu et al.'s, for the inputs' scale, where that is stable."""
     xs, ys = sample.xs, sample.ys
     largest = torch.linalg.matrix_norm(xs[:, :-1].double(), ord=2).max().item() ** 2
@@ -90,27 +87,27 @@ def classical(sample: Prompts, kappa: float) -> Known:
     return Known(*(predict(w, xs) for w in ws))
 
 
-def compare(rows: Float[Tensor, "rows batch n"], sample: Prompts, known: Known) -> Compared:
+def _compare(rows: Float[Tensor, "rows batch n"], sample: Prompts, known: Known) -> Compared:
     """The best steps for each layer, or each iterate of another algorithm."""
     both = tuple(similarity_of_errors(rows, steps, sample.ys) for steps in known)
     return Compared(both, best_match(both[0], NEWTON_STEPS), best_match(both[1], DESCENT_STEPS))
 
 
-def error(answers: Float[Tensor, "*rows batch n"], sample: Prompts) -> Float[Tensor, "*rows n"]:
+def _error(answers: Float[Tensor, "*rows batch n"], sample: Prompts) -> Float[Tensor, "*rows n"]:
     """Squared error over mean squared label: 1 for an answer of 0."""
     return (answers - sample.ys).square().mean(-2) / sample.ys.square().mean()
 
 
-def errors_report(output: Float[Tensor, "batch n"], sample: Prompts, known: Known) -> str:
+def _errors_report(output: Float[Tensor, "batch n"], sample: Prompts, known: Known) -> str:
     """Errors by the number of examples: the model's, least squares', and those of the steps that resemble it most."""
-    match = compare(output[None], sample, known)
+    match = _compare(output[None], sample, known)
     k, s = match.newton.step[0], match.descent.step[0]
     curves = torch.stack(
         [
-            error(output, sample),
-            error(predict(least_squares(sample.xs, sample.ys), sample.xs), sample),
-            error(known.newton[NEWTON_STEPS.index(k)], sample),
-            error(known.descent[DESCENT_STEPS.index(s)], sample),
+            _error(output, sample),
+            _error(predict(least_squares(sample.xs, sample.ys), sample.xs), sample),
+            _error(known.newton[NEWTON_STEPS.index(k)], sample),
+            _error(known.descent[DESCENT_STEPS.index(s)], sample),
         ],
         dim=1,
     )
@@ -131,9 +128,9 @@ def errors_report(output: Float[Tensor, "batch n"], sample: Prompts, known: Know
     return "\n".join(lines)
 
 
-def layers_report(layers: Float[Tensor, "depth batch n"], sample: Prompts, compared: Compared) -> str:
+def _layers_report(layers: Float[Tensor, "depth batch n"], sample: Prompts, compared: Compared) -> str:
     """What the readout of each layer gets wrong, and which step of each algorithm errs most alike."""
-    errors = error(layers, sample).mean(-1).tolist()
+    errors = _error(layers, sample).mean(-1).tolist()
     lines = [
         "\nA readout of each layer: its error, and the steps that err most like it",
         f"{'layer':>9} {'error':>8} {'Newton step':>12} {'similarity':>11} {'descent step':>13} {'similarity':>11}",
@@ -147,7 +144,7 @@ def layers_report(layers: Float[Tensor, "depth batch n"], sample: Prompts, compa
     return "\n".join(lines)
 
 
-def rates_report(layers: Float[Tensor, "depth batch n"], sample: Prompts, known: Known, compared: Compared) -> str:
+def _rates_report(layers: Float[Tensor, "depth batch n"], sample: Prompts, known: Known, compared: Compared) -> str:
     """Do the matched steps grow along a line or exponentially, over the layers that improve? And conjugate gradient's?
 
     ``layers``: what each layer predicts.
@@ -155,24 +152,24 @@ def rates_report(layers: Float[Tensor, "depth batch n"], sample: Prompts, known:
     ``known``: what the classical algorithms predict.
     ``compared``: the layers beside them.
     """
-    errors = error(layers, sample).mean(-1)
+    errors = _error(layers, sample).mean(-1)
     last = max(3, int((errors[1:] <= WITHIN * errors[-1]).nonzero()[0]) + 1)
     if last >= len(layers):
         return f"\nHow the steps grow: {len(layers) - 1} layers are too few to tell"
     iterates = predict(conjugate_gradient(sample.xs, sample.ys, range(1, last + 1)), sample.xs)
-    control = compare(iterates, sample, known)
+    control = _compare(iterates, sample, known)
     lines = [
         f"\nHow the steps grow over layers 1 to {last}, the first within 3 % of the last one's error: R^2",
         f"{'':20} {'Newton: line':>13} {'exponential':>12} {'descent: line':>14} {'exponential':>12}",
     ]
     for name, match in (("model", compared), ("conjugate gradient", control)):
-        shares = [share for steps in (match.newton, match.descent) for share in r2(steps.step[:last])]
+        shares = [share for steps in (match.newton, match.descent) for share in _r2(steps.step[:last])]
         lines.append(f"{name:>20} {shares[0]:>13} {shares[1]:>12} {shares[2]:>14} {shares[3]:>12}")
     lines.append("What conjugate gradient passes, too, does not tell a model's layers from it (lesson 02, section 5)")
     return "\n".join(lines)
 
 
-def r2(steps: list[float]) -> tuple[str, str]:
+def _r2(steps: list[float]) -> tuple[str, str]:
     """How well a line and an exponential fit, as text; "-" where all layers match the same step, and nothing grows.
 
     Half a step of the grid stands for none, whose logarithm has no place on a line.
@@ -183,8 +180,8 @@ def r2(steps: list[float]) -> tuple[str, str]:
     return f"{fit.linear_r2:.3f}", f"{fit.exponential_r2:.3f}"
 
 
-def picture(compared: Compared) -> bytes:
-    """Both maps of similarity, layers across, with the best step of each layer framed, as a PNG."""
+def _picture(compared: Compared) -> Figure:
+    """Draw both maps of similarity, layers across, with the best step of each layer marked."""
     use_house_style()
     figure = Figure(figsize=(10.5, 4.2), dpi=150)
     for ax, values, match, steps, marked, name in zip(
@@ -204,4 +201,4 @@ def picture(compared: Compared) -> bytes:
         ax.set(title=f"Like which {name}?", xlabel="layer", ylabel=name)
         ax.grid(False)
     figure.colorbar(drawn, ax=figure.axes, label="similarity of errors")
-    return png(figure)
+    return figure

@@ -1,19 +1,16 @@
-"""``induction``: lesson 06's probes on a GPT-2 or a Pythia in a local folder: which heads are induction heads, what the
-best one is worth, and which MLP holds the global bigram.
+"""Lesson 06's probes on a language model that others trained: which heads are induction heads, what the best one is
+worth, and which MLP holds the global bigram.
 """
 
-from argparse import Namespace
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
-from torch import Tensor
+from torch import Tensor, nn
 
-from companion.cli.figurefile import figure_file, keep
-from companion.figures import COLORS, png, use_house_style
-from companion.pretrained import LanguageModel, PretrainedError
+from companion.figures import COLORS, use_house_style
 from companion.probes.bigrams import copying, prefix_matching, truncated
 
 TEXTS, PERIOD = 8, 50  # as many random texts, of as many tokens said twice
@@ -38,60 +35,61 @@ class Heads(NamedTuple):
     second: float
 
 
-def main(arguments: Namespace) -> int:
-    """Print scores, ablations and the global bigram's place; draw the scores if ``arguments.out`` says where."""
-    try:
-        out = figure_file(arguments.out)
-        model = LanguageModel(arguments.folder)
-        texts = repeated(model)
-    except ValueError as error:
-        print(f"induction: {error}")
-        return 2
-    with torch.no_grad():
-        heads = score(model, texts)
-        print(f"{arguments.folder}: {model.layers} layers of {model.heads} heads")
-        print(heads_report(heads))
-        print(ablation_report(model, texts, heads))
-        print(places_report(model))
-    return 0 if out is None else keep("induction", "The scores are", out, picture(heads))
+@torch.no_grad()
+def examine(model: nn.Module, *, name: str) -> Figure:
+    """Print every head's scores, ablations and the global bigram's place, and return a picture of the scores.
+
+    Raises ValueError where the ``model`` reads fewer than four tokens.
+
+    ``model``: a language model with the course's hooks, its tokenizer, and `patterns`, `direct` and `inputs`, as
+        `companion.pretrained` loads it.
+    ``name``: what it is called in the first line.
+    """
+    texts = _repeated(model)
+    heads = _score(model, texts)
+    print(f"{name}: {model.layers} layers of {model.heads} heads")
+    print(_heads_report(heads))
+    print(_ablation_report(model, texts, heads))
+    print(_places_report(model))
+    return _picture(heads)
 
 
-def repeated(model: LanguageModel) -> Int[Tensor, "texts length"]:
+def _repeated(model: nn.Module) -> Int[Tensor, "texts length"]:
     """Random tokens said twice, after the token for the beginning of a text if there is one.
 
-    Raises PretrainedError for a context that is too short to repeat anything.
+    Raises ValueError for a context that is too short to repeat anything.
     """
     period = min(PERIOD, (model.context - 1) // 2)
     if period < 2:
-        raise PretrainedError(f"context = {model.context}: too short to say two tokens twice")
+        raise ValueError(f"context = {model.context}: too short to say two tokens twice")
     drawn = torch.randint(model.tokens, (TEXTS, period), generator=torch.Generator().manual_seed(0))
     begin = model.tokenizer.token_to_id("<|endoftext|>")
     return torch.cat([drawn.new_full((TEXTS, begin is not None), begin or 0), drawn, drawn], 1)
 
 
-def period_of(texts: Int[Tensor, "texts length"]) -> int:
+def _period_of(texts: Int[Tensor, "texts length"]) -> int:
     """How many tokens are said twice."""
     return texts.shape[1] // 2
 
 
-def losses(model: LanguageModel, texts: Int[Tensor, "texts length"]) -> tuple[float, float]:
+def _losses(model: nn.Module, texts: Int[Tensor, "texts length"]) -> tuple[float, float]:
     """The mean loss on the tokens said for the first time and for the second, but for the first of each."""
     each = F.cross_entropy(model(texts[:, :-1]).mT, texts[:, 1:], reduction="none")
-    period = period_of(texts)
+    period = _period_of(texts)
     return each[:, -2 * period + 1 : -period].mean().item(), each[:, -period + 1 :].mean().item()
 
 
-def score(model: LanguageModel, texts: Int[Tensor, "texts length"]) -> Heads:
+def _score(model: nn.Module, texts: Int[Tensor, "texts length"]) -> Heads:
     """Prefix matching and copying of every head."""
-    prefix = torch.stack([prefix_matching(pattern, period_of(texts)) for pattern in model.patterns(texts)])
+    prefix = torch.stack([prefix_matching(pattern, _period_of(texts)) for pattern in model.patterns(texts)])
     names = [f"blocks.{layer}.attn.hook_v" for layer in range(model.layers)]
     _, values = model.run_with_cache(texts, names=names)
     candidates, own = texts.unique(return_inverse=True)
     copied = [copying(model.direct(layer, values[name], candidates), own) for layer, name in enumerate(names)]
-    return Heads(prefix, torch.stack(copied), *losses(model, texts))
+    return Heads(prefix, torch.stack(copied), *_losses(model, texts))
 
 
-def loss_without(model: LanguageModel, texts: Int[Tensor, "texts length"], layer: int, head: int) -> float:
+def _loss_without(model: nn.Module, texts: Int[Tensor, "texts length"], layer: int, head: int) -> float:
     """The loss on what is said for the second time, with one head's output replaced by its mean.
 
     ``model``, ``texts``: what reads, and what is read.
@@ -104,10 +102,10 @@ def loss_without(model: LanguageModel, texts: Int[Tensor, "texts length"], layer
         return z
 
     with model.hooks({f"blocks.{layer}.attn.hook_z": mean}):
-        return losses(model, texts)[1]
+        return _losses(model, texts)[1]
 
 
-def heads_report(heads: Heads) -> str:
+def _heads_report(heads: Heads) -> str:
     """The heads that match prefixes best, as lines."""
     order = heads.prefix.flatten().argsort(descending=True)[:STRONGEST].tolist()
     width = heads.prefix.shape[1]
@@ -122,22 +120,22 @@ def heads_report(heads: Heads) -> str:
     return "\n".join([*lines, f"{'median':>9} {heads.prefix.median():16.2f} {heads.copied.median():8.2f}"])
 
 
-def ablation_report(model: LanguageModel, texts: Int[Tensor, "texts length"], heads: Heads) -> str:
+def _ablation_report(model: nn.Module, texts: Int[Tensor, "texts length"], heads: Heads) -> str:
     """The best head taken out, beside others of its layer, drawn at random."""
     layer, best = divmod(int(heads.prefix.argmax()), model.heads)
     drawn = torch.randperm(model.heads, generator=torch.Generator().manual_seed(0)).tolist()
     others = [head for head in drawn if head != best][:OTHERS]
     lines = [f"\nOne head of layer {layer} taken out: what the second time then costs more"]
-    lines.append(f"{f'{layer}.{best}':>9} {loss_without(model, texts, layer, best) - heads.second:+8.3f}")
+    lines.append(f"{f'{layer}.{best}':>9} {_loss_without(model, texts, layer, best) - heads.second:+8.3f}")
     if others:
-        costs = torch.tensor([loss_without(model, texts, layer, head) - heads.second for head in others])
+        costs = torch.tensor([_loss_without(model, texts, layer, head) - heads.second for head in others])
         lines.append(
             f"{'others':>9} {costs.mean():+8.3f} on average, {costs.max():+.3f} at most, of {len(others)} at random"
         )
     return "\n".join(lines)
 
 
-def places_report(model: LanguageModel) -> str:
+def _places_report(model: nn.Module) -> str:
     """p(the) and p(Spain) after "Madrid is located in", with each MLP's first matrix cut in turn."""
     singles = [
         (model.encode(text), answer[0])
@@ -166,8 +164,8 @@ def places_report(model: LanguageModel) -> str:
     return "\n".join(lines)
 
 
-def picture(heads: Heads) -> bytes:
-    """Every head by its two scores, as a PNG, with the best ones named."""
+def _picture(heads: Heads) -> Figure:
+    """Draw every head by its two scores, with the best ones named."""
     use_house_style()
     figure = Figure(figsize=(6, 4.5), dpi=150)
     ax = figure.subplots()
@@ -179,4 +177,4 @@ def picture(heads: Heads) -> bytes:
     ax.set(xlabel="prefix matching", ylabel="copying", xlim=(-0.03, 1.05), ylim=(-0.03, 1.05))
     layer, best = divmod(int(heads.prefix.argmax()), width)
     ax.set_title(f"Head {layer}.{best} looks after the earlier occurrence {heads.prefix.max():.0%} of the time")
-    return png(figure)
+    return figure

@@ -1,17 +1,13 @@
-"""``numbers``: lesson 04's spectra and probes, on the number embeddings of a pretrained model in a local folder; and
-the transplant: an adder trained on them.
+"""Lesson 04's spectra and probes on the number embeddings of a model that others trained; and the transplant: an adder
+trained on them.
 """
-
-from argparse import Namespace
 
 import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from companion.cli.figurefile import figure_file, keep
-from companion.figures import COLORS, png, use_house_style
-from companion.pretrained import number_tokens, token_embeddings
+from companion.figures import COLORS, use_house_style
 from companion.probes.addition import accuracies, modular_probe
 from companion.probes.fourier import periods, relative_spectrum, shuffled_level
 from companion.recipes import Recipe
@@ -23,31 +19,25 @@ MARKED = (10, 5, 2.5, 2)  # what Zhou et al. find in GPT-2-XL
 MODULI = (2, 5, 10, 3, 7)  # the last two are the controls: they do not divide 10
 
 
-def main(arguments: Namespace) -> int:
-    """Print the strongest waves, the probes and, where ``arguments.add`` gives a scale, what an adder makes of the
-    embeddings; draw the spectrum if ``arguments.out`` says where.
+def examine(embeddings: Float[Tensor, "numbers width"], *, name: str, scale: str | None = None) -> Figure:
+    """Print the strongest waves, the probes and, where there is a ``scale``, what an adder makes of the embeddings;
+    return their spectrum. Raises ValueError where ``scale`` has more answers than there are embeddings.
+
+    ``embeddings``: of the numbers 0, 1, .., in this order.
+    ``name``: the first line.
+    ``scale``: at which an adder is trained on them: smoke, course or paper.
     """
-    try:
-        out = figure_file(arguments.out)
-        tokens = number_tokens(arguments.folder, arguments.numbers)
-        embeddings = token_embeddings(arguments.folder, list(tokens.values()))
-        plans = transplants(embeddings, arguments.add) if arguments.add else {}
-    except ValueError as error:
-        print(f"numbers: {error}")
-        return 2
-    first, *_, last = tokens
-    print(f"{arguments.folder}: {first!r} to {last!r}, one token each, embeddings of width {embeddings.shape[1]}")
-    waves, level = relative_spectrum(embeddings), shuffled_level(embeddings)
-    print(waves_report(waves, periods(len(embeddings)), level))
-    print(probes_report(embeddings))
+    plans = _transplants(embeddings, scale) if scale else {}
+    print(name)
+    waves, lengths, level = relative_spectrum(embeddings), periods(len(embeddings)), shuffled_level(embeddings)
+    print(_waves_report(waves, lengths, level))
+    print(_probes_report(embeddings))
     if plans:
-        print(adders_report(plans))
-    return (
-        0 if out is None else keep("numbers", "The spectrum is", out, picture(waves, periods(len(embeddings)), level))
-    )
+        print(_adders_report(plans))
+    return _picture(waves, lengths, level)
 
 
-def waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> str:
+def _waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> str:
     """The strongest waves as lines, how many exceed the null ``level``, and at which rank the periods of 10, 5, 2.5 and
     2 are.
     """
@@ -66,7 +56,7 @@ def waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"],
     return "\n".join(lines)
 
 
-def probes_report(embeddings: Float[Tensor, "numbers width"]) -> str:
+def _probes_report(embeddings: Float[Tensor, "numbers width"]) -> str:
     """How often a linear probe names a held-out number mod m: of these embeddings, of them shuffled, by chance."""
     shuffled = embeddings[torch.randperm(len(embeddings), generator=torch.Generator().manual_seed(0))]
     lines = [
@@ -79,13 +69,13 @@ def probes_report(embeddings: Float[Tensor, "numbers width"]) -> str:
     return "\n".join(lines)
 
 
-def transplants(embeddings: Float[Tensor, "numbers width"], scale: str) -> dict[str, Recipe]:
+def _transplants(embeddings: Float[Tensor, "numbers width"], scale: str) -> dict[str, Recipe]:
     """An adder on these embeddings, and the control: on the same ones in random order."""
     shuffled = embeddings[torch.randperm(len(embeddings), generator=torch.Generator().manual_seed(0))]
     return {"these": transplanted(embeddings, scale), "shuffled": transplanted(shuffled, scale)}
 
 
-def adders_report(plans: dict[str, Recipe]) -> str:
+def _adders_report(plans: dict[str, Recipe]) -> str:
     """Train each, and say how many of the sums kept for testing it gets right."""
     lines = [
         "\nAn adder that learns on these embeddings, frozen",
@@ -100,10 +90,8 @@ def adders_report(plans: dict[str, Recipe]) -> str:
     return "\n".join(lines)
 
 
-def picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> bytes:
-    """The spectrum against the frequency, as a PNG, with the periods of 10, 5, 2.5 and 2 marked, and the null
-    ``level``.
-    """
+def _picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> Figure:
+    """Draw the spectrum against the frequency, with the periods of 10, 5, 2.5 and 2 marked, and the null ``level``."""
     use_house_style()
     figure = Figure(figsize=(8, 3.5), dpi=150)
     ax = figure.subplots()
@@ -118,4 +106,4 @@ def picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], leve
     ax.set_title(
         f"The strongest wave has period {lengths[sizes.argmax()]:.4g}: {sizes.max():.3g} times the median wave"
     )
-    return png(figure)
+    return figure
