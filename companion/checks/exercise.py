@@ -254,14 +254,14 @@ class Exercise:
             return f"every entry is {ratio:.4g} times what it should be"
         if got.ndim >= 2 and got.shape[-1] == got.shape[-2] and self._close(got.mT, expected):
             return "the answer is transposed"
-        off, largest = (got - expected).abs(), expected.abs().max()
+        off, largest = _off(got, expected)
         if off.max() < 1e-3 * largest:
             share = _share(got, expected)
             return f"nearly right, off by {share} of the largest entry: is a small number added, or left out?"
         at = tuple(int(i) for i in torch.unravel_index(off.argmax(), got.shape))
         if not at:
             return f"wrong value {got:.6g}, should be {expected:.6g}"
-        many = int((off > self.tolerance * largest).sum())
+        many = int((~(off <= self.tolerance * largest)).sum())  # NaN is not at most anything
         return (
             f"wrong values in {many} of {got.numel()} entries; the worst is at {list(at)}: {got[at]:.6g}, "
             f"should be {expected[at]:.6g}"
@@ -273,7 +273,17 @@ def _wide(values: Tensor) -> Tensor:
 
 
 def _share(got: Tensor, expected: Tensor) -> str:
-    return f"{(_wide(got) - _wide(expected)).abs().max() / _wide(expected).abs().max():.0e}"
+    off, largest = _off(_wide(got), _wide(expected))
+    return f"{off.max() / largest:.0e}"
+
+
+def _off(got: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
+    """Return by how much each entry is off, and the largest finite size that is due.
+
+    The same infinity in both is off by 0, although inf - inf is NaN, which would win every argmax.
+    """
+    sizes = expected.abs()
+    return torch.where(got == expected, 0, (got - expected).abs()), torch.where(sizes.isfinite(), sizes, 0).max()
 
 
 def _forms(inputs: dict[str, Any]) -> str:

@@ -145,6 +145,7 @@ WRONG = [
     (power, lambda a, b, k: a @ torch.eye(len(a)) @ b * k, "A tensor that you create has another dtype"),
     (power, lambda a, b, k: torch.einsum("ij,jk->ik", a, b.float()) * k, "A tensor that you create has another dtype"),
 ]  # fmt: skip
+INF, NAN = torch.inf, torch.nan
 ADVISED = [
     (power, lambda a, b, k: a @ b * k + torch.zeros(len(a), len(a), dtype=a.dtype), "a tensor is made on the CPU"),
     (power, lambda a, b, k: (a @ b * k).cpu(), "a tensor is made on the CPU"),
@@ -377,3 +378,23 @@ def test_the_search_for_a_reason_ends_in_time(monkeypatch):
     with pytest.raises(Mistake, match="wrong values in"):
         power.check(slow)
     assert len(calls) <= 3  # the one that was wrong, and two that looked for the reason
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "message"),
+    [
+        ([1, INF, 2, 4, 5], [1, INF, 3, 4, 5], "wrong values in 1 of 5 entries; the worst is at [2]: 2, should be 3"),
+        ([INF, -INF, 7], [INF, -INF, 6], "wrong values in 1 of 3 entries; the worst is at [2]: 7, should be 6"),
+        ([INF, -INF, 7], [INF, INF, 6], "wrong values in 2 of 3 entries; the worst is at [1]: -inf, should be inf"),
+        ([INF, 2, 3], [INF, INF, 4], "wrong values in 2 of 3 entries; the worst is at [1]: 2, should be inf"),
+        ([INF, NAN, 3], [INF, 2, 4], "wrong values in 2 of 3 entries; the worst is at [1]: nan, should be 2"),
+        ([-INF, 0, 0], [-INF, 0, 1], "wrong values in 1 of 3 entries; the worst is at [2]: 0, should be 1"),
+        ([[INF, 1], [1, 1]], [[INF, INF], [INF, INF]], "wrong values in 3 of 4 entries; the worst is at [0, 1]: 1, "),
+        ([INF, 2.0002, 3], [INF, 2, 3], "nearly right, off by 7e-05 of the largest entry: "),
+        (INF, 2, "wrong value inf, should be 2"),
+        (NAN, INF, "wrong value nan, should be inf"),
+    ],
+)
+def test_infinity_in_both_is_no_wrong_value(got, expected, message):
+    got, expected = (torch.tensor(values, dtype=torch.float64) for values in (got, expected))
+    assert scores._compare_values(got, expected).startswith(message)
