@@ -30,8 +30,8 @@ EXTRAS = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """What can be said at the door."""
-    door = argparse.ArgumentParser(
+    """Return the parser of all commands, with their options."""
+    cli = argparse.ArgumentParser(
         prog="python -m companion",
         description="Transformers as Algorithms: a notebook course on how transformers compute.",
         allow_abbrev=False,
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument(
         "--cpu", action="store_true", help="when something must be installed, take PyTorch's CPU-only build"
     )
-    commands = door.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = cli.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     lab = commands.add_parser("lab", parents=[common], help="open the lessons in JupyterLab")
     lab.add_argument("--no-browser", action="store_true", help="serve, and print the address instead of opening it")
@@ -121,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
     )
     site.add_argument("--out", default="build/site", metavar="FOLDER", help="where it goes (default: %(default)s)")
     site.add_argument("--open", action="store_true", help="then open it in the browser")
-    return door
+    return cli
 
 
 def _examine(commands, common: argparse.ArgumentParser) -> None:
@@ -174,14 +174,14 @@ def main(argv: list[str]) -> int:
     """Run one command; its exit status."""
     for stream in (sys.stdout, sys.stderr):  # a console or a file that cannot hold a letter gets its number
         stream.reconfigure(errors="backslashreplace")
-    door = parser()
-    arguments, rest = door.parse_known_args(argv)
+    cli = parser()
+    arguments, rest = cli.parse_known_args(argv)
     if arguments.command == "test":
         arguments.pytest_args = argv[argv.index("test") + 1 :]
         while "--cpu" in arguments.pytest_args:
             arguments.pytest_args.remove("--cpu")
     elif rest:
-        door.error(f"unrecognized arguments: {' '.join(rest)}")
+        cli.error(f"unrecognized arguments: {' '.join(rest)}")
     if EXTRAS[arguments.command] is not None:
         import_module("companion.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
     return import_module(f"companion.cli.{arguments.command}").main(arguments)

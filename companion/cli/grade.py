@@ -1,4 +1,4 @@
-"""``grade``: the door to `companion.grading`: which lessons, and is there a sandbox?"""
+"""``grade``: which lessons does `companion.grading` mark, and is there a sandbox?"""
 
 import os
 import tempfile

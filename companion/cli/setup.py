@@ -26,7 +26,7 @@ def ensure(extras: tuple[str, ...], argv: list[str], *, cpu: bool = False, root:
     ``root/.venv`` if need be and go on in it with the same ``argv``, without returning.
 
     ``extras``: of the course, in pyproject.toml.
-    ``argv``: what was said at the door.
+    ``argv``: the command's arguments.
     ``cpu``: whether PyTorch is to be its CPU-only build.
     ``root``: the checkout.
     """

@@ -32,7 +32,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from companion.arguments import at_least
-from companion.models.door import Door, Hooked
+from companion.models.door import Hooked, HookPoints
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Attention(nn.Module):
     A write of the delta rule changes what S answers for its own key and nothing orthogonal to it.
     """
 
-    def __init__(self, config: DecoderConfig, at: Door):
+    def __init__(self, config: DecoderConfig, at: HookPoints):
         super().__init__()
         self.config, self.at = config, at
         self.qkv = nn.Linear(config.width, 3 * config.width, bias=False)
@@ -165,7 +165,7 @@ class Recurrence(nn.Module):
     numbers as the matrices of `Attention` are. Forget gates start open, as in `companion.models.lstm`.
     """
 
-    def __init__(self, config: DecoderConfig, at: Door):
+    def __init__(self, config: DecoderConfig, at: HookPoints):
         super().__init__()
         self.at, hidden = at, config.memory // 2
         self.cell = nn.LSTM(config.width, hidden, batch_first=True)
@@ -179,12 +179,12 @@ class Recurrence(nn.Module):
 class Block(nn.Module):
     """x + attention(norm(x)), then x + mlp(norm(x)): two readings of the residual stream, two additions to it."""
 
-    def __init__(self, config: DecoderConfig, at: Door):
+    def __init__(self, config: DecoderConfig, at: HookPoints):
         super().__init__()
         width, hidden = config.width, config.mlp * config.width
         self.at = at
         self.norm1 = nn.LayerNorm(width) if config.norm else nn.Identity()
-        self.attention = (Recurrence if config.attention == "lstm" else Attention)(config, at.room("attn."))
+        self.attention = (Recurrence if config.attention == "lstm" else Attention)(config, at.scoped("attn."))
         self.mlp = None
         if hidden:
             norm2 = nn.LayerNorm(width) if config.norm else nn.Identity()
@@ -209,11 +209,11 @@ class Decoder(Hooked):
 
     def __init__(self, config: DecoderConfig):
         super().__init__()
-        self.config, self.at = config, Door(hook_names(config))
+        self.config, self.at = config, HookPoints(hook_names(config))
         self.positions = (
             nn.Parameter(torch.randn(config.context, config.width) / config.width**0.5) if config.positions else None
         )
-        self.blocks = nn.ModuleList(Block(config, self.at.room(f"blocks.{layer}.")) for layer in range(config.layers))
+        self.blocks = nn.ModuleList(Block(config, self.at.scoped(f"blocks.{layer}.")) for layer in range(config.layers))
         self.norm = nn.LayerNorm(config.width) if config.norm else nn.Identity()
         for block in self.blocks:
             outputs = [block.attention.out] + ([block.mlp[-1]] if block.mlp is not None else [])

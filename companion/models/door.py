@@ -1,4 +1,4 @@
-"""One door into a model: what it computes on the way, by name, to read, to replace and to take out.
+"""Hooks into a model: what it computes on the way, by name, to read, to replace and to take out.
 
 The names are TransformerLens's (Nanda and Bloom 2022), so that what is learned here serves there. Two departures:
 heads come before positions in queries, keys, values and ``hook_z``, as the computation has them; and a hook is called
@@ -31,33 +31,33 @@ class Cache(dict):
         raise KeyError(f"{name!r} is not in the cache, which has {listed(list(self))}")
 
     def keep(self, value: Tensor, name: str) -> None:
-        """A hook that keeps the value and changes nothing."""
+        """Keep the value, as a hook that changes nothing."""
         self[name] = value
 
 
-class Door:
+class HookPoints:
     """Every named value of a model goes through here: ``x = at("hook_resid_pre", x)``. Without a hook, as it is.
 
-    ``names`` are all there are. A part of a model has a `room` of the same door, whose names begin with its own.
+    ``names`` are all there are. A part of a model has the same ones, `scoped`: their names begin with its own.
     """
 
     def __init__(self, names: Iterable[str]):
         self.names, self.prefix = list(names), ""
         self.hooks: dict[str, list[Hook]] = {}
 
-    def room(self, prefix: str) -> "Door":
-        """The same door, names and hooks, for a part that calls ``prefix + "hook_q"`` just ``"hook_q"``."""
-        room = Door(())
-        room.names, room.hooks, room.prefix = self.names, self.hooks, self.prefix + prefix
-        return room
+    def scoped(self, prefix: str) -> "HookPoints":
+        """Return the same names and hooks, for a part that calls ``prefix + "hook_q"`` just ``"hook_q"``."""
+        scoped = HookPoints(())
+        scoped.names, scoped.hooks, scoped.prefix = self.names, self.hooks, self.prefix + prefix
+        return scoped
 
     def asked(self, name: str) -> bool:
-        """Whether anybody wants to see this value; if not, it need not be computed as a tensor of its own."""
+        """Tell whether anybody wants to see this value; if not, it need not be computed as a tensor of its own."""
         return bool(self.hooks) and self.prefix + name in self.hooks
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        """What the hooks make of a value, the outermost first."""
-        if not self.hooks:  # nothing is asked for: the model costs what it costs without a door
+        """Return what the hooks make of a value, the outermost first."""
+        if not self.hooks:  # nothing is asked for: the model costs what it costs without hooks
             return value
         name = self.prefix + name
         for hook in self.hooks.get(name, ()):
@@ -69,13 +69,13 @@ class Door:
 
 
 class Hooked(nn.Module):
-    """A model with a door, ``at``: its own, or that of the decoder inside it."""
+    """A model with hook points, ``at``: its own, or those of the decoder inside it."""
 
-    at: Door
+    at: HookPoints
 
     @property
     def hook_names(self) -> list[str]:
-        """Every name that `run_with_cache` and `hooks` know, in the order of the computation."""
+        """List every name that `run_with_cache` and `hooks` know, in the order of the computation."""
         return list(self.at.names)
 
     @contextmanager
@@ -99,7 +99,7 @@ class Hooked(nn.Module):
                     del self.at.hooks[name]
 
     def run_with_cache(self, *inputs: Tensor, names: str | Iterable[str] | None = None) -> tuple[Any, Cache]:
-        """The model's output, and the values that the computation used, after all hooks: all of them, or ``names``.
+        """Return the output, and the values that the computation used, after all hooks: all of them, or ``names``.
 
         They keep their gradients, unless under `torch.no_grad`. Attention patterns take length^2 numbers a head: ask
         for the names that you need when there are many. Raises ValueError for a name that is not there.
@@ -110,13 +110,13 @@ class Hooked(nn.Module):
             return self(*inputs), cache
 
     def streams(self, *inputs: Tensor) -> list[Tensor] | Tensor:
-        """The residual stream before the first block and after each block, from the cache."""
+        """Return the residual stream before the first block and after each block, from the cache."""
         names = [name for name in self.hook_names if name.endswith(("hook_embed", "hook_resid_post"))]
         return list(self.run_with_cache(*inputs, names=names)[1].values())
 
 
 def listed(names: list[str]) -> str:
-    """Names in a line, with those that every block has written once."""
+    """Return names in a line, with those that every block has written once."""
     alone = [name for name in names if not name.startswith("blocks.")]
     blocks, inside = {}, {}  # as ordered sets
     for name in names:

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from companion.arguments import at_least, check_range
-from companion.models.door import Door, Hooked
+from companion.models.door import Hooked, HookPoints
 
 BANK_HOOKS = (
     "hook_embed",
@@ -75,7 +75,7 @@ class Bank(Hooked):
 
     def __init__(self, config: BankConfig):
         super().__init__()
-        self.config, self.at = config, Door(BANK_HOOKS)
+        self.config, self.at = config, HookPoints(BANK_HOOKS)
         K, d, H, h, m = len(config.members), *map(config.largest, ("d", "heads", "head_width", "mlp"))
         words = config.largest("subjects") + config.largest("relations") + config.noise + 1
         self.register_buffer("words", torch.zeros(K, words, d))

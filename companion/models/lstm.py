@@ -1,7 +1,7 @@
 """The one LSTM of the course: layers of Hochreiter and Schmidhuber (1997), each reading the hidden states of the one
 below.
 
-Like the `companion.models.decoder.Decoder` it maps vectors to vectors, and has a door: ``hook_embed`` is its input and
+Like the `companion.models.decoder.Decoder` it maps vectors to vectors, and has hooks: ``hook_embed`` is its input and
 ``blocks.0.hook_resid_post`` the hidden states of layer 0, so that a readout finds both under one name. Unlike it,
 position t sees the past through 2 * width numbers a layer (hidden state and cell), however long the past is.
 """
@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from companion.arguments import at_least
-from companion.models.door import Door, Hooked
+from companion.models.door import Hooked, HookPoints
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LSTM(Hooked):
     def __init__(self, config: LSTMConfig):
         super().__init__()
         self.config = config
-        self.at = Door(["hook_embed", *(f"blocks.{layer}.hook_resid_post" for layer in range(config.layers))])
+        self.at = HookPoints(["hook_embed", *(f"blocks.{layer}.hook_resid_post" for layer in range(config.layers))])
         self.layers = nn.ModuleList(nn.LSTM(config.width, config.width, batch_first=True) for _ in range(config.layers))
         for layer in self.layers:
             # gates lie as input, forget, cell, output

@@ -1,5 +1,5 @@
-"""One door for all that is compared: a sequence of vectors in, class logits out, by a transformer, an LSTM, an MLP or a
-CNN.
+"""One interface for all that is compared: a sequence of vectors in, class logits out, by a transformer, an LSTM, an MLP
+or a CNN.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """Language models that others trained, in a local folder of Hugging Face's layout: the embeddings of their number
-tokens, and the whole of a GPT-2 or a Pythia with the course's door into it.
+tokens, and the whole of a GPT-2 or a Pythia with the course's hooks.
 
 Nothing is ever downloaded, and only safetensors are read, as pickled weights could run code. Of the numbers only their
 rows are read, so that a model of any size fits.
@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from companion.models.door import Door, Hooked
+from companion.models.door import Hooked, HookPoints
 
 try:
     import tokenizers
@@ -143,12 +143,12 @@ class LanguageModel(Hooked):
             ]
         self.layers, self.inputs = len(parts), [first.weight for *_, first in parts]
         self.outputs = [out.weight if config.model_type == "gpt2" else out.weight.mT for _, out, *_ in parts]
-        rooms = [f"blocks.{layer}." for layer in range(self.layers)]
-        self.at = Door(r + n for r in rooms for n in ("attn.hook_v", "attn.hook_z", "hook_mlp_out"))
-        for room, (qkv, out, mlp, _) in zip(rooms, parts, strict=True):
-            qkv.register_forward_hook(self._values(room + "attn.hook_v"))
-            out.register_forward_pre_hook(self._heads(room + "attn.hook_z"))
-            mlp.register_forward_hook(lambda _, __, value, name=room + "hook_mlp_out": self.at(name, value))
+        prefixes = [f"blocks.{layer}." for layer in range(self.layers)]
+        self.at = HookPoints(prefix + n for prefix in prefixes for n in ("attn.hook_v", "attn.hook_z", "hook_mlp_out"))
+        for prefix, (qkv, out, mlp, _) in zip(prefixes, parts, strict=True):
+            qkv.register_forward_hook(self._values(prefix + "attn.hook_v"))
+            out.register_forward_pre_hook(self._heads(prefix + "attn.hook_z"))
+            mlp.register_forward_hook(lambda _, __, value, name=prefix + "hook_mlp_out": self.at(name, value))
         self.requires_grad_(False)
         self.eval()
 

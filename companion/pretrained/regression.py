@@ -9,7 +9,7 @@ Garg et al. (2022), arXiv:2208.01066, whose checkpoint Fu et al. (2024), arXiv:2
 
 The weights are those of a linear map ``_read_in``, of Hugging Face's GPT-2 as ``_backbone``, and of a linear map
 ``_read_out``. GPT-2 is the course's decoder but for biases in its linear maps and the tanh form of GELU, so that they
-go into an `InContextRegressor` with both, and the door with its names comes for free.
+go into an `InContextRegressor` with both, and the hooks with their names come for free.
 """
 
 import re

@@ -57,7 +57,7 @@ def _plain(app: Sphinx, page: str, template: str, context: dict, doctree: Any) -
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx's door."""
+    """Connect to the events of Sphinx, which calls this."""
     app.connect("autodoc-process-docstring", _listen)
     app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _plain)

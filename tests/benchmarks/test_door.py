@@ -1,4 +1,4 @@
-"""What the door costs a decoder that is asked for nothing, beside the same forward pass without one.
+"""What hooks cost a decoder that is asked for nothing, beside the same forward pass without one.
 
 Both must give the same answers, which every run of the tests asserts; only ``--benchmark-enable`` asserts the ratio.
 """
@@ -46,5 +46,5 @@ def test_a_door_that_nobody_uses_costs_next_to_nothing(benchmark, capsys, size):
         ratio = statistics.median(ours / plain for ours, plain in pairs)
         benchmark.extra_info |= {"ratio": ratio}
         with capsys.disabled():
-            print(f"\na decoder with an unused door, {size}: {ratio:.3f} times the plain forward pass")
+            print(f"\na decoder with unused hooks, {size}: {ratio:.3f} times the plain forward pass")
         assert ratio < 1.05

@@ -1,4 +1,4 @@
-"""The door opens on a bare Python, and says what it wants."""
+"""The command line opens on a bare Python, and says what it wants."""
 
 import ast
 import os
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["lab", "progress", "test", "run", "release", "train", "examine", "grade", "site"]
 
 
-def door(
+def companion(
     *arguments: str, python: tuple[str, ...] = (sys.executable,), env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess:
     command, environment = [*python, "-m", "companion", *arguments], os.environ | (env or {})
@@ -23,7 +23,7 @@ def door(
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_needs_nothing_but_python(command):
     bare = (sys._base_executable, "-S", "-E", "-W", "error")
-    answer = door(*filter(None, [command]), "--help", python=bare)
+    answer = companion(*filter(None, [command]), "--help", python=bare)
     assert answer.returncode == 0, answer.stderr
     assert all(name in answer.stdout for name in ([command] if command else COMMANDS))
 
@@ -51,7 +51,7 @@ def test_an_older_python_is_told_what_is_needed():
     ],
 )
 def test_bad_input_is_named(arguments, message):
-    answer = door(*arguments)
+    answer = companion(*arguments)
     assert answer.returncode == 2
     assert message in answer.stderr
     assert "Traceback" not in answer.stderr
@@ -59,16 +59,16 @@ def test_bad_input_is_named(arguments, message):
 
 def test_what_a_console_cannot_show_is_written_by_its_number():
     """A Windows console in a code page of old, or a file that its shell writes."""
-    answer = door("progress", "Δ", python=(sys.executable, "-X", "utf8=0"), env={"PYTHONIOENCODING": "cp1252"})
+    answer = companion("progress", "Δ", python=(sys.executable, "-X", "utf8=0"), env={"PYTHONIOENCODING": "cp1252"})
     assert "LESSON = '\\u0394': there is no such lesson" in answer.stdout
     assert "Traceback" not in answer.stderr
 
 
 def test_test_hands_its_arguments_to_pytest():
     light = ("test", "--noconftest", "-n0")  # the course's own settings would load torch
-    answer = door(*light, "--collect-only", "-q", "tests/cli/test_door.py", "-k", "hands_its_arguments")
+    answer = companion(*light, "--collect-only", "-q", "tests/cli/test_door.py", "-k", "hands_its_arguments")
     assert "test_test_hands_its_arguments_to_pytest" in answer.stdout
-    assert door(*light, "tests/no_such_file.py").returncode == 4, "pytest's own exit status"
+    assert companion(*light, "tests/no_such_file.py").returncode == 4, "pytest's own exit status"
 
 
 def test_importing_the_companion_loads_nothing_heavy():
@@ -79,7 +79,7 @@ def test_importing_the_companion_loads_nothing_heavy():
     )
 
 
-def test_the_program_is_the_door(monkeypatch):
+def test_the_program_is_the_command_line(monkeypatch):
     from companion import __main__ as module
 
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]

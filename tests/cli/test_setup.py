@@ -64,7 +64,7 @@ INSTALLS = "Set-up: installing"
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """A checkout with the real door and set-up, no requirements, and commands that say where they run."""
+    """A checkout with the real commands and set-up, no requirements, and commands that say where they run."""
     root = tmp_path_factory.mktemp("a folder with spaces")
     (root / "companion/cli").mkdir(parents=True)
     for name in ("__init__.py", "__main__.py", "cli/__init__.py", "cli/setup.py"):
@@ -81,7 +81,7 @@ def tiny(tmp_path_factory):
 
 
 def run(root: Path, *arguments: str, pip: str = "--no-index --no-build-isolation") -> subprocess.CompletedProcess:
-    """The door of ``root`` on the base interpreter, as on a machine with nothing installed."""
+    """The commands of ``root`` on the base interpreter, as on a machine with nothing installed."""
     environment = os.environ | {"COURSE_PIP_ARGS": pip}
     command = [sys._base_executable, "-m", "companion", *arguments]
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
@@ -166,17 +166,17 @@ time.sleep(60)
 def test_on_windows_ctrl_c_waits_for_the_command_and_gives_its_status():
     """Else the prompt would come back while JupyterLab still asks whether to stop its kernels, and end it."""
     code = "import os, sys; from companion.cli import setup; os.name = 'nt'; setup.go_on_as(sys.argv[1:])"
-    door = subprocess.Popen(
+    command = subprocess.Popen(
         [sys.executable, "-c", code, sys.executable, "-c", SLOW_TO_END],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    assert door.stdout.readline() == "ready\n"
-    os.killpg(door.pid, signal.SIGINT)
-    said, _ = door.communicate(timeout=30)
-    assert (said, door.returncode) == ("ended in order\n", 7)
+    assert command.stdout.readline() == "ready\n"
+    os.killpg(command.pid, signal.SIGINT)
+    printed, _ = command.communicate(timeout=30)
+    assert (printed, command.returncode) == ("ended in order\n", 7)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What comes through the door against a forward pass in NumPy that names its values itself, untouched and interfered
+"""What comes through the hooks against a forward pass in NumPy that names its values itself, untouched and interfered
 with; hooks leave nothing behind.
 """
 

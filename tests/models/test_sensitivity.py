@@ -1,4 +1,4 @@
-"""One door for four kinds: vectors in, class logits out; random weights are drawn as told."""
+"""One interface for four kinds: vectors in, class logits out; random weights are drawn as told."""
 
 import pytest
 import torch
