@@ -36,9 +36,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     for lesson in lessons:
         try:
             for archive in arguments.take_in:
-                taken = lms.take_in(Path(archive), root / "grading", lesson.name)
-                late = f"; marked as late: {', '.join(taken.late)}" if taken.late else ""
-                print(one_line(f"{archive}: notebooks of {len(taken.students)} students{late}"))
+                unpacked = lms.take_in(Path(archive), root / "grading", lesson.name)
+                late = f"; marked as late: {', '.join(unpacked.late)}" if unpacked.late else ""
+                print(one_line(f"{archive}: notebooks of {len(unpacked.students)} students{late}"))
             options = {"only": arguments.student, "force": arguments.force}
             left = grade(lesson, root, jobs=arguments.jobs, unsafe=arguments.unsafe, **options)
         except (HandoutError, SettingsError) as error:

@@ -83,14 +83,14 @@ def summary(entry: dict, *, named: bool = False) -> str:
     failing = [claim["statement"] for claim in claims if claim["verdict"] == FAILS]
     open_ones = sum(claim["verdict"] == UNASSESSED for claim in claims)
     holding = len(claims) - len(failing) - open_ones
-    said = f"All {holding} claims hold" if holding == len(claims) else f"{holding} of {len(claims)} claims hold"
+    sentence = f"All {holding} claims hold" if holding == len(claims) else f"{holding} of {len(claims)} claims hold"
     if open_ones:
-        said += f", {open_ones} are not assessed"
+        sentence += f", {open_ones} are not assessed"
     if not (failing and named):
-        return said + "."
+        return sentence + "."
     word = "this one does" if len(failing) == 1 else "these do"
     more = len(failing) - NAMED
-    return f"{said}; {word} not: {' · '.join([*failing[:NAMED], *([f'and {more} more'] if more > 0 else [])])}."
+    return f"{sentence}; {word} not: {' · '.join([*failing[:NAMED], *([f'and {more} more'] if more > 0 else [])])}."
 
 
 def _cell(value: str) -> str:

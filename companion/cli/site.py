@@ -46,7 +46,7 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
                 run / f"{lesson.name}.ipynb",
                 lesson.source.with_name("figure.png"),
                 entries[lesson.name],
-                [(place.name, place.address) for place in launch.places(repository, path)],
+                [(launcher.name, launcher.address) for launcher in launch.places(repository, path)],
                 launch.gitpuller(HUB, repository, path) if repository else "",
             )
         )

@@ -24,9 +24,9 @@ def refresh(root: Path) -> list[str]:
     one's own.
     """
     lessons = released(root)
-    said = [line for lesson in lessons if (line := _refresh_lesson(lesson, root / "work" / lesson.name))]
+    messages = [line for lesson in lessons if (line := _refresh_lesson(lesson, root / "work" / lesson.name))]
     write_start_page(root)
-    return said
+    return messages
 
 
 def write_start_page(root: Path) -> None:
@@ -93,13 +93,13 @@ def _refresh_lesson(lesson: Lesson, folder: Path) -> str:
     """Copy what is new; the line to say if the learner's notebook was left as it is and the new one lies beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     record = _read_record(folder)
-    said = ""
+    message = ""
     for source in sorted(path for path in lesson.source.parent.iterdir() if path.is_file()):
         if source.name.startswith("."):
             continue
         version, there = _hash(source), folder / source.name
         if source == lesson.source:
-            there, said = _place(lesson, folder, record, version)
+            there, message = _place(lesson, folder, record, version)
             if there is None:
                 continue
         elif there.exists() and _hash(there) != record.get(source.name, {}).get("version"):
@@ -108,7 +108,7 @@ def _refresh_lesson(lesson: Lesson, folder: Path) -> str:
             atomic_write(there, source.read_bytes())
         record[there.name] = {"version": version, "text": _text(there)}
     atomic_write(folder / RECORD, json.dumps(record, indent=1) + "\n")
-    return said
+    return message
 
 
 def _place(lesson: Lesson, folder: Path, record: dict, version: str) -> tuple[Path | None, str]:

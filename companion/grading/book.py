@@ -20,7 +20,7 @@ class Book:
     gradebook and question, the points that a person gave there and extra credit.
     """
 
-    given: Handout
+    handout: Handout
     settings: Settings
     roster: dict[str, dict[str, str]]
     overrides: dict[tuple[str, str], Override]
@@ -42,7 +42,7 @@ class Book:
     def scores(self, student: str) -> Scores:
         """Points by question, before lateness."""
         from_persons = self.persons.get(file_name(self.label(student)), {})
-        return {question.id: self._score(student, question.id, from_persons) for question in self.given.questions}
+        return {question.id: self._score(student, question.id, from_persons) for question in self.handout.questions}
 
     def _score(self, student: str, name: str, from_persons: dict) -> float | None:
         if (student, name) in self.overrides:
@@ -75,7 +75,7 @@ class Book:
         reasons = [f"cannot be read: {result['problem']}"] if result["problem"] else []
         if self.roster and student not in self.roster:
             reasons.append("is not on the roster")
-        if waiting := [question.id for question in self.given.written if scores[question.id] is None]:
+        if waiting := [question.id for question in self.handout.written if scores[question.id] is None]:
             reasons.append(f"to be marked: {', '.join(waiting)}")
         ended = [(name, entry["outcome"]) for name, entry in result["exercises"].items()]
         if ended := [f"{name} {outcome}" for name, outcome in ended if outcome in ("stopped", "crashed")]:
@@ -92,7 +92,7 @@ class Book:
         if days:
             lost = round(100 * (1 - self.settings.factor(days)))
             notes.append(f"Late: day {days} after the deadline; {lost} % of the points are lost.")
-        for question in self.given.questions:
+        for question in self.handout.questions:
             if override := self.overrides.get((student, question.id)):
                 points = f"{override.points:g} of {question.points:g} points"
                 notes.append(f"{question.answer_id}: {points}, given by a person: {override.reason}")

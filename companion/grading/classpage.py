@@ -14,13 +14,13 @@ def class_page(book: Book, failed: list[str]) -> str:
     """The page as HTML, without a script."""
     totals = [book.total(student) for student in book.results]
     return PAGES.get_template("class.html").render(
-        title=book.given.name,
+        title=book.handout.name,
         many=len(totals),
         absent=len(book.everybody()) - len(totals),
-        out_of=f"{book.given.points:g}",
+        out_of=f"{book.handout.points:g}",
         average=f"{mean(totals):.3g}" if totals else "–",
         middle=f"{median(totals):g}" if totals else "–",
-        bars=histogram(totals, book.given.points),
+        bars=histogram(totals, book.handout.points),
         outcomes=OUTCOMES,
         exercises=[
             {
@@ -28,7 +28,7 @@ def class_page(book: Book, failed: list[str]) -> str:
                 "counts": [outcomes(book, question.id)[name] for name in OUTCOMES],
                 "diagnoses": diagnoses(book, question.id)[:10],
             }
-            for question in book.given.automatic
+            for question in book.handout.automatic
         ],
         alike=alike(book),
         people=[(book.label(student), "; ".join(reasons(book, student))) for student in people(book)],
@@ -58,12 +58,12 @@ def alike(book: Book) -> list[dict]:
     hint for a person, and no more. Short answers are left out; those like the course's own are a group of their own.
     """
     groups = []
-    for question in book.given.automatic:
-        found = defaultdict(list)
+    for question in book.handout.automatic:
+        by_shape = defaultdict(list)
         for student, result in sorted(book.results.items()):
             if form := result["shapes"].get(question.id):
-                found[form].append(book.label(student))
-        ours = found.pop(shape(book.given.solutions.get(question.id, "")), [])
+                by_shape[form].append(book.label(student))
+        ours = by_shape.pop(shape(book.handout.solutions.get(question.id, "")), [])
         groups += [{"name": f"{question.answer_id}, as the course has it", "students": ours}] if ours else []
-        groups += [{"name": question.answer_id, "students": names} for names in found.values() if len(names) > 1]
+        groups += [{"name": question.answer_id, "students": names} for names in by_shape.values() if len(names) > 1]
     return groups

@@ -48,7 +48,7 @@ OFTEN = 2.0  # seconds between two writings of grades.csv
 
 
 def grade(
-    given: Handout,
+    handout: Handout,
     source: Path,
     root: Path,
     *,
@@ -64,7 +64,7 @@ def grade(
     a cluster whose machines share the disk. Results are kept and the gradebook is written here, by one process. Raises
     SettingsError.
 
-    ``given``: the lesson as its learners got it.
+    ``handout``: the lesson as its learners got it.
     ``source``: its solution, from which the form grader's notebooks are made.
     ``root``: the checkout, in which ``grading/`` lies.
     ``jobs``: how many submissions at a time; as many as joblib is told, unless said.
@@ -74,75 +74,75 @@ def grade(
     ``force``: mark again what is known.
     """
     grading, limits = root / "grading", limits or Limits()
-    place = grading / given.name
-    (place / "results").mkdir(parents=True, exist_ok=True)
+    folder = grading / handout.name
+    (folder / "results").mkdir(parents=True, exist_ok=True)
     with locked(grading):
-        settings, seeds = read_settings(grading / "settings.toml"), _seeds(grading, given.name)
-        handed = collect(grading, given.name, settings, limits.notebook)
-        if only and only not in handed:
-            raise SettingsError(f"--student {only!r} has handed in nothing; there is {', '.join(handed) or 'nobody'}")
-        course = fingerprint(given, seeds, limits, unsafe=unsafe)
-        results = {name: _known(place, one, course) for name, one in handed.items()}
-        chosen = [one for name, one in handed.items() if only in ("", name)]
-        new = [one for one in chosen if force or results[one.student] is None]
-        results |= {one.student: None for one in new}
+        settings, seeds = read_settings(grading / "settings.toml"), _seeds(grading, handout.name)
+        hand_ins = collect(grading, handout.name, settings, limits.notebook)
+        if only and only not in hand_ins:
+            raise SettingsError(f"--student {only!r} has handed in nothing; there is {', '.join(hand_ins) or 'nobody'}")
+        course = fingerprint(handout, seeds, limits, unsafe=unsafe)
+        results = {name: _known(folder, hand_in, course) for name, hand_in in hand_ins.items()}
+        chosen = [hand_in for name, hand_in in hand_ins.items() if only in ("", name)]
+        new = [hand_in for hand_in in chosen if force or results[hand_in.student] is None]
+        results |= {hand_in.student: None for hand_in in new}
         book = Book(
-            given,
+            handout,
             settings,
             read_roster(grading / "roster.csv"),
-            read_overrides(place / "overrides.csv", given),
+            read_overrides(folder / "overrides.csv", handout),
             key=_secret(grading),
-            persons=formgrader.persons(grading, given),
+            persons=formgrader.persons(grading, handout),
         )
         failed = []
-        for one, result in _marked(new, given, seeds, limits, jobs=jobs, unsafe=unsafe):
+        for hand_in, result in _marked(new, handout, seeds, limits, jobs=jobs, unsafe=unsafe):
             if isinstance(result, str):
-                failed.append(one.student)
-                tqdm.write(one_line(f"{one.student}: not marked: {result}"))
+                failed.append(hand_in.student)
+                tqdm.write(one_line(f"{hand_in.student}: not marked: {result}"))
                 continue
-            results[one.student] = result | {"course": course, "contents": one.key, "student": one.student}
-            atomic_write(_kept(place, one.student), json.dumps(results[one.student], indent=1) + "\n")
-            book.results = _dated(results, handed)
+            results[hand_in.student] = result | {"course": course, "contents": hand_in.key, "student": hand_in.student}
+            atomic_write(_kept(folder, hand_in.student), json.dumps(results[hand_in.student], indent=1) + "\n")
+            book.results = _dated(results, hand_ins)
             if time.monotonic() - book.written > OFTEN:
-                atomic_write(place / "grades.csv", table(book))
+                atomic_write(folder / "grades.csv", table(book))
                 book.written = time.monotonic()
-        book.results = _dated(results, handed)
-        formgrader.record(grading, given, source, book, {one.student for one in new})
-        _publish(grading, place, book, failed)
+        book.results = _dated(results, hand_ins)
+        formgrader.record(grading, handout, source, book, {hand_in.student for hand_in in new})
+        _publish(grading, folder, book, failed)
     print(
         summary(book, failed)
-        + f"\n{len(new)} marked, {len(handed) - len(new)} as before; see {place.relative_to(root)}"
+        + f"\n{len(new)} marked, {len(hand_ins) - len(new)} as before; see {folder.relative_to(root)}"
     )
     return failed
 
 
-def _marked(new: list[HandIn], given: Handout, seeds: list[int], limits: Limits, *, jobs: int | None, unsafe: bool):
+def _marked(new: list[HandIn], handout: Handout, seeds: list[int], limits: Limits, *, jobs: int | None, unsafe: bool):
     """Each hand-in with its result, or with what kept it from being marked, as they come."""
-    jobs_to_do = (delayed(_attempt)(one, given, seeds, limits, unsafe) for one in new)
+    jobs_to_do = (delayed(_attempt)(hand_in, handout, seeds, limits, unsafe) for hand_in in new)
     marked = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(jobs_to_do)
-    return tqdm(marked, total=len(new), desc=f"{given.name}: marking")
+    return tqdm(marked, total=len(new), desc=f"{handout.name}: marking")
 
 
-def _dated(results: dict[str, dict | None], handed: dict[str, HandIn]) -> dict[str, dict[str, Any]]:
+def _dated(results: dict[str, dict | None], hand_ins: dict[str, HandIn]) -> dict[str, dict[str, Any]]:
     """The results there are, with when they were handed in."""
     return {
-        name: result | {"when": handed[name].when, "days_late": handed[name].days_late}
+        name: result | {"when": hand_ins[name].when, "days_late": hand_ins[name].days_late}
         for name, result in results.items()
         if result is not None
     }
 
 
-def _publish(grading: Path, place: Path, book: Book, failed: list[str]) -> None:
+def _publish(grading: Path, folder: Path, book: Book, failed: list[str]) -> None:
     """All that people read."""
-    atomic_write(place / "grades.csv", table(book))
-    atomic_write(place / "summary.md", summary(book, failed))
-    atomic_write(place / "class.html", class_page(book, failed))
+    atomic_write(folder / "grades.csv", table(book))
+    atomic_write(folder / "summary.md", summary(book, failed))
+    atomic_write(folder / "class.html", class_page(book, failed))
     pages = {name: page(book, name) for name in book.results}
     for name, text in pages.items():
-        target = grading / "feedback" / file_name(name) / f"{book.given.name}.html"
+        target = grading / "feedback" / file_name(name) / f"{book.handout.name}.html"
         target.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(target, text)
-    lms.export(place, book, pages)
+    lms.export(folder, book, pages)
 
 
 @contextmanager
@@ -161,27 +161,27 @@ def locked(grading: Path) -> Iterator[None]:
 
 
 def _attempt(
-    one: HandIn, given: Handout, seeds: list[int], limits: Limits, unsafe: bool
+    hand_in: HandIn, handout: Handout, seeds: list[int], limits: Limits, unsafe: bool
 ) -> tuple[HandIn, dict[str, Any] | str]:
-    if one.path is None:
-        return one, nothing(one.problem, given)
+    if hand_in.path is None:
+        return hand_in, nothing(hand_in.problem, handout)
     try:
-        return one, mark(parsed(one.path.read_bytes(), given), given, seeds, limits, unsafe=unsafe)
+        return hand_in, mark(parsed(hand_in.path.read_bytes(), handout), handout, seeds, limits, unsafe=unsafe)
     except Unreadable as error:
-        return one, nothing(str(error), given)
+        return hand_in, nothing(str(error), handout)
     except Exception as error:  # one submission must not stop the others; it is named, and the exit status says so
-        return one, f"{type(error).__name__}: {error}"
+        return hand_in, f"{type(error).__name__}: {error}"
 
 
-def fingerprint(given: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> str:
+def fingerprint(handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> str:
     """A SHA-256 of all that decides a result but the submission: also of course, grader, Python and torch.
 
-    ``given``: the lesson as its learners got it.
+    ``handout``: the lesson as its learners got it.
     ``seeds``: of the secret inputs.
     ``limits``: what a submission may use.
     ``unsafe``: whether there is no sandbox.
     """
-    about = (given, seeds, limits, unsafe, torch.__version__, platform.python_version())
+    about = (handout, seeds, limits, unsafe, torch.__version__, platform.python_version())
     digest = hashlib.sha256(repr(about).encode())
     for path in sorted(COMPANION.rglob("*")):
         if path.suffix in KINDS and path.is_file():
@@ -189,18 +189,18 @@ def fingerprint(given: Handout, seeds: list[int], limits: Limits, *, unsafe: boo
     return digest.hexdigest()
 
 
-def _known(place: Path, one: HandIn, course: str) -> dict[str, Any] | None:
+def _known(folder: Path, hand_in: HandIn, course: str) -> dict[str, Any] | None:
     """What was found out about this very hand-in before, if the lesson and the grader are still the same."""
     try:
-        result = json.loads(_kept(place, one.student).read_text(encoding="utf-8"))
-        same = result["course"] == course and result["contents"] == one.key
+        result = json.loads(_kept(folder, hand_in.student).read_text(encoding="utf-8"))
+        same = result["course"] == course and result["contents"] == hand_in.key
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return result if same else None
 
 
-def _kept(place: Path, name: str) -> Path:
-    return place / "results" / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"
+def _kept(folder: Path, name: str) -> Path:
+    return folder / "results" / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"
 
 
 def _seeds(grading: Path, lesson: str) -> list[int]:

@@ -28,14 +28,14 @@ def table(book: Book) -> str:
     """``grades.csv``: a row a student; a written answer that nobody has marked is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    questions = [question.id for question in book.given.questions]
+    questions = [question.id for question in book.handout.questions]
     writer.writerow(["student", "points", "out_of", *questions, "handed_in", "days_late", "needs_a_person"])
     for student in book.everybody():
         mine = book.scores(student)
         row = ["" if mine[name] is None else f"{mine[name]:g}" for name in questions]
         late = book.results[student]["days_late"] if student in book.results else ""
         reasons = "; ".join(book.needs(student))
-        points = [f"{book.total(student):g}", f"{book.given.points:g}"]
+        points = [f"{book.total(student):g}", f"{book.handout.points:g}"]
         writer.writerow([spreadsheet(student), *points, *row, book.when(student), late, reasons])
     return out.getvalue()
 
@@ -59,24 +59,24 @@ def outcomes(book: Book, question: str) -> Counter:
 
 def summary(book: Book, failed: list[str]) -> str:
     """``summary.md``: how each exercise was answered, and who must be looked at."""
-    given = book.given
-    lines = [f"# {given.name}: {len(book.results)} submissions", ""]
+    handout = book.handout
+    lines = [f"# {handout.name}: {len(book.results)} submissions", ""]
     if book.results:
         totals = [book.total(student) for student in book.results]
         low, middle, high = min(totals), median(totals), max(totals)
-        lines += [f"Points so far: median {middle:g}, from {low:g} to {high:g}, of {given.points:g}.", ""]
+        lines += [f"Points so far: median {middle:g}, from {low:g} to {high:g}, of {handout.points:g}.", ""]
     lines += [
         "| Exercise | Right | Wrong | Not attempted | No answer, crashed, stopped | Most frequent diagnosis |",
         "|---|---|---|---|---|---|",
     ]
-    for question in given.automatic:
+    for question in handout.automatic:
         many = outcomes(book, question.id)
         first = diagnoses(book, question.id)[:1]
-        said = f"{markdown(first[0][0])} ({first[0][1]})" if first else "-"
+        message = f"{markdown(first[0][0])} ({first[0][1]})" if first else "-"
         rest = many["missing"] + many["crashed"] + many["stopped"]
         counts = f"{many['right']} | {many['wrong']} | {many['not attempted']} | {rest}"
-        lines.append(f"| {question.id} | {counts} | {said} |")
-    for question in given.written:
+        lines.append(f"| {question.id} | {counts} | {message} |")
+    for question in handout.written:
         waiting = sum(book.scores(student)[question.id] is None for student in book.results)
         lines += ["", f"{question.id}: {waiting} written answers to be marked by a person (`grade --formgrader`)."]
     lines += ["", "## What needs a person", "", *(_attention(book, student) for student in people(book))]
@@ -101,10 +101,10 @@ def _attention(book: Book, student: str) -> str:
 def page(book: Book, student: str) -> str:
     """A student's page: points and diagnosis of each exercise."""
     return PAGES.get_template("student.html").render(
-        title=book.given.name,
+        title=book.handout.name,
         student=student,
         points=f"{book.total(student):g}",
-        out_of=f"{book.given.points:g}",
+        out_of=f"{book.handout.points:g}",
         waiting=None in book.scores(student).values(),
         problem=book.results[student]["problem"],
         notes=book.notes(student),
@@ -114,15 +114,15 @@ def page(book: Book, student: str) -> str:
 
 def _rows(book: Book, student: str) -> Any:
     scores, result = book.scores(student), book.results[student]
-    for question in book.given.questions:
+    for question in book.handout.questions:
         score = scores[question.id]
         entry = result["exercises"].get(question.id)
         unmarked = "no answer" if result["written"].get(question.id) == "" and not score else "marked by a person"
-        said = entry["diagnosis"] if entry else "a person will mark it" if score is None else unmarked
+        message = entry["diagnosis"] if entry else "a person will mark it" if score is None else unmarked
         if question.id in result["elsewhere"]:
-            said += ". Your notebook says that the check passed there: tell your instructor, who will look at it."
+            message += ". Your notebook says that the check passed there: tell your instructor, who will look at it."
         points = "–" if score is None else f"{score:g}"
-        yield {"name": question.answer_id, "points": points, "out_of": f"{question.points:g}", "said": said}
+        yield {"name": question.answer_id, "points": points, "out_of": f"{question.points:g}", "said": message}
 
 
 def markdown(text: str) -> str:
@@ -130,5 +130,5 @@ def markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+!|~$<>&-]|:(?=//)|(?<=\w)@(?=\w)|(?<=www)\.)", _escaped, " ".join(text.split()))
 
 
-def _escaped(found: re.Match) -> str:
-    return html.escape(found[0]) if found[0] in "<>&" else "\\" + found[0]
+def _escaped(match: re.Match) -> str:
+    return html.escape(match[0]) if match[0] in "<>&" else "\\" + match[0]

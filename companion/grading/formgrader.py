@@ -42,13 +42,13 @@ POLICY = (
 )
 
 
-def persons(grading: Path, given: Handout) -> dict[str, dict[str, tuple[float | None, float]]]:
+def persons(grading: Path, handout: Handout) -> dict[str, dict[str, tuple[float | None, float]]]:
     """What persons gave in the form grader: points (None if they have not) and extra credit, by name and question."""
     if not (grading / "gradebook.db").exists():
         return {}
     with _gradebook(grading) as book:
         try:
-            submissions = book.assignment_submissions(given.name)
+            submissions = book.assignment_submissions(handout.name)
         except MissingEntry:
             return {}
         return {
@@ -61,30 +61,30 @@ def persons(grading: Path, given: Handout) -> dict[str, dict[str, tuple[float | 
         }
 
 
-def record(grading: Path, given: Handout, source: Path, points: Book, new: set[str]) -> None:
+def record(grading: Path, handout: Handout, source: Path, points: Book, new: set[str]) -> None:
     """Write what is ``new`` into the gradebook and into ``autograded/``.
 
     Points that a person has given stay. Where the submission has changed since, the form grader asks for them again.
 
     ``grading``: the folder that all of it lies in.
-    ``given``: the lesson as its learners got it.
+    ``handout``: the lesson as its learners got it.
     ``source``: its solution.
     ``points``: everybody's results.
     ``new``: the students whose hand-ins were marked in this run.
     """
     solution = nbformat.read(source, as_version=4)
     with _gradebook(grading) as book:
-        _assignment(book, given.name, solution)
-        there = {submission.student.id for submission in book.assignment_submissions(given.name)}
+        _assignment(book, handout.name, solution)
+        there = {submission.student.id for submission in book.assignment_submissions(handout.name)}
         for student, result in points.results.items():
             name = file_name(points.label(student))  # nbgrader looks for a folder of the student's name
-            path = grading / "autograded" / name / given.name / f"{given.name}.ipynb"
+            path = grading / "autograded" / name / handout.name / f"{handout.name}.ipynb"
             if student in new or name not in there or not path.exists():
                 book.update_or_create_student(name)
-                book.update_or_create_submission(given.name, name)
-                _save(book, given.name, name, result)
+                book.update_or_create_submission(handout.name, name)
+                _save(book, handout.name, name, result)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                atomic_write(path, nbformat.writes(_marked(solution, given, result)))
+                atomic_write(path, nbformat.writes(_marked(solution, handout, result)))
 
 
 @contextmanager
@@ -136,25 +136,25 @@ def _save(book: Gradebook, lesson: str, student: str, result: dict[str, Any]) ->
     book.db.commit()
 
 
-def _marked(solution: NotebookNode, given: Handout, result: dict[str, Any]) -> NotebookNode:
+def _marked(solution: NotebookNode, handout: Handout, result: dict[str, Any]) -> NotebookNode:
     """The lesson with the student's answers in it and, under each check, what the grader says: never the student's
     outputs or HTML.
     """
-    answer_of = {question.answer_id: question for question in given.automatic}
+    answer_of = {question.answer_id: question for question in handout.automatic}
     notebook = nbformat.from_dict(solution)
     notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-        if name in given.sources:
-            cell.source = given.sources[name]
+        if name in handout.sources:
+            cell.source = handout.sources[name]
         if name in answer_of:
             cell.source = result["answers"].get(answer_of[name].id, "# no answer was found")
         elif name in result["exercises"]:
-            said = result["exercises"][name]
+            entry = result["exercises"][name]
             cell.outputs = [
-                nbformat.v4.new_output("stream", name="stdout", text=f"{said['outcome']}: {said['diagnosis']}\n")
+                nbformat.v4.new_output("stream", name="stdout", text=f"{entry['outcome']}: {entry['diagnosis']}\n")
             ]
         elif name in result["written"]:
             cell.source = (

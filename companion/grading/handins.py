@@ -42,27 +42,27 @@ def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dic
     ``settings``: which say what is late.
     ``largest``: the most bytes that a notebook may have.
     """
-    found: dict[str, list[HandIn]] = {}
+    by_student: dict[str, list[HandIn]] = {}
     for folder in sorted((grading / "submitted").glob(f"*/{lesson}")):
         if folder.is_dir() or folder.is_symlink():
             name = student(folder.parent.name)
             problem = _keep_folder(grading, name, lesson, folder, largest)
             if problem:
-                found.setdefault(name, []).append(HandIn(name, None, datetime.fromtimestamp(0, UTC), problem))
+                by_student.setdefault(name, []).append(HandIn(name, None, datetime.fromtimestamp(0, UTC), problem))
     for folder in sorted((grading / "kept").glob(f"*/{lesson}")):
         name = (folder.parent / "student.txt").read_text(encoding="utf-8")
         for path in sorted(folder.glob("*.ipynb")):
             when = parse_stamp(path.name.partition("Z-")[0] + "Z")
             late = settings.late_days(name, lesson, when)
-            found.setdefault(name, []).append(HandIn(name, path, when, "", late))
-    return {name: hand_in_that_counts(handed) for name, handed in sorted(found.items())}
+            by_student.setdefault(name, []).append(HandIn(name, path, when, "", late))
+    return {name: hand_in_that_counts(hand_ins) for name, hand_ins in sorted(by_student.items())}
 
 
-def hand_in_that_counts(handed: list[HandIn]) -> HandIn:
+def hand_in_that_counts(hand_ins: list[HandIn]) -> HandIn:
     """The hand-in that counts: the last in time, else the last late, else one that cannot be read."""
-    readable = [one for one in handed if one.path]
-    in_time = [one for one in readable if one.days_late == 0]
-    return max(in_time or readable or handed, key=lambda one: (one.when, one.key))
+    readable = [hand_in for hand_in in hand_ins if hand_in.path]
+    in_time = [hand_in for hand_in in readable if hand_in.days_late == 0]
+    return max(in_time or readable or hand_ins, key=lambda hand_in: (hand_in.when, hand_in.key))
 
 
 def _keep_folder(grading: Path, name: str, lesson: str, folder: Path, largest: int) -> str:
@@ -71,11 +71,11 @@ def _keep_folder(grading: Path, name: str, lesson: str, folder: Path, largest: i
         data, changed = read_notebook(folder, lesson, largest)
     except Unreadable as error:
         return str(error)
-    keep(grading, name, lesson, data, _said(folder) or datetime.fromtimestamp(changed, UTC))
+    keep(grading, name, lesson, data, _timestamp(folder) or datetime.fromtimestamp(changed, UTC))
     return ""
 
 
-def _said(folder: Path) -> datetime | None:
+def _timestamp(folder: Path) -> datetime | None:
     """The time in nbgrader's ``timestamp.txt``."""
     path = folder / "timestamp.txt"
     try:
@@ -95,10 +95,10 @@ def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> 
     ``data``: the notebook's bytes.
     ``when``: it was handed in.
     """
-    place = grading / "kept" / file_name(name) / lesson
+    folder = grading / "kept" / file_name(name) / lesson
     digest = hashlib.sha256(data).hexdigest()[:16]
-    if list(place.glob(f"*-{digest}.ipynb")):
+    if list(folder.glob(f"*-{digest}.ipynb")):
         return
-    place.mkdir(parents=True, exist_ok=True)
-    atomic_write(place.parent / "student.txt", name)
-    atomic_write(place / f"{stamp(when)}-{digest}.ipynb", data)
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_write(folder.parent / "student.txt", name)
+    atomic_write(folder / f"{stamp(when)}-{digest}.ipynb", data)

@@ -23,8 +23,8 @@ def handout(source: Path, released: Path) -> Handout:
     """The questions of the lesson ``source``. ``released`` is the notebook that learners get, whose stubs tell what was
     not attempted.
     """
-    solved, given = (nbformat.read(path, as_version=4) for path in (source, released))
-    stubs = {cell.metadata.nbgrader.grade_id: cell.source for cell in given.cells if "nbgrader" in cell.metadata}
+    solved, unsolved = (nbformat.read(path, as_version=4) for path in (source, released))
+    stubs = {cell.metadata.nbgrader.grade_id: cell.source for cell in unsolved.cells if "nbgrader" in cell.metadata}
     modules = aliases([cell.source for cell in solved.cells if cell.cell_type == "code"])
     functions: dict[str, tuple[str, str]] = {}  # function -> its answer cell's id and the answer
     questions, code, solutions = [], [], {}

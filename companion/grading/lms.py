@@ -55,7 +55,7 @@ def take_in(archive: Path, grading: Path, lesson: str) -> Taken:
     several. Raises SettingsError for what is no such zip.
     """
     roster, settings = read_roster(grading / "roster.csv"), read_settings(grading / "settings.toml")
-    found: dict[str, tuple[bool, int, zipfile.ZipInfo, bool]] = {}
+    chosen: dict[str, tuple[bool, int, zipfile.ZipInfo, bool]] = {}
     try:
         with zipfile.ZipFile(archive) as file:
             members = [member for member in file.infolist() if _name_in(member).lower().endswith(".ipynb")]
@@ -66,16 +66,16 @@ def take_in(archive: Path, grading: Path, lesson: str) -> Taken:
                 if whose := _whose(path, roster):
                     name, own, late = whose
                     is_lesson = own.startswith(lesson) and bool(AGAIN.fullmatch(own[len(lesson) :]))
-                    found[name] = max(found.get(name, (False, -1)), (is_lesson, number, member, late))
-            for name, (_, _, member, late) in found.items():
+                    chosen[name] = max(chosen.get(name, (False, -1)), (is_lesson, number, member, late))
+            for name, (_, _, member, late) in chosen.items():
                 with file.open(member) as notebook:
                     data = notebook.read(LARGEST + 1)[:LARGEST]
                 keep(grading, name, lesson, data, _when(member, settings, name, lesson, late=late))
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error) as error:
         raise SettingsError(f"{archive.name} is no zip that can be read: {error}") from None
-    if not found:
+    if not chosen:
         raise SettingsError(f"{archive.name} holds no notebook as Canvas or Moodle name them")
-    return Taken(list(found), [name for name, (*_, late) in found.items() if late])
+    return Taken(list(chosen), [name for name, (*_, late) in chosen.items() if late])
 
 
 def _name_in(member: zipfile.ZipInfo) -> str:
@@ -95,10 +95,10 @@ def _whose(path: PurePosixPath, roster: dict[str, dict[str, str]]) -> tuple[str,
         ("", ANONYMOUS, path.parts[-1:]),
         ("canvas_id", CANVAS, path.parts[-1:]),
     ):
-        for found in filter(None, map(pattern.fullmatch, words)):
-            parts = found.groupdict()
+        for match in filter(None, map(pattern.fullmatch, words)):
+            parts = match.groupdict()
             known = [name for name, row in roster.items() if kind and row.get(kind) == parts["id"]]
-            own = parts.get("file") or (path.name if found[0] != path.name else found[3].removeprefix("_"))
+            own = parts.get("file") or (path.name if match[0] != path.name else match[3].removeprefix("_"))
             name = student(unicodedata.normalize("NFC", f"{parts['name']} {parts['id']}"))
             return (known or [name])[0], own, bool(parts.get("late"))
     return None
@@ -112,34 +112,34 @@ def _when(member: zipfile.ZipInfo, settings: Settings, name: str, lesson: str, *
     return min(downloaded, due + timedelta(minutes=settings.grace_minutes, seconds=1) if late else due)
 
 
-def export(place: Path, book: Book, pages: dict[str, str]) -> None:
+def export(folder: Path, book: Book, pages: dict[str, str]) -> None:
     """``canvas.csv`` and ``moodle.csv`` for those whose ids the roster has, and ``feedback.zip`` for everybody."""
     canvas, moodle = _ids(book, "canvas_id"), _ids(book, "moodle_id")
-    most = f"{book.given.points:g}"
+    most = f"{book.handout.points:g}"
     if canvas:
-        lesson = book.settings.assignments.get(book.given.name, book.given.name)
+        lesson = book.settings.assignments.get(book.handout.name, book.handout.name)
         rows = [["    Points Possible", "", "", most]]
         rows += [
             [_name(book, name), number, book.roster[name].get("section", ""), f"{book.total(name):g}"]
             for name, number in canvas.items()
         ]
-        atomic_write(place / "canvas.csv", _csv(["Student", "ID", "Section", lesson], rows))
+        atomic_write(folder / "canvas.csv", _csv(["Student", "ID", "Section", lesson], rows))
     if moodle:
         rows = [
             [f"Participant {number}", _name(book, name), f"{book.total(name):g}", most, "-"]
             for name, number in moodle.items()
         ]
         head = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)"]
-        atomic_write(place / "moodle.csv", _csv(head, rows))
+        atomic_write(folder / "moodle.csv", _csv(head, rows))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in sorted(pages.items()):
-            folder = name
+            target = name
             if name in moodle:  # which begins with all that stands before the first _
-                folder = f"{_name(book, name).replace('_', ' ')}_{moodle[name]}_assignsubmission_file"
-            about = zipfile.ZipInfo(f"{file_name(folder)}/{book.given.name}.html")  # of no date: the same every time
+                target = f"{_name(book, name).replace('_', ' ')}_{moodle[name]}_assignsubmission_file"
+            about = zipfile.ZipInfo(f"{file_name(target)}/{book.handout.name}.html")  # of no date: the same every time
             archive.writestr(about, text, zipfile.ZIP_DEFLATED)
-    atomic_write(place / "feedback.zip", out.getvalue())
+    atomic_write(folder / "feedback.zip", out.getvalue())
 
 
 def _ids(book: Book, kind: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from companion.checks.exercise import CHECK_SEEDS, Exercise, Mistake, NotAttempt
 from companion.checks.trials import Late
 from companion.grading import wire
 from companion.grading.questions import Handout, Question
-from companion.grading.rooms import Rooms
+from companion.grading.rooms import Workers
 from companion.grading.sandbox import Limits, Process, SandboxError, Stopped
 from companion.grading.submissions import Submission
 
@@ -45,9 +45,9 @@ class Remote:
     anybody unless the answer's own ``source`` has it.
     """
 
-    def __init__(self, question: Question, handed: Submission, rooms: Rooms):
-        self.question, self.handed, self.rooms = question, handed, rooms
-        self.name, self.source = question.exercise[1], handed.answers[question.id]
+    def __init__(self, question: Question, submission: Submission, workers: Workers):
+        self.question, self.submission, self.workers = question, submission, workers
+        self.name, self.source = question.exercise[1], submission.answers[question.id]
         self.lines = {line.strip() for line in self.source.splitlines()}
         self.silent = self.search = False
 
@@ -56,7 +56,7 @@ class Remote:
         """While calls look for what the answer gets wrong: their time is their own. Raises Late once it is used up."""
         self.search = True
         try:
-            with self.rooms.searching():
+            with self.workers.searching():
                 yield
         except Stopped:
             raise Late from None
@@ -65,7 +65,7 @@ class Remote:
 
     def define(self) -> None:
         """Run the answer's cells, unless this process has. Raises what the answer's cell raises."""
-        process, key = self.rooms.process, self.question.id
+        process, key = self.workers.process, self.question.id
         if key in process.defined:
             return
         job = {
@@ -73,7 +73,7 @@ class Remote:
             "exercise": self.question.exercise,
             "function": self.question.function,
             "answer": self.source,
-            "before": self.handed.before[key],
+            "before": self.submission.before[key],
         }
         process.send(wire.encode(job))
         message, _ = self._reply(process)
@@ -90,7 +90,7 @@ class Remote:
             return self._call(inputs, wide=wide)
 
     def _call(self, inputs: tuple[Any, ...], *, wide: bool) -> Any:
-        process = self.rooms.process
+        process = self.workers.process
         if self.search and process.left <= 0:
             raise Late
         process.send(wire.encode({"call": self.question.id, "wide": wide}, list(inputs)))
@@ -119,7 +119,7 @@ class Remote:
                 raise Stopped("gave an answer of no form") from None
             if "stand_in" not in message:
                 return message, values
-            process.send(self.rooms.stand_in(message, values, self.handed.stubs))
+            process.send(self.workers.stand_in(message, values, self.submission.stubs))
 
     def _error(self, message: dict[str, Any]) -> LearnersError:
         text = "" if self.silent else str(message.get("text", ""))[:1000]
@@ -151,71 +151,71 @@ KNOWN = set(dir(__builtins__) if not isinstance(__builtins__, dict) else __built
 }
 
 
-def mark(handed: Submission, given: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
+def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
     """A submission's result, as it is kept: points and diagnosis of each exercise, written answers, flags.
 
     Raises SandboxError where the sandbox itself fails.
 
-    ``handed``: the submission, parsed.
-    ``given``: the lesson as its learners got it.
+    ``submission``: the submission, parsed.
+    ``handout``: the lesson as its learners got it.
     ``seeds``: of the secret inputs, on which what passes the public check is tried again.
     ``limits``: what the submission's process may use.
     ``unsafe``: run it without a sandbox.
     """
     started = time.monotonic()
     entries: dict[str, Entry] = {}
-    with Rooms(limits, given, course=handed.course, unsafe=unsafe) as rooms:
-        for question in given.automatic:
-            entries[question.id] = _without_running(question, handed) or _marked(
-                question, handed, CHECK_SEEDS, rooms, secret=False
+    with Workers(limits, handout, course=submission.course, unsafe=unsafe) as workers:
+        for question in handout.automatic:
+            entries[question.id] = _without_running(question, submission) or _marked(
+                question, submission, CHECK_SEEDS, workers, secret=False
             )
-        for question in given.automatic:
+        for question in handout.automatic:
             if entries[question.id]["outcome"] == RIGHT:
-                entries[question.id] = _marked(question, handed, seeds, rooms, secret=True)
-    elsewhere = [name for name in handed.passed if entries[name]["outcome"] in (WRONG, CRASHED, STOPPED)]
+                entries[question.id] = _marked(question, submission, seeds, workers, secret=True)
+    elsewhere = [name for name in submission.passed if entries[name]["outcome"] in (WRONG, CRASHED, STOPPED)]
     return {
         "problem": "",
         "exercises": entries,
         "elsewhere": elsewhere,
-        "written": handed.written,
-        "pictures": handed.pictures,
-        "answers": handed.answers,
-        "shapes": handed.shapes,
-        "flags": sorted(set(handed.flags)),
+        "written": submission.written,
+        "pictures": submission.pictures,
+        "answers": submission.answers,
+        "shapes": submission.shapes,
+        "flags": sorted(set(submission.flags)),
         "seconds": round(time.monotonic() - started, 2),
     }
 
 
-def nothing(problem: str, given: Handout) -> dict[str, Any]:
+def nothing(problem: str, handout: Handout) -> dict[str, Any]:
     """The result of a submission that cannot be read."""
-    entries = {question.id: entry(0.0, "missing", "no answer was found") for question in given.automatic}
+    entries = {question.id: entry(0.0, "missing", "no answer was found") for question in handout.automatic}
     empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers", "shapes")}
     return {"problem": problem, "exercises": entries, "elsewhere": [], "flags": [], "seconds": 0.0} | empty
 
 
-def _without_running(question: Question, handed: Submission) -> Entry | None:
-    if question.id not in handed.answers:
+def _without_running(question: Question, submission: Submission) -> Entry | None:
+    if question.id not in submission.answers:
         return entry(0.0, "missing", "no answer was found")
-    return entry(0.0, "not attempted", "not attempted") if question.id in handed.stubs else None
+    return entry(0.0, "not attempted", "not attempted") if question.id in submission.stubs else None
 
 
-def _marked(question: Question, handed: Submission, seeds: Any, rooms: Rooms, *, secret: bool) -> Entry:
+def _marked(question: Question, submission: Submission, seeds: Any, workers: Workers, *, secret: bool) -> Entry:
     """One exercise's points, outcome and diagnosis."""
     module, name = question.exercise
     exercise: Exercise = getattr(import_module(module), name)
-    remote = Remote(question, handed, rooms)
+    remote = Remote(question, submission, workers)
     remote.silent = secret
     before = "passes the visible check, but not on other inputs: " if secret else ""
     try:
-        with rooms.open():
+        with workers.open():
             remote.define()
             exercise.grade(remote, seeds)
         return entry(question.points, RIGHT, "correct")
     except NotAttempted:
         return entry(0.0, "not attempted", "not attempted")
     except Mistake as mistake:
-        said = str(mistake).removeprefix(f"{name}: ")
-        return entry(0.0, WRONG, before + (NUMBER.sub("…", said) if secret else said))
+        message = str(mistake).removeprefix(f"{name}: ")
+        return entry(0.0, WRONG, before + (NUMBER.sub("…", message) if secret else message))
     except Stopped as stopped:
         return entry(0.0, STOPPED, str(stopped) if str(stopped).startswith("not tried") else before + str(stopped))
     except SandboxError:

@@ -38,16 +38,16 @@ def __getattr__(name):
 @functools.cache
 def without_answers(*, course: bool) -> Path:
     """A folder that holds ``companion`` without answers; with its samplers, models and the like if ``course``."""
-    place = Path(tempfile.mkdtemp(prefix="course-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="course-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in WORKER + (PARTS if course else ()):
-        _copy(COMPANION / name, place / "companion" / name)
+        _copy(COMPANION / name, folder / "companion" / name)
     for path in (COMPANION / "checks").rglob("*.py"):
         name = path.relative_to(COMPANION)
         if name.as_posix() not in WITHOUT_ANSWERS:
-            (place / "companion" / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / "companion" / name).write_text(STAND_IN, encoding="utf-8")
-    return place
+            (folder / "companion" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "companion" / name).write_text(STAND_IN, encoding="utf-8")
+    return folder
 
 
 @functools.cache
@@ -55,12 +55,12 @@ def with_answers() -> Path:
     """A folder that holds ``companion`` with what its exercises need, for the process in which the course itself stands
     in for an exercise.
     """
-    place = Path(tempfile.mkdtemp(prefix="course-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="course-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for path in COMPANION.rglob("*"):
         if path.suffix in KINDS and path.is_file():
-            _copy(path, place / "companion" / path.relative_to(COMPANION))
-    return place
+            _copy(path, folder / "companion" / path.relative_to(COMPANION))
+    return folder
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -17,9 +17,9 @@ MEMORY = 2 << 30
 ANSWER = 64 << 20
 
 
-def parsed(data: bytes, given: Handout) -> Submission:
+def parsed(data: bytes, handout: Handout) -> Submission:
     """The submission in a notebook file. Raises Unreadable, also where it cannot be read within the limits."""
-    question = json.dumps(given.as_message()).encode()
+    question = json.dumps(handout.as_message()).encode()
     command = [sys.executable, "-I", "-c", START, HERE]
     try:
         done = subprocess.run(
@@ -44,9 +44,9 @@ def main() -> None:
     """In the child: a handout and a notebook come in, a submission goes out."""
     _limit()
     size = int(sys.stdin.buffer.readline())
-    given = from_message(json.loads(sys.stdin.buffer.read(size)))
+    handout = from_message(json.loads(sys.stdin.buffer.read(size)))
     try:
-        message = assemble(given, cells(sys.stdin.buffer.read())).as_message()
+        message = assemble(handout, cells(sys.stdin.buffer.read())).as_message()
     except Unreadable as error:
         message = {"unreadable": str(error)}
     sys.stdout.write(json.dumps(message))

@@ -13,16 +13,16 @@ from companion.grading.sandbox import Limits, Process, SandboxError, Stopped, as
 TRIES = 3  # starts of a sandbox: a busy machine may refuse one
 
 
-class Rooms:
+class Workers:
     """A context manager around the processes of one submission."""
 
-    def __init__(self, limits: Limits, given: Handout, *, course: bool, unsafe: bool):
-        self.limits, self.given, self.course, self.unsafe = limits, given, course, unsafe
+    def __init__(self, limits: Limits, handout: Handout, *, course: bool, unsafe: bool):
+        self.limits, self.handout, self.course, self.unsafe = limits, handout, course, unsafe
         self.process: Process | None = None
         self.answers: Process | None = None
         self.left, self.searches, self.stops = limits.submission, limits.searches, 0
 
-    def __enter__(self) -> "Rooms":
+    def __enter__(self) -> "Workers":
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -90,7 +90,7 @@ class Rooms:
         nothing; for any other a refusal. It is computed in a sandbox: the inputs are a stranger's.
         """
         asked, named = message.get("stand_in"), message.get("named")
-        open_to = [list(question.exercise) for question in self.given.automatic if question.id in stubs]
+        open_to = [list(question.exercise) for question in self.handout.automatic if question.id in stubs]
         if asked not in open_to or not isinstance(named, list) or not all(isinstance(name, str) for name in named):
             return wire.encode({"refused": 1})
         if self.answers is None:

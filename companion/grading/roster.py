@@ -31,10 +31,10 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
     return roster
 
 
-def read_overrides(path: Path, given: Handout) -> dict[tuple[str, str], Override]:
+def read_overrides(path: Path, handout: Handout) -> dict[tuple[str, str], Override]:
     """Points by (student, question)."""
-    found = {}
-    most = {question.id: question.points for question in given.questions}
+    overrides = {}
+    most = {question.id: question.points for question in handout.questions}
     for row in _rows(path, {"student", "question", "points", "reason"}):
         where = f"{path.name}: {row['student']}, {row['question']}"
         if row["question"] not in most:
@@ -47,8 +47,8 @@ def read_overrides(path: Path, given: Handout) -> dict[tuple[str, str], Override
             points = math.nan
         if not 0 <= points <= most[row["question"]]:
             raise SettingsError(f"{where}: points = {row['points']!r}; must be from 0 to {most[row['question']]:g}")
-        found[row["student"], row["question"]] = Override(points, row["reason"])
-    return found
+        overrides[row["student"], row["question"]] = Override(points, row["reason"])
+    return overrides
 
 
 def _rows(path: Path, needed: set[str]) -> list[dict[str, str]]:

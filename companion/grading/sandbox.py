@@ -94,7 +94,7 @@ class Process:
     """One process in the sandbox, running `companion.grading.worker`; a context manager that leaves nothing behind.
 
     ``course`` is the copy of the course that it sees, by default one with the worker alone. ``unsafe``
-    starts it without bubblewrap: with limits, without walls.
+    starts it without bubblewrap: with limits, outside the sandbox.
     """
 
     def __init__(self, limits: Limits, *, course: Path | None = None, unsafe: bool = False):
@@ -125,9 +125,9 @@ class Process:
             self.receive()
         except Stopped as stopped:
             self.process.kill()
-            said = self.process.stderr.read(10_000).decode(errors="replace").strip()
+            message = self.process.stderr.read(10_000).decode(errors="replace").strip()
             self.__exit__(None, None, None)
-            raise SandboxError(f"the sandbox did not start ({stopped}): {said}") from None
+            raise SandboxError(f"the sandbox did not start ({stopped}): {message}") from None
         started = psutil.Process(self.process.pid)
         worker = [started, *started.children(recursive=True)][-1]  # bubblewrap, its first process inside, and ours
         self.clock, self.ready = Clock(worker), True

@@ -63,9 +63,9 @@ def read_settings(path: Path) -> Settings:
     if not path.exists():
         return Settings()
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-        late = found.pop("late", {})
-        settings = Settings(**found, **late)
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        late = table.pop("late", {})
+        settings = Settings(**table, **late)
     except (tomllib.TOMLDecodeError, TypeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path.name}: {error}") from None
     dates = [*settings.deadlines.items(), *(item for own in settings.extensions.values() for item in own.items())]

@@ -98,12 +98,12 @@ def cells(data: bytes) -> list[Cell]:
     if not data.strip():
         raise Unreadable("the file is empty")
     try:
-        found = json.loads(data.decode("utf-8-sig"))["cells"]
-        if not isinstance(found, list):
+        all_cells = json.loads(data.decode("utf-8-sig"))["cells"]
+        if not isinstance(all_cells, list):
             raise TypeError
-        if len(found) > CELLS:
-            raise Unreadable(f"it has {len(found)} cells; at most {CELLS} are read")
-        cells = [_cell(cell) for cell in found]
+        if len(all_cells) > CELLS:
+            raise Unreadable(f"it has {len(all_cells)} cells; at most {CELLS} are read")
+        cells = [_cell(cell) for cell in all_cells]
     except Unreadable:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
@@ -157,47 +157,49 @@ def _url(kind: str, text: object) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}" if data.startswith(KINDS[kind]) else ""
 
 
-def assemble(given: Handout, found: list[Cell]) -> Submission:
+def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
     """Pick the answers out of the cells. Raises Unreadable where not one of the lesson's questions is there."""
-    handed = Submission()
-    code = [cell for cell in found if cell.kind == "code"]
+    submission = Submission()
+    code = [cell for cell in all_cells if cell.kind == "code"]
     sources = {id(cell): plain(cell.source) for cell in code}
     names = {id(cell): defined(sources[id(cell)]) for cell in code}
     chosen: dict[str, Cell] = {}
-    for question in given.automatic:
-        if cell := _answer(question, code, sources, names, handed.flags):
+    for question in handout.automatic:
+        if cell := _answer(question, code, sources, names, submission.flags):
             chosen[question.id] = cell
-    for question in given.written:
-        _written(question, found, handed)
-    if not chosen and not any(handed.written.values()):
+    for question in handout.written:
+        _written(question, all_cells, submission)
+    if not chosen and not any(submission.written.values()):
         raise Unreadable("it has no answer cell of this lesson: is it another lesson's notebook?")
-    ours = set(given.code) | set(given.sources.values())
-    checks = {question.id for question in given.automatic}
-    taken = {id(cell) for cell in chosen.values()}
-    own = [cell for cell in code if cell.source not in ours and id(cell) not in taken and cell.grade_id not in checks]
-    course = [*map(plain, given.code)]
+    ours = set(handout.code) | set(handout.sources.values())
+    checks = {question.id for question in handout.automatic}
+    answering = {id(cell) for cell in chosen.values()}
+    own = [
+        cell for cell in code if cell.source not in ours and id(cell) not in answering and cell.grade_id not in checks
+    ]
+    course = [*map(plain, handout.code)]
     every = statements([*course, *(sources[id(cell)] for cell in own)])
-    for question in given.automatic:
+    for question in handout.automatic:
         if question.id in chosen:
             answer = sources[id(chosen[question.id])]
-            handed.stubs += [question.id] if is_stub(question, answer) else []
+            submission.stubs += [question.id] if is_stub(question, answer) else []
             others = [sources[id(cell)] for other, cell in chosen.items() if other != question.id]
-            handed.answers[question.id], handed.shapes[question.id] = answer, shape(answer)
-            handed.before[question.id] = needed(answer, every, others)
-    reached = [*handed.answers.values(), *(piece for before in handed.before.values() for piece in before)]
+            submission.answers[question.id], submission.shapes[question.id] = answer, shape(answer)
+            submission.before[question.id] = needed(answer, every, others)
+    reached = [*submission.answers.values(), *(piece for before in submission.before.values() for piece in before)]
     lessons = {likeness(piece.source) for piece in statements(course)}
     reached = [source for source in dict.fromkeys(reached) if likeness(source) not in lessons]
-    handed.flags += _changed(given, found) + flags.odd(
-        reached, aliases(given.code), set().union(*map(imported, course)), given.automatic
+    submission.flags += _changed(handout, all_cells) + flags.odd(
+        reached, aliases(handout.code), set().union(*map(imported, course)), handout.automatic
     )
-    parts = aliases([*reached, *(piece for before in handed.before.values() for piece in before)]).values()
-    handed.course = any(not part.startswith("companion.checks") for part in parts)
-    handed.passed = [
+    parts = aliases([*reached, *(piece for before in submission.before.values() for piece in before)]).values()
+    submission.course = any(not part.startswith("companion.checks") for part in parts)
+    submission.passed = [
         question.id
-        for question in given.automatic
+        for question in handout.automatic
         if any(f"{question.exercise[1]}: correct" in cell.printed for cell in code if cell.grade_id == question.id)
     ]
-    return handed
+    return submission
 
 
 def _answer(question: Question, code: list[Cell], sources: dict, names: dict, flags: list[str]) -> Cell | None:
@@ -216,18 +218,18 @@ def _answer(question: Question, code: list[Cell], sources: dict, names: dict, fl
     return (marked or tried)[-1]
 
 
-def _written(question: Question, found: list[Cell], handed: Submission) -> None:
-    texts = [cell for cell in found if cell.kind == "markdown" and cell.grade_id == question.id]
+def _written(question: Question, all_cells: list[Cell], submission: Submission) -> None:
+    texts = [cell for cell in all_cells if cell.kind == "markdown" and cell.grade_id == question.id]
     head = question.source.lstrip().partition("\n")[0]
     texts = texts or [
-        cell for cell in found if cell.kind == "markdown" and head and cell.source.lstrip().startswith(head)
+        cell for cell in all_cells if cell.kind == "markdown" and head and cell.source.lstrip().startswith(head)
     ]
     if not texts:
-        handed.flags.append(f"{question.id}: the written answer's cell is missing")
+        submission.flags.append(f"{question.id}: the written answer's cell is missing")
         return
     new = any(cell.source.strip() != question.source.strip() for cell in texts)
-    handed.written[question.id] = "\n\n".join(cell.source for cell in texts) if new else ""
-    handed.pictures[question.id] = [picture for cell in texts for picture in pasted_pictures(cell)][:PICTURES]
+    submission.written[question.id] = "\n\n".join(cell.source for cell in texts) if new else ""
+    submission.pictures[question.id] = [picture for cell in texts for picture in pasted_pictures(cell)][:PICTURES]
 
 
 def is_stub(question: Question, source: str) -> bool:
@@ -239,17 +241,17 @@ def is_stub(question: Question, source: str) -> bool:
         return False
 
 
-def _changed(given: Handout, found: list[Cell]) -> list[str]:
+def _changed(handout: Handout, all_cells: list[Cell]) -> list[str]:
     """Changed checks, and false claims in the metadata."""
     flags = []
-    for question in given.automatic:
-        checks = [cell for cell in found if cell.grade_id == question.id]
+    for question in handout.automatic:
+        checks = [cell for cell in all_cells if cell.grade_id == question.id]
         if len(checks) != 1:
             many = "the check cell is missing" if not checks else "several cells are marked as this check"
             flags.append(f"{question.id}: {many}")
-        elif checks[0].source.strip() != given.sources[question.id].strip():
+        elif checks[0].source.strip() != handout.sources[question.id].strip():
             flags.append(f"{question.id}: the check cell was changed")
-    points = {question.id: question.points for question in given.questions}
-    if any(cell.points is not None and cell.points != points.get(cell.grade_id) for cell in found):
+    points = {question.id: question.points for question in handout.questions}
+    if any(cell.points is not None and cell.points != points.get(cell.grade_id) for cell in all_cells):
         flags.append("the metadata claim points that the lesson does not give")
     return flags

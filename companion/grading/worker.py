@@ -136,9 +136,9 @@ def _answer(defined: Any, inputs: list[Any], *, wide: bool) -> None:
     function, exercise = defined
     examined.clear()
     examined.add(exercise)
-    given = [value.clone() if isinstance(value, Tensor) else value for value in inputs]
+    arguments = [value.clone() if isinstance(value, Tensor) else value for value in inputs]
     try:
-        got = in_float64(function, dict(enumerate(given))) if wide else function(*given)
+        got = in_float64(function, dict(enumerate(arguments))) if wide else function(*arguments)
     except BaseException as error:
         stub = is_stub(function, error) or isinstance(error, NotAttempted)
         say(PIPES[1], {"stub": 1} if stub else _raised(error, function))
@@ -149,7 +149,8 @@ def _answer(defined: Any, inputs: list[Any], *, wide: bool) -> None:
         say(PIPES[1], {"raised": "MemoryError", "text": text, "line": ""})
         return
     changed = [
-        new if isinstance(new, Tensor) and _differ(old, new) else None for old, new in zip(inputs, given, strict=True)
+        new if isinstance(new, Tensor) and _differ(old, new) else None
+        for old, new in zip(inputs, arguments, strict=True)
     ]
     if is_tensor and str(got.dtype).removeprefix("torch.") in wire.DTYPES and got.layout is torch.strided:
         say(PIPES[1], {"tensor": 1}, [got, *changed])

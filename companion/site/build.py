@@ -36,7 +36,7 @@ def build(course: Course, out: Path) -> list[str]:
     for file in sorted((HERE / "static").iterdir()):
         shutil.copy(file, static)
     _mathjax(static / "mathjax")
-    said = io.StringIO()
+    warnings = io.StringIO()
     with docutils_namespace(), contextlib.redirect_stdout(sys.stderr):
         app = Sphinx(
             source,
@@ -46,11 +46,11 @@ def build(course: Course, out: Path) -> list[str]:
             "html",
             confoverrides=settings(course),
             status=None,
-            warning=said,
+            warning=warnings,
             verbosity=0,
         )
         app.build()
-    return [line for line in said.getvalue().splitlines() if line.strip()]
+    return [line for line in warnings.getvalue().splitlines() if line.strip()]
 
 
 def _mathjax(there: Path) -> None:

@@ -13,7 +13,7 @@ from companion.grading.submissions import assemble, cells
 
 
 @functools.cache
-def given():
+def small_handout():
     """The small lesson's questions."""
     with tempfile.TemporaryDirectory() as folder:
         source, released = Path(folder, f"{NAME}.ipynb"), Path(folder, "released.ipynb")
@@ -24,4 +24,4 @@ def given():
 
 def assembled(notebook):
     """The submission in a notebook, read in this very process."""
-    return assemble(given(), cells(json.dumps(notebook).encode()))
+    return assemble(small_handout(), cells(json.dumps(notebook).encode()))

@@ -20,7 +20,7 @@ def one_process(limits: Limits, *, course: bool = False):
 def all_in(process: Process):
     """Inside, `companion.grading.marking.mark` starts no process of its own but for stand-ins; one thing at a time."""
 
-    class Shared(rooms.Rooms):
+    class Shared(rooms.Workers):
         def _started(self, course):
             if course == package.with_answers():
                 return super()._started(course)
@@ -32,5 +32,5 @@ def all_in(process: Process):
             super().__exit__(*error)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(marking, "Rooms", Shared)
+        patch.setattr(marking, "Workers", Shared)
         yield

@@ -9,7 +9,7 @@ import zipfile
 from datetime import datetime
 
 import pytest
-from grading.reading import given
+from grading.reading import small_handout
 from grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
 
 from companion.grading import classroom
@@ -27,18 +27,18 @@ def course(tmp_path, monkeypatch):
     """A checkout; everything that is handed in as anything but a stub is right."""
     root = checkout(tmp_path)
 
-    def marks(handed, given, *_, **__):
-        result = classroom.nothing("", given)
-        for name in handed.answers:
-            right = name not in handed.stubs
+    def marks(submission, handout, *_, **__):
+        result = classroom.nothing("", handout)
+        for name in submission.answers:
+            right = name not in submission.stubs
             outcome = ("right", "correct") if right else ("not attempted", "not attempted")
             result["exercises"][name] = dict(zip(("outcome", "diagnosis"), outcome, strict=True))
             result["exercises"][name]["points"] = POINTS[name] * right
         return result | {
-            "written": handed.written,
-            "answers": handed.answers,
-            "shapes": handed.shapes,
-            "flags": handed.flags,
+            "written": submission.written,
+            "answers": submission.answers,
+            "shapes": submission.shapes,
+            "flags": submission.flags,
         }
 
     monkeypatch.setattr(classroom, "mark", marks)
@@ -46,7 +46,7 @@ def course(tmp_path, monkeypatch):
 
 
 def grade(root, **options):
-    return classroom.grade(given(), root / "solutions" / NAME / f"{NAME}.ipynb", root, **options)
+    return classroom.grade(small_handout(), root / "solutions" / NAME / f"{NAME}.ipynb", root, **options)
 
 
 def rows(root):
@@ -212,7 +212,7 @@ def test_a_change_in_the_course_or_in_torch_makes_results_old(tmp_path, monkeypa
     known = set()
 
     def is_new():
-        found = classroom.fingerprint(given(), [1], Limits(), unsafe=False)
+        found = classroom.fingerprint(small_handout(), [1], Limits(), unsafe=False)
         known.add(found)
         return len(known)
 
@@ -257,7 +257,7 @@ def test_alike_answers_are_a_hint(course, monkeypatch):
     grade(course)
     page = (course / "grading" / NAME / "class.html").read_text()
     assert "newton-step: <bdi>anna</bdi>, <bdi>bert</bdi>" in page
-    monkeypatch.setitem(given().solutions, "newton-step-check", answer.replace("M", "matrix"))
+    monkeypatch.setitem(small_handout().solutions, "newton-step-check", answer.replace("M", "matrix"))
     grade(course)
     page = (course / "grading" / NAME / "class.html").read_text()
     assert "newton-step, as the course has it: <bdi>anna</bdi>, <bdi>bert</bdi>" in page

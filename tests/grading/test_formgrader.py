@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
-from grading.reading import given
+from grading.reading import small_handout
 from grading.small_lesson import NAME, QUESTION, cell, checkout, edited, hand_in, solved
 from grading.test_submissions import PNG
 from nbgrader.api import Gradebook
@@ -51,15 +51,15 @@ def harm(notebook):
 def course(tmp_path, monkeypatch):
     """A checkout with one student's hostile written answer, recorded; what the sandbox would find is made up."""
 
-    def marks(handed, given, *_, **__):
-        result = classroom.nothing("", given)
+    def marks(submission, handout, *_, **__):
+        result = classroom.nothing("", handout)
         result["exercises"]["newton-step-check"]["diagnosis"] = "<script>alert(14)</script>"
-        return result | {"written": handed.written, "answers": handed.answers, "pictures": handed.pictures}
+        return result | {"written": submission.written, "answers": submission.answers, "pictures": submission.pictures}
 
     monkeypatch.setattr(classroom, "mark", marks)
     root = checkout(tmp_path)
     hand_in(root, "anna", edited(harm, solved()))
-    assert classroom.grade(given(), root / "solutions" / NAME / f"{NAME}.ipynb", root) == []
+    assert classroom.grade(small_handout(), root / "solutions" / NAME / f"{NAME}.ipynb", root) == []
     return root
 
 

@@ -40,8 +40,8 @@ def answered(released, answers):
 
 def test_each_gets_its_points_and_its_diagnosis(course):
     root, lesson, released = course
-    given = grade.questions(lesson, root)
-    functions = [question.function for question in given.automatic]
+    handout = grade.questions(lesson, root)
+    functions = [question.function for question in handout.automatic]
     solution = json.loads(lesson.source.read_text(encoding="utf-8"))
     marks = {
         cell["metadata"].get("nbgrader", {}).get("grade_id", "").replace("-", "_"): "".join(cell["source"])
@@ -62,7 +62,7 @@ def test_each_gets_its_points_and_its_diagnosis(course):
     rows = {
         row["student"]: row for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text().splitlines())
     }
-    full = {question.id: question.points for question in given.automatic}
+    full = {question.id: question.points for question in handout.automatic}
     got = {student: {name: float(row[name]) for name in full} for student, row in rows.items()}
     assert got["solved"] == got["solved differently"] == full
     assert got["unsolved"] == got["wrong"] == dict.fromkeys(full, 0)

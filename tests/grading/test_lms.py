@@ -42,8 +42,8 @@ def grading(tmp_path):
 
 def counted(grading):
     """By student: which file counts, and how many days late it is."""
-    handed = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)
-    return {name: (one.path.read_text(), one.days_late) for name, one in handed.items()}
+    hand_ins = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)
+    return {name: (hand_in.path.read_text(), hand_in.days_late) for name, hand_in in hand_ins.items()}
 
 
 CANVAS = {
@@ -74,8 +74,8 @@ MOODLE = {
 @pytest.mark.parametrize("member", CANVAS)
 def test_a_file_of_canvas(grading, tmp_path, member, info):
     student, late = CANVAS[member]
-    taken = lms.take_in(archive(tmp_path / "c.zip", [member], info), grading, NAME)
-    assert taken == lms.Taken([student], [student] * late)
+    unpacked = lms.take_in(archive(tmp_path / "c.zip", [member], info), grading, NAME)
+    assert unpacked == lms.Taken([student], [student] * late)
     assert counted(grading) == {student: (member, late)}
 
 

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from grading.reading import assembled, given
+from grading.reading import assembled, small_handout
 from grading.sharing import all_in, one_process
 from grading.small_lesson import RIGHT, handed_in, solved
 
@@ -29,9 +29,9 @@ def marked(process):
     """Marks newton_step; its entry."""
 
     def marked(source):
-        handed = assembled(solved(newton_step=source))
-        handed.answers = {NEWTON: handed.answers[NEWTON]}
-        return mark(handed, given(), SEEDS, Limits(), unsafe=False)["exercises"][NEWTON]
+        submission = assembled(solved(newton_step=source))
+        submission.answers = {NEWTON: submission.answers[NEWTON]}
+        return mark(submission, small_handout(), SEEDS, Limits(), unsafe=False)["exercises"][NEWTON]
 
     with all_in(process):
         yield marked
@@ -85,8 +85,8 @@ def test_what_was_not_attempted_stands_in_and_what_was_attempted_does_not():
         "@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n    half = newton_step(S, S) * 0\n"
         "    w = half[0] * 0\n    for _ in range(steps):\n        w = w - lr * (S @ w - b)\n    return w"
     )
-    handed = assembled(handed_in({"gd-closed-form": uses, "triplet-tokens": RIGHT["triplet-tokens"]}))
-    entries = mark(handed, given(), SEEDS, Limits(), unsafe=False)["exercises"]
+    submission = assembled(handed_in({"gd-closed-form": uses, "triplet-tokens": RIGHT["triplet-tokens"]}))
+    entries = mark(submission, small_handout(), SEEDS, Limits(), unsafe=False)["exercises"]
     assert entries["gd-closed-form-check"]["outcome"] == "right", entries
     assert entries[NEWTON]["outcome"] == "not attempted"
 
@@ -95,11 +95,11 @@ def test_after_two_stops_the_rest_is_not_tried():
     sleeps = {
         name: source.replace("):\n", "):\n    import time; time.sleep(1e9)\n", 1) for name, source in RIGHT.items()
     }
-    handed = assembled(solved(**{name.replace("-", "_"): source for name, source in sleeps.items()}))
+    submission = assembled(solved(**{name.replace("-", "_"): source for name, source in sleeps.items()}))
     started = time.monotonic()
-    result = mark(handed, given(), SEEDS, Limits(call=1), unsafe=False)
-    said = [entry["diagnosis"] for entry in result["exercises"].values()]
-    assert said[:2] == ["took too long"] * 2 and said[2].startswith("not tried: 2 exercises")
+    result = mark(submission, small_handout(), SEEDS, Limits(call=1), unsafe=False)
+    diagnoses = [entry["diagnosis"] for entry in result["exercises"].values()]
+    assert diagnoses[:2] == ["took too long"] * 2 and diagnoses[2].startswith("not tried: 2 exercises")
     assert time.monotonic() - started < 240
 
 
@@ -113,9 +113,9 @@ def test_a_sandbox_that_fails_once_is_started_again(monkeypatch):
         return real(*words, **named)
 
     monkeypatch.setattr(rooms, "Process", fails_first)
-    handed = assembled(solved())
-    handed.answers = {NEWTON: handed.answers[NEWTON]}
-    assert mark(handed, given(), SEEDS, Limits(), unsafe=False)["exercises"][NEWTON]["outcome"] == "right"
+    submission = assembled(solved())
+    submission.answers = {NEWTON: submission.answers[NEWTON]}
+    assert mark(submission, small_handout(), SEEDS, Limits(), unsafe=False)["exercises"][NEWTON]["outcome"] == "right"
 
 
 def test_the_search_for_a_reason_has_a_time_of_its_own():
@@ -126,9 +126,9 @@ def test_the_search_for_a_reason_has_a_time_of_its_own():
         "    while len(seen) > 2: pass\n    return S @ b"
     )
     right = RIGHT["triplet-tokens"]
-    handed = assembled(handed_in({"newton-step": wrong, "gd-closed-form": hangs, "triplet-tokens": right}))
+    submission = assembled(handed_in({"newton-step": wrong, "gd-closed-form": hangs, "triplet-tokens": right}))
     started, limits = time.monotonic(), Limits(call=1.5, exercise=2, submission=6, search=1, searches=1.5)
-    entries = mark(handed, given(), SEEDS, limits, unsafe=False)["exercises"]
-    said = {name: entry["outcome"] for name, entry in entries.items()}
-    assert said == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}, entries
+    entries = mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"]
+    diagnoses = {name: entry["outcome"] for name, entry in entries.items()}
+    assert diagnoses == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}, entries
     assert time.monotonic() - started < 240

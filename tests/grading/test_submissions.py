@@ -6,7 +6,7 @@ import time
 
 import pytest
 from grading.hostile import SLY
-from grading.reading import assembled, given
+from grading.reading import assembled, small_handout
 from grading.small_lesson import RIGHT, cell, edited, handed_in, solved
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
@@ -55,16 +55,16 @@ def test_more_cells_than_a_hand_writes_are_not_read():
 
 def test_a_notebook_is_read_in_a_process_that_may_fail(monkeypatch):
     data = json.dumps(solved()).encode()
-    assert parsing.parsed(data, given()) == assembled(solved())
+    assert parsing.parsed(data, small_handout()) == assembled(solved())
     with pytest.raises(Unreadable, match="no notebook"):
-        parsing.parsed(b"[" * 1_000_000, given())
+        parsing.parsed(b"[" * 1_000_000, small_handout())
     monkeypatch.setattr(parsing, "START", "import os; os.abort()")
     with pytest.raises(Unreadable, match="cannot be read within"):
-        parsing.parsed(data, given())
+        parsing.parsed(data, small_handout())
     monkeypatch.setattr(parsing, "START", "while True: pass")
     monkeypatch.setattr(parsing, "PATIENCE", 0.2)
     with pytest.raises(Unreadable, match="too long"):
-        parsing.parsed(data, given())
+        parsing.parsed(data, small_handout())
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_a_notebook_is_read_in_a_process_that_may_fail(monkeypatch):
 )
 def test_an_expression_of_any_depth_in_a_scratch_cell_costs_nothing(scratch):
     answer = HEAD + "    return 2 * M - M @ S @ M + 0 * q"
-    handed = assembled(
+    submission = assembled(
         edited(lambda notebook: notebook.cells.insert(3, new_code_cell(scratch)), solved(newton_step=answer))
     )
-    assert handed.answers["newton-step-check"] == answer and not handed.flags
+    assert submission.answers["newton-step-check"] == answer and not submission.flags
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_what_only_a_notebook_understands_does_nothing(source, python):
 
 def runs(notebook):
     """What newton_step gives, as the sandbox runs it: the statements it needs, then its cell."""
-    handed = assembled(notebook)
+    submission = assembled(notebook)
     namespace = {"display": print}
-    for piece in [*handed.before["newton-step-check"], handed.answers["newton-step-check"]]:
+    for piece in [*submission.before["newton-step-check"], submission.answers["newton-step-check"]]:
         exec(piece.replace("@exercises.newton_step\n", ""), namespace)
     import torch
 
     M = torch.eye(2, dtype=torch.float64)
-    return torch.equal(namespace["newton_step"](M, M), M), handed
+    return torch.equal(namespace["newton_step"](M, M), M), submission
 
 
 @pytest.mark.parametrize(
@@ -125,17 +125,17 @@ def test_an_answer_finds_what_other_cells_have_made(scratch, body):
     before = RIGHT["newton-step"]
     notebook = solved(newton_step=f"{HEAD}    {body}\n%timeit 1 + 1")
     notebook.cells.insert(3, new_code_cell(scratch))
-    right, handed = runs(notebook)
+    right, submission = runs(notebook)
     import torch
 
     torch.set_default_dtype(torch.float32)
-    assert right and not handed.flags and before
+    assert right and not submission.flags and before
 
 
 def test_a_heavy_cell_that_the_answer_does_not_need_is_not_run():
     heavy = "history = []\nfor step in range(10**9):\n    torch.manual_seed(step)\n    history.append(step)"
-    handed = assembled(edited(lambda notebook: notebook.cells.insert(3, new_code_cell(heavy))))
-    assert not any("history" in piece for pieces in handed.before.values() for piece in pieces)
+    submission = assembled(edited(lambda notebook: notebook.cells.insert(3, new_code_cell(heavy))))
+    assert not any("history" in piece for pieces in submission.before.values() for piece in pieces)
 
 
 def test_honest_traces_of_work_are_no_flags():
@@ -213,9 +213,9 @@ def test_pasted_pictures_come_along_and_other_things_do_not():
             "odd": 3,
         }
 
-    handed = assembled(edited(paste))
-    assert handed.pictures["open-question"] == [f"data:image/png;base64,{PNG}"]
-    assert handed.written["open-question"].endswith("a<b")
+    submission = assembled(edited(paste))
+    assert submission.pictures["open-question"] == [f"data:image/png;base64,{PNG}"]
+    assert submission.written["open-question"].endswith("a<b")
 
 
 def test_a_check_that_passed_in_the_notebook_is_known():
