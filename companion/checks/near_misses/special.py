@@ -274,33 +274,6 @@ def _groups(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
     yield change, f"what lies side by side in {said} comes into different groups; it belongs together", "grouping", 1
 
 
-def _roots(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
-    """Of the root of a sum."""
-    under = inner(node)
-    if isinstance(under, ast.BinOp) and isinstance(under.op, ast.Add):
-        left, right = words.noun(under.left), words.noun(under.right)
-        for text, out in (("L.sqrt() + R", right), ("L + R ** 0.5", left)):
-            yield (
-                lambda now, text=text: made(text, L=inner(now).left, R=inner(now).right),
-                f"{out} stands outside the square root; it belongs under it",
-                "outside the root",
-                0.95,
-            )
-
-
-def _angles(node: ast.Call, said: str, words: Words) -> Iterator[Proposal]:
-    """Of cos and sin."""
-    name = node.func.attr
-    degrees = "the angles are in degrees; cosine and sine take radians"
-    yield lambda now: made(f"(X * {180 / math.pi}).{name}()", X=inner(now)), degrees, "degrees", 1
-    yield (
-        lambda now: made(f"(X * {math.pi / 180}).{name}()", X=inner(now)),
-        "the angles are turned from degrees into radians; they are in radians already",
-        "radians twice",
-        1.2,
-    )
-
-
 SPECIAL: dict[str, Callable[..., Iterator[Proposal]]] = {
     "masked_fill": _fills, "softmax": softmaxes, "triu": _triangles, "tril": _triangles, "stack": _orders, "cat": _orders, "sort": _sorts,
     "range": _ranges, "arange": _ranges, "int": _cuts, "std": _flags, "var": _flags,
