@@ -105,7 +105,7 @@ def train(
 ) -> History:
     """Train ``model`` in place and return its `History`.
 
-    ``model``: what learns; at the end it is on ``device``.
+    ``model``: what learns; at the end, also of a run that was stopped, it is on the device where it was before.
     ``draw(batch, generator)``: gives a batch, tensors with the batch first. Under a ``schedule`` with ``curriculum`` it
     is called as ``draw(batch, generator, done)``, with the share of the run that is over, 0 to 1.
     ``loss(model, *tensors)``: their mean loss, of no dimensions.
@@ -124,8 +124,7 @@ def train(
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if schedule.batch % processes:
         raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {processes}")
-    with _process_group(where, processes) as rank:
-        model.to(where).train()
+    with _process_group(where, processes) as rank, _moved(model, where):
         optimizers = make_optimizers(model, schedule)
         history = History(device=str(where))
         if resume is not None and resume.exists():
@@ -167,7 +166,6 @@ def train(
                 saved = time.perf_counter()
         if rank == 0 and resume is not None:
             resume.unlink(missing_ok=True)
-    model.eval()
     return history
 
 
@@ -208,6 +206,17 @@ def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Op
     if not schedule.muon:
         return [adam]
     return [adam, torch.optim.Muon(hidden, lr=schedule.lr, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")]
+
+
+@contextmanager
+def _moved(model: nn.Module, device: torch.device):
+    """Train ``model`` on ``device``; then leave it in evaluation mode, on the device where it was found."""
+    found = next(model.parameters()).device
+    model.to(device).train()
+    try:
+        yield
+    finally:
+        model.to(found).eval()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ processes.
 import math
 import signal
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -170,6 +171,50 @@ def test_the_model_comes_back_in_evaluation_mode_and_the_history_says_where_it_r
 
 
 # Devices
+
+
+class Luggage(nn.Linear):
+    """Notes where it is sent, and stays on the CPU: on another device nothing can be computed everywhere."""
+
+    def __init__(self):
+        super().__init__(4, 1)
+        self.sent = []
+
+    def to(self, device):
+        self.sent.append(torch.device(device))
+        return self
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_the_model_goes_to_the_device_and_comes_back_also_when_a_run_is_stopped(monkeypatch, stops):
+    model = Luggage()
+    monkeypatch.setattr(training, "pick_device", lambda *_, **__: torch.device("mps"))
+    monkeypatch.setattr(
+        training, "batch_generator", lambda seed, step, _: batch_generator(seed, step, torch.device("cpu"))
+    )
+
+    def stopping_draw(batch, generator):
+        assert model.training
+        assert model.sent == [torch.device("mps")]
+        if stops:
+            raise KeyboardInterrupt
+        return draw(batch, generator)
+
+    with pytest.raises(KeyboardInterrupt) if stops else nullcontext():
+        train(model, stopping_draw, loss, SCHEDULE)
+    assert model.sent == [torch.device("mps"), torch.device("cpu")]
+    assert not model.training
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_model_trained_on_a_gpu_is_where_it_was():
+    for device in ("cpu", "cuda:0"):
+        model = line().to(device)
+        history = train(
+            model, lambda n, g: (torch.ones(n, 4, device="cuda"), torch.ones(n, device="cuda")), loss, SCHEDULE
+        )
+        assert history.device == "cuda"
+        assert next(model.parameters()).device == torch.device(device)
 
 
 @pytest.mark.parametrize("gpus", [0, 1, 2])

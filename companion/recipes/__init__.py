@@ -46,13 +46,13 @@ class Recipe:
     def train(
         self, *, seed: int = 0, device: str | None = None, resume: Path | None = None
     ) -> tuple[nn.Module, History]:
-        """Train a fresh model with a progress bar; returns it on the CPU, with what the run did."""
+        """Train a fresh model with a progress bar; return it, on the CPU, with what the run did."""
         model = self.model(seed)
         label = f"{self.name} ({self.scale})"
         history = train(
             model, self.draw, self.loss, self.schedule, seed=seed, device=device, resume=resume, label=label
         )
-        return model.cpu(), history
+        return model, history
 
 
 _registered: dict[str, dict[str, Recipe]] = {}
