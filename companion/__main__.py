@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("recipe", nargs="?", metavar="RECIPE", help="which one; without it, the recipes are listed")
     train.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
     train.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    train.add_argument("--device", help="cuda, mps or cpu (default: the first of these that is there)")
+    train.add_argument("--device", help="cuda, mps or cpu (default: cuda where it is there, else cpu)")
     train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
 
     _examine(commands, common)

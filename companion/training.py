@@ -27,6 +27,7 @@ from companion.arguments import at_least, positive
 from companion.files import rename_over
 
 SAVE_EVERY_SECONDS = 20.0
+PRECISIONS = ("float32", "bfloat16")
 
 
 class ResumeError(ValueError):
@@ -37,10 +38,11 @@ class ResumeError(ValueError):
 class Schedule:
     """Adam with linear warm-up to ``lr`` and a cosine down to zero over ``steps``; gradients clipped to norm 1.
 
-    With ``bfloat16`` the forward pass runs in bfloat16 on a CPU, too: for wide models; not every processor is faster
-    for it. With ``muon`` the matrices inside blocks are left to Muon (Jordan et al. 2024), whose steps are orthogonal
-    matrices, of the size that Adam's have (Liu et al. 2025, arXiv:2502.16982), so that ``lr`` serves both. With
-    ``curriculum`` the sampler is told, too, how much of the run is over.
+    ``precision`` is that of the forward pass, on every device alike: "float32", or "bfloat16" for wide models (not
+    every processor is faster for it); weights stay in their own. With ``muon`` the matrices inside blocks are left to
+    Muon (Jordan et al. 2024), whose steps are orthogonal matrices, of the size that Adam's have (Liu et al. 2025,
+    arXiv:2502.16982), so that ``lr`` serves both. With ``curriculum`` the sampler is told, too, how much of the run is
+    over.
     """
 
     steps: int
@@ -49,13 +51,15 @@ class Schedule:
     warmup: int = 200
     betas: tuple[float, float] = (0.9, 0.99)
     clip: float = 1.0
-    bfloat16: bool = False
+    precision: str = "float32"
     muon: bool = False
     curriculum: bool = False
 
     def __post_init__(self):
         at_least(steps=(self.steps, 1), batch=(self.batch, 1))
         positive(lr=self.lr)
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision = {self.precision!r}: must be one of {', '.join(PRECISIONS)}")
 
     def lr_at(self, step: int) -> float:
         """The learning rate of step 0, 1, .., steps - 1."""
@@ -74,14 +78,24 @@ class History:
     device: str = "cpu"
 
 
-def pick_device(name: str | None = None) -> torch.device:
-    """``name``, or the first of cuda, mps and cpu that is there. Raises ValueError for a device that is not there."""
+def pick_device(name: str | None = None, *, float64: bool = False) -> torch.device:
+    """Return the device ``name``; without a name, cuda where it is there, else cpu: mps, which has no float64 and other
+    last digits, only on request.
+
+    ``name``: such as 'cpu', 'cuda', 'cuda:1' or 'mps'.
+    ``float64``: whether the device must compute in float64.
+
+    Raises ValueError for a device that is not there, and for mps where float64 is needed.
+    """
     available = [f"cuda:{index}" for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
     available += ["mps"] * torch.backends.mps.is_available() + ["cpu"]
     kinds = dict.fromkeys(device.split(":")[0] for device in available)
     if name is not None and name not in [*available, *kinds]:
         raise ValueError(f"device = {name!r}: this machine has {', '.join(available)}")
-    name = name or next(iter(kinds))
+    if name == "mps" and float64:
+        others = ", ".join(device for device in available if device != "mps")
+        raise ValueError(f"device = 'mps': has no float64, which is needed here; must be one of {others}")
+    name = name or ("cuda" if "cuda" in kinds else "cpu")
     if name == "cuda" and "LOCAL_RANK" in os.environ:  # one GPU for each process of this machine
         name = f"cuda:{os.environ['LOCAL_RANK']}"
     return torch.device(name)
@@ -109,10 +123,9 @@ def train(
     ``draw(batch, generator)``: gives a batch, tensors with the batch first. Under a ``schedule`` with ``curriculum`` it
     is called as ``draw(batch, generator, done)``, with the share of the run that is over, 0 to 1.
     ``loss(model, *tensors)``: their mean loss, of no dimensions.
-    ``schedule``: steps, sequences a batch, learning rate; bfloat16 for the forward pass (on a GPU always; the weights
-    stay in float32).
+    ``schedule``: steps, sequences a batch, learning rate, precision.
     ``seed``: decides every batch of a device, whatever the number of processes.
-    ``device``: such as 'cpu' or 'cuda'; None for the best that is there.
+    ``device``: as for `pick_device`; None for cuda where it is there, else cpu.
     ``resume``: a file where the state is saved every 20 seconds, and that is gone on from if it is there already; it is
     removed at the end.
     ``label``: what the progress bar says, and what a file to resume from must have been saved by.
@@ -120,7 +133,7 @@ def train(
     Under ``torchrun`` the processes share every batch. Raises ValueError if ``schedule.batch`` is no multiple of their
     number, and ResumeError for a file of another run.
     """
-    where = pick_device(device)
+    where = pick_device(device, float64=any(each.dtype == torch.float64 for each in model.parameters()))
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if schedule.batch % processes:
         raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {processes}")
@@ -146,7 +159,7 @@ def train(
                 group["lr"] = schedule.lr_at(step)
             done = (step / schedule.steps,) if schedule.curriculum else ()
             tensors = draw(schedule.batch, batch_generator(seed, step, where), *done)
-            with torch.autocast(where.type, torch.bfloat16, enabled=schedule.bfloat16 or where.type == "cuda"):
+            with torch.autocast(where.type, torch.bfloat16, enabled=schedule.precision == "bfloat16"):
                 value = loss(wrapped, *(tensor[rank::processes] for tensor in tensors))
             model.zero_grad(set_to_none=True)
             value.backward()

@@ -65,6 +65,7 @@ def test_a_short_run_warms_up_for_a_tenth_of_it(steps, warmup):
         ({"batch": 0}, "batch = 0"),
         ({"lr": 0.0}, r"lr = 0\.0"),
         ({"lr": math.nan}, "lr = nan"),
+        ({"precision": "float16"}, "precision = 'float16': must be one of float32, bfloat16"),
     ],
 )
 def test_a_wrong_schedule_is_named_with_its_value(wrong, message):
@@ -109,15 +110,16 @@ def test_a_seed_decides_the_run():
     assert histories[0].losses[0] != histories[2].losses[0]
 
 
-@pytest.mark.parametrize("bfloat16", [False, True])
-def test_the_forward_pass_runs_in_the_schedules_precision_and_weights_keep_theirs(bfloat16):
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_forward_pass_runs_in_the_schedules_precision_and_weights_keep_theirs(precision):
+    bfloat16 = precision == "bfloat16"
     seen, model, exact = set(), line(), line()
 
     def watching_loss(model, xs, ys):
         seen.add(model(xs).dtype)
         return loss(model, xs, ys)
 
-    schedule = replace(SCHEDULE, bfloat16=bfloat16)
+    schedule = replace(SCHEDULE, precision=precision)
     history = train(model, draw, watching_loss, schedule, device="cpu")
     expected = train(exact, draw, loss, SCHEDULE, device="cpu")
     assert seen == {torch.bfloat16 if bfloat16 else torch.float32}
@@ -240,6 +242,22 @@ def test_under_torchrun_every_process_has_its_own_gpu(monkeypatch, name):
     assert pick_device(name) == torch.device("cuda:1")
 
 
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_apples_gpu_is_taken_on_request_alone_and_not_for_float64(monkeypatch, gpus):
+    pretend_gpus(monkeypatch, gpus)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    others = "cuda:0, cpu" if gpus else "cpu"
+    assert pick_device().type == ("cuda" if gpus else "cpu")
+    assert pick_device("mps").type == "mps"
+    refused = f"device = 'mps': has no float64, which is needed here; must be one of {others}$"
+    with pytest.raises(ValueError, match=refused):
+        pick_device("mps", float64=True)
+    with pytest.raises(ValueError, match=refused):  # the sampler is what computes in float64
+        recipe("bigrams-two-layers", "smoke").train(device="mps")
+    with pytest.raises(ValueError, match=refused):
+        train(line().double(), draw, loss, SCHEDULE, device="mps")
+
+
 def pretend_gpus(monkeypatch, count):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
@@ -326,7 +344,7 @@ def test_seconds_of_all_parts_of_a_run_are_added(tmp_path, monkeypatch):
         {"schedule": Schedule(steps=31, batch=8, lr=0.05, warmup=5)},
         {"schedule": Schedule(steps=30, batch=4, lr=0.05, warmup=5)},
         {"schedule": Schedule(steps=30, batch=8, lr=0.06, warmup=5)},
-        {"schedule": Schedule(steps=30, batch=8, lr=0.05, warmup=5, bfloat16=True)},
+        {"schedule": Schedule(steps=30, batch=8, lr=0.05, warmup=5, precision="bfloat16")},
         {"label": "another recipe"},
     ],
 )

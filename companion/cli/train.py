@@ -20,7 +20,7 @@ def main(arguments: Namespace) -> int:
     out = Path(arguments.out or f"build/train/{arguments.recipe}-{arguments.scale}.safetensors")
     try:
         chosen = recipe(arguments.recipe, arguments.scale)
-        pick_device(arguments.device)
+        pick_device(arguments.device, float64=chosen.needs_float64)
         if out.suffix != ".safetensors" or out.is_dir():
             raise ValueError(f"out = {str(out)!r}: must be a file that ends in .safetensors")
     except ValueError as error:
@@ -34,7 +34,9 @@ def main(arguments: Namespace) -> int:
         print(f"train: {error}")
         return 1
     if os.environ.get("RANK", "0") == "0":
-        dtype = torch.bfloat16 if chosen.schedule.bfloat16 else None  # as many digits as the forward pass saw
+        dtype = (
+            torch.bfloat16 if chosen.schedule.precision == "bfloat16" else None
+        )  # as many digits as the forward pass saw
         header = checkpoints.save(
             out,
             model,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from companion import checkpoints
 from companion.checkpoints import Header
-from companion.training import History, Schedule, train
+from companion.training import History, Schedule, pick_device, train
 
 SCALES = ("smoke", "course", "paper")
 Draw = Callable[..., tuple[Tensor, ...]]
@@ -26,7 +26,9 @@ Size = tuple[Any, Schedule] | tuple[Any, Schedule, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that decides a training run but its seed; and ``calibrate``, if its checkpoint is to be kept in int8."""
+    """All that decides a training run but its seed; whether it needs a device with float64; and ``calibrate``, if its
+    checkpoint is to be kept in int8.
+    """
 
     name: str
     scale: str
@@ -36,6 +38,7 @@ class Recipe:
     schedule: Schedule
     about: str
     calibrate: Callable[[nn.Module], object] | None = None
+    needs_float64: bool = False
 
     def model(self, seed: int = 0) -> nn.Module:
         """A fresh model, initialised from ``seed`` without touching the global random state."""
@@ -46,7 +49,11 @@ class Recipe:
     def train(
         self, *, seed: int = 0, device: str | None = None, resume: Path | None = None
     ) -> tuple[nn.Module, History]:
-        """Train a fresh model with a progress bar; return it, on the CPU, with what the run did."""
+        """Train a fresh model with a progress bar; return it, on the CPU, with what the run did.
+
+        Raises ValueError for a device that is not there, or that has no float64 where this is needed.
+        """
+        pick_device(device, float64=self.needs_float64)
         model = self.model(seed)
         label = f"{self.name} ({self.scale})"
         history = train(
@@ -69,6 +76,7 @@ def register(
     course: Size,
     paper: Size,
     calibrate: Callable[[nn.Module], object] | None = None,
+    needs_float64: bool = False,
 ) -> None:
     """Make a recipe known, at its three scales. Raises ValueError for a name that is taken.
 
@@ -82,12 +90,21 @@ def register(
     its keywords.
     ``calibrate``: runs a trained model on what its weights in int8 must still do well (`companion.rounding.fitted`);
     None for a checkpoint that keeps the digits of the forward pass.
+    ``needs_float64``: whether sampler or model compute in float64, which mps lacks.
     """
     if name in _registered:
         raise ValueError(f"name = {name!r}: there is a recipe of this name already")
     _registered[name] = {
         scale: Recipe(
-            name, scale, partial(model, config), sampler(config, **dict(*task)), loss, schedule, about, calibrate
+            name,
+            scale,
+            partial(model, config),
+            sampler(config, **dict(*task)),
+            loss,
+            schedule,
+            about,
+            calibrate,
+            needs_float64,
         )
         for scale, (config, schedule, *task) in zip(SCALES, (smoke, course, paper), strict=True)
     }

@@ -125,7 +125,7 @@ def _adder(
         loss=answer_loss,
         smoke=(
             config(60, 128, 1),
-            Schedule(steps=smoke_steps, batch=64, lr=1e-2, warmup=5, bfloat16=schedule.bfloat16),
+            Schedule(steps=smoke_steps, batch=64, lr=1e-2, warmup=5, precision=schedule.precision),
         ),
         course=(config(*size), schedule),
         paper=(config(261, 768, 12), Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
@@ -182,7 +182,7 @@ _adder(
 _adder(
     "addition-wide",
     "operands up to 260, with a width that leaves room for filters in logit space (lesson 04)",
-    (261, 528, 4, Schedule(2000, 128, 5e-4, bfloat16=True)),
+    (261, 528, 4, Schedule(2000, 128, 5e-4, precision="bfloat16")),
     rms=1.0,
     power=0.75,
     calibrate=ablations(600),

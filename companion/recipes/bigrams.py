@@ -67,7 +67,7 @@ def _with_mlps(vocabulary: int, context: int, width: int) -> BigramModelConfig:
     return BigramModelConfig(vocabulary, context, width, mlp=2, trains="everything")
 
 
-_on_known_tokens = partial(register, model=BigramModel, sampler=trigger_bigrams, loss=known_loss)
+_on_known_tokens = partial(register, model=BigramModel, sampler=trigger_bigrams, loss=known_loss, needs_float64=True)
 
 _on_known_tokens(
     "bigrams-two-layers",
@@ -104,6 +104,7 @@ register(
     model=BigramModel,
     sampler=chains,
     loss=next_token_loss,
+    needs_float64=True,
     smoke=(_with_mlps(3, 24, 32), Schedule(steps=60, batch=32, lr=5e-3)),
     course=(_with_mlps(3, 64, 64), Schedule(steps=1500, batch=64, lr=3e-3)),
     paper=(_with_mlps(3, 100, 128), Schedule(steps=6000, batch=64, lr=1e-3)),

@@ -35,6 +35,7 @@ register(
     model=MultiHead,
     sampler=taught,
     loss=relative_loss,
+    needs_float64=True,
     smoke=(MultiHeadConfig(6, 2), Schedule(steps=60, batch=64, lr=2e-2, warmup=5), {"k": 2}),
     course=(MultiHeadConfig(12, 2), Schedule(steps=1500, batch=256, lr=2e-2, warmup=20), {"k": 2}),
     paper=(MultiHeadConfig(64, 4), Schedule(steps=20_000, batch=1024, lr=5e-3, warmup=200), {"k": 4}),

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from companion.recipes import SCALES, recipe, recipes, register
 from companion.training import Schedule
@@ -23,6 +25,28 @@ def test_every_recipe_learns_something_at_smoke_scale(name):
 @pytest.mark.parametrize("name", recipes())
 def test_every_recipe_has_every_scale(name):
     assert tuple(recipes()[name]) == SCALES
+
+
+class Float64(TorchDispatchMode):
+    """Notes whether anything is computed in float64."""
+
+    seen = False
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.seen |= any(each.dtype == torch.float64 for each in tree_leaves(result) if torch.is_tensor(each))
+        return result
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_a_recipe_says_whether_it_needs_float64(name):
+    chosen = recipe(name, "smoke")
+    done = (0.5,) if chosen.schedule.curriculum else ()
+    chosen.draw(2, torch.Generator().manual_seed(0), *done)  # what is drawn once and kept may be made in float64
+    model = chosen.model()
+    with Float64() as computed:
+        chosen.loss(model, *chosen.draw(2, torch.Generator().manual_seed(0), *done)).backward()
+    assert computed.seen == chosen.needs_float64
 
 
 def test_a_seed_is_a_model():
