@@ -27,11 +27,16 @@ def positive(**values: float) -> None:
 
 
 def check_range(**values: tuple[Tensor, int]) -> None:
-    """Raises ValueError, naming the argument and the first that is wrong, for entries that are not 0 to n - 1.
+    """Raises ValueError, naming the argument and the first that is wrong, for entries that are not 0 to n - 1, on the
+    CPU.
 
     >>> check_range(tokens=(tokens, vocabulary))
     """
     for name, (entries, n) in values.items():
+        if (
+            entries.device.type != "cpu"
+        ):  # every forward pass would wait for the GPU, which refuses a wrong index itself
+            continue
         wrong = entries[(entries < 0) | (entries >= n)]
         if len(wrong):
             raise ValueError(f"{name}: {int(wrong[0])} is out of range; must be 0 to {n - 1}")

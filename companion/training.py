@@ -8,10 +8,9 @@ are the same.
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from companion.arguments import at_least, positive
 from companion.files import rename_over
 
 SAVE_EVERY_SECONDS = 20.0
+FETCH_EVERY = 20  # steps, after which losses come from the device and the progress bar says them
 PRECISIONS = ("float32", "bfloat16")
 
 
@@ -71,11 +71,12 @@ class Schedule:
 
 @dataclass
 class History:
-    """What a run did: the loss of every step, the seconds it took, the device it ran on."""
+    """What a run did: the loss of every step, what ``each`` returned, the seconds it took, the device it ran on."""
 
     losses: list[float] = field(default_factory=list)
     seconds: float = 0.0
     device: str = "cpu"
+    looks: list = field(default_factory=list)
 
 
 def pick_device(name: str | None = None, *, float64: bool = False) -> torch.device:
@@ -116,6 +117,8 @@ def train(
     device: str | None = None,
     resume: Path | None = None,
     label: str = "training",
+    each: Callable[[nn.Module], Any] | None = None,
+    every: int | Collection[int] = 1,
 ) -> History:
     """Train ``model`` in place and return its `History`.
 
@@ -129,15 +132,22 @@ def train(
     ``resume``: a file where the state is saved every 20 seconds, and that is gone on from if it is there already; it is
     removed at the end.
     ``label``: what the progress bar says, and what a file to resume from must have been saved by.
+    ``each(model)``: looks at the model while it trains, on the device where it was found; what it returns is kept in
+    ``History.looks``.
+    ``every``: it looks before the first step and each time that so many steps are done (after the last step, the caller
+    can); or the numbers of the steps before which it looks.
 
     Under ``torchrun`` the processes share every batch. Raises ValueError if ``schedule.batch`` is no multiple of their
-    number, and ResumeError for a file of another run.
+    number, for ``every`` below 1, and for ``each`` in a run to ``resume``; ResumeError for a file of another run.
     """
-    where = pick_device(device, float64=any(each.dtype == torch.float64 for each in model.parameters()))
+    looks_at = _steps_to_look_at(schedule, every)
+    if each is not None and resume is not None:
+        raise ValueError(f"resume = {str(resume)!r}: the state does not hold what each saw; must be None beside each")
+    where = pick_device(device, float64=any(p.dtype == torch.float64 for p in model.parameters()))
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if schedule.batch % processes:
         raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {processes}")
-    with _process_group(where, processes) as rank, _moved(model, where):
+    with _process_group(where, processes) as rank, _moved(model, where) as found:
         optimizers = make_optimizers(model, schedule)
         history = History(device=str(where))
         if resume is not None and resume.exists():
@@ -154,7 +164,12 @@ def train(
             disable=rank > 0,
             mininterval=0.5,
         )
+        fresh: list[Tensor] = []  # losses still on the device: to ask for one is to wait for it
         for step in bar:
+            if each is not None and step in looks_at:
+                model.to(found)
+                history.looks.append(each(model))
+                model.to(where)
             for group in (group for optimizer in optimizers for group in optimizer.param_groups):
                 group["lr"] = schedule.lr_at(step)
             done = (step / schedule.steps,) if schedule.curriculum else ()
@@ -170,39 +185,35 @@ def train(
             value = value.detach().float()
             if processes > 1:
                 dist.all_reduce(value)
-            history.losses.append(value.item() / processes)
-            history.seconds = before + time.perf_counter() - started
-            if step % 20 == 0:
+            fresh.append(value)
+            if step % FETCH_EVERY == 0:
+                _fetch(fresh, history, processes)
                 bar.set_postfix(loss=f"{sum(history.losses[-100:]) / len(history.losses[-100:]):.4f}", refresh=False)
             if resume is not None and rank == 0 and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
+                _fetch(fresh, history, processes)
+                history.seconds = before + time.perf_counter() - started
                 _save_state(resume, model, optimizers, history, _identity(label, schedule, seed))
                 saved = time.perf_counter()
+        _fetch(fresh, history, processes)
+        history.seconds = before + time.perf_counter() - started
         if rank == 0 and resume is not None:
             resume.unlink(missing_ok=True)
     return history
 
 
-def watched(
-    loss: Callable[..., Tensor], look: Callable[[nn.Module], Any], every: int
-) -> tuple[Callable[..., Tensor], list]:
-    """A loss for `train`, and a list that fills while it trains: what a model looks like before the first step and
-    again each time that so many steps are done.
-
-    ``loss(model, *tensors)``: what to train with.
-    ``look(model)``: what to keep of the model.
-    ``every``: so many steps lie between two looks.
-
-    Raises ValueError for a number of steps below 1.
-    """
+def _steps_to_look_at(schedule: Schedule, every: int | Collection[int]) -> Collection[int]:
+    """Return the numbers of the steps before which `train` looks. Raises ValueError for ``every`` below 1."""
+    if not isinstance(every, int):
+        return every
     at_least(every=(every, 1))
-    steps, looks = count(), []
+    return range(0, schedule.steps, every)
 
-    def looking(model, *tensors):
-        if next(steps) % every == 0:
-            looks.append(look(model))
-        return loss(model, *tensors)
 
-    return looking, looks
+def _fetch(fresh: list[Tensor], history: History, processes: int) -> None:
+    """Move losses, sums over all processes, from the device to the history."""
+    if fresh:
+        history.losses += (torch.stack(fresh).double() / processes).tolist()
+        fresh.clear()
 
 
 def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Optimizer]:
@@ -223,11 +234,13 @@ def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Op
 
 @contextmanager
 def _moved(model: nn.Module, device: torch.device):
-    """Train ``model`` on ``device``; then leave it in evaluation mode, on the device where it was found."""
+    """Train ``model`` on ``device``; then leave it in evaluation mode, on the device where it was found. Gives that
+    device.
+    """
     found = next(model.parameters()).device
     model.to(device).train()
     try:
-        yield
+        yield found
     finally:
         model.to(found).eval()
 

@@ -32,3 +32,7 @@ def test_the_first_entry_that_is_out_of_range_is_named(entry):
     check_range(tokens=(torch.tensor([[0, 3]]), 4), nothing=(torch.zeros(0, dtype=torch.long), 1))
     with pytest.raises(ValueError, match=rf"^tokens: {entry} is out of range; must be 0 to 3$"):
         check_range(answers=(torch.tensor([1]), 2), tokens=(torch.tensor([[0, entry], [9, 0]]), 4))
+
+
+def test_entries_of_another_device_are_not_waited_for():
+    check_range(tokens=(torch.tensor([9], device="meta"), 4))

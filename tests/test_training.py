@@ -130,22 +130,24 @@ def test_the_forward_pass_runs_in_the_schedules_precision_and_weights_keep_their
     assert same_weights(model, exact) != bfloat16
 
 
-def test_a_watched_loss_looks_before_the_first_step_and_every_so_many_and_changes_nothing():
+@pytest.mark.parametrize("every", [7, [0, 3, 58]])
+def test_it_looks_before_the_first_step_and_every_so_many_and_changes_nothing(every):
     plan = recipe("facts", "smoke")
-    steps = len(plan.train()[1].losses)
-    loss, looks = training.watched(plan.loss, lambda model: next(model.parameters()).detach().clone(), 7)
-    seen, history = replace(plan, loss=loss).train()
     plain, known = plan.train()
-    assert len(looks) == -(-steps // 7)
-    assert torch.equal(looks[0], next(plan.model().parameters()))
-    assert not torch.equal(looks[1], looks[0])
+    assert known.looks == []
+    seen, history = plan.train(each=lambda model: next(model.parameters()).detach().clone(), every=every)
+    assert len(history.looks) == (-(-plan.schedule.steps // 7) if every == 7 else 3)
+    assert torch.equal(history.looks[0], next(plan.model().parameters()))
+    assert not torch.equal(history.looks[1], history.looks[0])
     assert history.losses == known.losses
     assert torch.equal(next(seen.parameters()), next(plain.parameters()))
 
 
-def test_a_watched_loss_needs_a_step_between_looks():
-    with pytest.raises(ValueError, match="every = 0"):
-        training.watched(lambda model: model, lambda model: model, 0)
+def test_looks_need_a_step_between_them_and_a_run_that_is_not_resumed(tmp_path):
+    with pytest.raises(ValueError, match="every = 0: must be at least 1"):
+        train(line(), draw, loss, SCHEDULE, each=print, every=0)
+    with pytest.raises(ValueError, match=r"resume = '.*state': the state does not hold what each saw"):
+        train(line(), draw, loss, SCHEDULE, each=print, resume=tmp_path / "state")
 
 
 def test_every_step_and_every_seed_has_its_own_batch():

@@ -4,7 +4,7 @@ Scales: ``smoke`` (seconds: does it run at all), ``course`` (a laptop's CPU), ``
 GPU).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -47,9 +47,16 @@ class Recipe:
             return self.build()
 
     def train(
-        self, *, seed: int = 0, device: str | None = None, resume: Path | None = None
+        self,
+        *,
+        seed: int = 0,
+        device: str | None = None,
+        resume: Path | None = None,
+        each: Callable[[nn.Module], Any] | None = None,
+        every: int | Collection[int] = 1,
     ) -> tuple[nn.Module, History]:
-        """Train a fresh model with a progress bar; return it, on the CPU, with what the run did.
+        """Train a fresh model with a progress bar; return it, on the CPU, with what the run did. The arguments are
+        those of `companion.training.train`.
 
         Raises ValueError for a device that is not there, or that has no float64 where this is needed.
         """
@@ -57,7 +64,16 @@ class Recipe:
         model = self.model(seed)
         label = f"{self.name} ({self.scale})"
         history = train(
-            model, self.draw, self.loss, self.schedule, seed=seed, device=device, resume=resume, label=label
+            model,
+            self.draw,
+            self.loss,
+            self.schedule,
+            seed=seed,
+            device=device,
+            resume=resume,
+            label=label,
+            each=each,
+            every=every,
         )
         return model, history
 

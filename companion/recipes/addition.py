@@ -21,7 +21,7 @@ from companion.probes.addition import accuracies, filtered, read_out
 from companion.probes.fourier import band_filter, high_waves, longest_period, low_waves, spectrum
 from companion.recipes import Recipe, recipe, register
 from companion.samplers.addition import STEPS, batch_of, cooccurrences, counting, sums
-from companion.training import Schedule, watched
+from companion.training import Schedule
 
 Source = Literal["scratch", "random", "counting", "by-one", "skipping", "cosines"]
 SKIPS = {"counting": STEPS, "by-one": {1: 1.0}, "skipping": {2: 1 / 3, 5: 1 / 3, 10: 1 / 3}}
@@ -158,10 +158,9 @@ def followed(name: str, scale: str = "course", *, parts: int = 1, seed: int = 0)
         right = accuracies(adder(testing.operands), testing.answers).exact
         return torch.tensor([right, *spectrum(adder.numbers.double())], dtype=torch.float64)
 
-    loss, readings = watched(plan.loss, reading, every)
-    adder, history = replace(plan, loss=loss).train(seed=seed, device="cpu")
+    adder, history = plan.train(seed=seed, each=reading, every=every)
     losses = torch.tensor([history.losses[0], *history.losses[every - 1 :: every]], dtype=torch.float64)
-    return torch.cat([losses[:, None], torch.stack([*readings, reading(adder)])], dim=1)
+    return torch.cat([losses[:, None], torch.stack([*history.looks, reading(adder)])], dim=1)
 
 
 RMS = (0.03, 0.3, 1.0)  # beside 0.1, the others' choice

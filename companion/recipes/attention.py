@@ -134,10 +134,9 @@ def _trained(kind, xs, ys, samples, seed, steps):
 
     train(
         model,
-        lambda batch, generator: rows,  # the same data at every step
+        lambda batch, generator: tuple(row.to(generator.device) for row in rows),  # the same data at every step
         loss,
         Schedule(steps, batch=len(xs), lr=0.1 if kind == "head" else 0.01, warmup=1),
-        device="cpu",
         label=f"{kind}, {length} bits, {runs * len(samples)} runs",
     )
     with torch.no_grad():

@@ -39,6 +39,7 @@ def epoch_by_epoch(
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         model = BiographyModel(config)
+    # A loop of its own: it passes through a corpus, each time in another order; `train` draws every batch afresh.
     orders = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.99))
     yield model.eval()

@@ -143,7 +143,7 @@ def facts_at(rate: float, d: int = 16, *, steps: int = 5000, seed: int = 0) -> f
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         bank = Bank(config)
-    train(bank, about_facts(config), cross_entropy, schedule, seed=seed, device="cpu", label=f"d = {d}, rate {rate:g}")
+    train(bank, about_facts(config), cross_entropy, schedule, seed=seed, label=f"d = {d}, rate {rate:g}")
     right = recall_accuracy(bank, every_fact(facts_of(config), config.length, generator=seed))
     guessing = 1 / config.answers
     facts = torch.tensor([member.subjects * member.relations for member in config.members])
@@ -179,6 +179,7 @@ def phases(
     at_least(steps=(steps, 1), batch=(batch, 1), every=(every, 1))
     positive(lr=lr)
     model = LinearRecaller(facts.words, facts.all_answers).double()
+    # A loop of its own: the theorem is on plain gradient descent at one step size, and `train` is Adam on a schedule.
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     kept = []
     for step in tqdm(range(steps), desc="learning facts by gradient descent", mininterval=0.5):

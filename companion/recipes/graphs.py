@@ -18,7 +18,7 @@ from companion.arguments import at_least
 from companion.models.graphs import Channels, ChannelsConfig, GraphModel, GraphModelConfig
 from companion.recipes import recipe, register
 from companion.samplers.graphs import connected, disjoint, erdos_renyi, matched, within
-from companion.training import Schedule, watched
+from companion.training import Schedule
 
 BEYOND = {"within": 0.0, "5%": 0.05, "20%": 0.2, "60%": 0.6}  # the share beyond capacity, where the arm sets it
 ARMS = (*BEYOND, "all", "matched")
@@ -126,8 +126,7 @@ def clique_margins(
     def largest(model):
         return model(graph[:, None].float())[0, :, apart].amax(1)
 
-    loss, marks = watched(every_pair, largest, every)
     draw, schedule = chosen(config, arms, **EIGHT), replace(course.schedule, steps=steps)
-    longer = replace(course, build=lambda: Channels(config), draw=draw, loss=loss, schedule=schedule)
-    longer.train(seed=seed, device="cpu")
-    return torch.stack(marks)
+    longer = replace(course, build=lambda: Channels(config), draw=draw, schedule=schedule)
+    _, history = longer.train(seed=seed, each=largest, every=every)
+    return torch.stack(history.looks)

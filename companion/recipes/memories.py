@@ -88,6 +88,7 @@ def trained_accuracy(
     def logits():  # v_k^T W u_z, or (W_1 v_k)^T (W_2 u_z)
         return U @ (V @ factors[0]).mT if rank is None else (U @ factors[1].mT) @ (V @ factors[0].mT).mT
 
+    # A loop of its own: all facts at every step and a rate that falls in a line, for many memories at once.
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = lr * (1 - step / steps)
         # the sum over runs of a mean over facts
@@ -147,6 +148,7 @@ def optimise(
     size = torch.tensor(lrs, dtype=torch.float32).repeat_interleave(repeats)[:, None, None]
     W, first, second = (torch.zeros(runs, d, d) for _ in range(3))
     each_run = torch.arange(runs)[:, None]
+    # A loop of its own: its updates are the subject, written out for all step sizes at once.
     for step in range(steps):
         z = tokens(p, repeats * batch, generator=generator).view(repeats, batch).repeat(len(lrs), 1)
         u = U[each_run, z]

@@ -10,7 +10,7 @@ from companion.arguments import at_least
 from companion.models.multihead import MultiHead, MultiHeadConfig
 from companion.recipes import recipe, register
 from companion.samplers.multihead import Teacher, parity_teacher, sequences, teacher
-from companion.training import Schedule, watched
+from companion.training import Schedule
 
 
 def relative_loss(model, X, Y):
@@ -65,16 +65,14 @@ def parity_parts(
 
     def draw(batch, generator):
         X = sequences(batch, 2, d, generator=generator)
-        return X, layer(X)
+        return X, Teacher(layer.thetas.to(X), layer.ws.to(X))(X)
 
     @torch.no_grad()
     def parts(model):
         return torch.stack([relative_loss(model, held[these], layer(held[these])) for these in (asked, ~asked)])
 
-    loss, marks = watched(relative_loss, parts, every)
     course, config = recipe("multihead-student"), MultiHeadConfig(d, 3 * support)
     schedule = replace(course.schedule, steps=steps)
-    replace(course, build=lambda: MultiHead(config), draw=draw, loss=loss, schedule=schedule).train(
-        seed=seed, device="cpu"
-    )
-    return torch.stack(marks)
+    student = replace(course, build=lambda: MultiHead(config), draw=draw, schedule=schedule)
+    _, history = student.train(seed=seed, each=parts, every=every)
+    return torch.stack(history.looks)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from companion.models.structures import Sketch, SketchConfig, Structure, StructureConfig
 from companion.probes.structures import best_so_far
@@ -371,24 +371,17 @@ def accuracy_over_time(
         model = Structure(config)
     fresh = problems("line", n)(2000, torch.Generator().manual_seed(10_000 + seed))
     sample, due = queries("line")(config, asked=asked), torch.linspace(0, steps - 1, readings).long().tolist()
-    read, steps_done, away, started = [], 0, 0.0, time.process_time()
+    away, started = 0.0, time.process_time()
 
-    def reading():
+    def reading(model: nn.Module) -> tuple[float, list[float]]:
         """What the network finds now; the time that it takes to look is none of training."""
         nonlocal away
         now = time.process_time()
         seen = best_so_far(model.search(fresh.points, fresh.query), fresh.distances)
-        read.append((now - started - away, seen.double().mean(0).tolist()))
+        read = (now - started - away, seen.double().mean(0).tolist())
         away += time.process_time() - now
+        return read
 
-    def draw(batch, generator):
-        nonlocal steps_done
-        if steps_done in due[:-1]:
-            reading()
-        steps_done += 1
-        return sample(batch, generator)
-
-    loss = partial(cross_entropies, earlier=earlier)
-    train(model, draw, loss, Schedule(steps, sets, 3e-3, warmup=30), seed=seed, device="cpu", label=f"{n} numbers")
-    reading()
-    return read
+    loss, schedule = partial(cross_entropies, earlier=earlier), Schedule(steps, sets, 3e-3, warmup=30)
+    history = train(model, sample, loss, schedule, seed=seed, label=f"{n} numbers", each=reading, every=due[:-1])
+    return [*history.looks, reading(model)]

@@ -29,9 +29,11 @@ def fit(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
 
 
 def with_noisy_part(x: Tensor) -> Tensor:
-    """Each input with N(0, AUGMENTED^2) on one of its vectors; the draw is the global generator's."""
+    """Each input with N(0, AUGMENTED^2) on one of its vectors; the draw is the CPU's global generator's, on every
+    device.
+    """
     here = F.one_hot(torch.randint(x.shape[1], (len(x),)), x.shape[1])[..., None]
-    return x + AUGMENTED * here * torch.randn_like(x)
+    return x + AUGMENTED * (here * torch.randn_like(x, device="cpu")).to(x)
 
 
 def fit_noisy(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ The tables ``simplicity_*.csv`` in ``published`` hold what these give for seeds 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,6 @@ from companion.recipes import Recipe, recipe
 from companion.recipes.sensitivity import fit
 from companion.recipes.sensitivity.data import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
 from companion.samplers.sensitivity import CORRUPTIONS, another, corrupted, cube, digits, patches, truth_table, windows
-from companion.training import watched
 
 MARKS = 30  # of a training run
 NOISES = (0.25, 0.5, 1.0)  # standard deviations added to one patch
@@ -41,11 +39,10 @@ def measured(
     if chosen.schedule.steps % marks:
         raise ValueError(f"marks = {marks}: must divide the steps, {chosen.schedule.steps}")
     every = chosen.schedule.steps // marks
-    loss, rows = watched(chosen.loss, measure, every)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        model, _ = replace(chosen, loss=loss).train(seed=seed, device="cpu")
-    return model, torch.stack([*rows, measure(model)])
+        model, history = chosen.train(seed=seed, each=measure, every=every)
+    return model, torch.stack([*history.looks, measure(model)])
 
 
 def right(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
@@ -114,7 +111,7 @@ def sharpness(kind: str, n: int, seed: int, scale: str = "course") -> Tensor:
     ``seed``: of weights and batches.
     ``scale``: of the recipe.
     """
-    model, _ = recipe(f"sensitivity-{kind}-{n}", scale).train(seed=seed, device="cpu")
+    model, _ = recipe(f"sensitivity-{kind}-{n}", scale).train(seed=seed)
     config = model.config
     x, labels = one_hot(cube(config.length), 2), truth_table(kind, config.length)
     with torch.no_grad():
