@@ -102,6 +102,14 @@ def pick_device(name: str | None = None, *, float64: bool = False) -> torch.devi
     return torch.device(name)
 
 
+@contextmanager
+def seeded(seed: int):
+    """Draw from ``seed`` on the CPU inside, and go on outside as if nothing had been drawn; GPUs keep their states."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # the CPU's alone; torch.manual_seed would reach every GPU's
+        yield
+
+
 def batch_generator(seed: int, step: int, device: torch.device) -> torch.Generator:
     """The random numbers of one step: they depend on the seed and the step alone."""
     return torch.Generator(device=device).manual_seed((seed * 1_000_003 + step + 1) % 2**63)

@@ -19,7 +19,7 @@ from torch import nn
 
 from companion import training
 from companion.recipes import recipe
-from companion.training import ResumeError, Schedule, batch_generator, pick_device, train
+from companion.training import ResumeError, Schedule, batch_generator, pick_device, seeded, train
 
 SCHEDULE = Schedule(steps=30, batch=8, lr=0.05, warmup=5)
 
@@ -163,6 +163,15 @@ def test_training_leaves_the_global_random_states_alone():
     recipe("regression-live", "smoke").train()
     assert torch.equal(before[0], torch.get_rng_state())
     assert before[1] == np.random.get_state()[1].tolist()  # noqa: NPY002
+
+
+def test_what_is_seeded_draws_alike_and_leaves_the_global_random_state_alone():
+    before, drawn = torch.get_rng_state(), []
+    for seed in (1, 1, 2):
+        with seeded(seed):
+            drawn.append(torch.rand(3).tolist())
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert torch.equal(before, torch.get_rng_state())
 
 
 def test_the_model_comes_back_in_evaluation_mode_and_the_history_says_where_it_ran():

@@ -12,12 +12,11 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from companion import checkpoints
 from companion.checkpoints import Header
-from companion.training import History, Schedule, pick_device, train
+from companion.training import History, Schedule, pick_device, seeded, train
 
 SCALES = ("smoke", "course", "paper")
 Draw = Callable[..., tuple[Tensor, ...]]
@@ -42,8 +41,7 @@ class Recipe:
 
     def model(self, seed: int = 0) -> nn.Module:
         """A fresh model, initialised from ``seed`` without touching the global random state."""
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)  # the CPU's alone; torch.manual_seed would reach every GPU's
+        with seeded(seed):
             return self.build()
 
     def train(

@@ -16,7 +16,7 @@ from companion.baselines.attention import l1_logistic
 from companion.models.attention import BitHeads, BitMLPs, TokenModel, TokenModelConfig
 from companion.recipes import register
 from companion.samplers.attention import conjunctions, repetitions
-from companion.training import Schedule, train
+from companion.training import Schedule, seeded, train
 
 
 def repetition_loss(model, tokens, periods):
@@ -123,8 +123,7 @@ def _trained(kind, xs, ys, samples, seed, steps):
     runs, _, length = xs.shape
     network = {"head": BitHeads, "mlp": BitMLPs}[kind]
     rows = [part[:, :count].contiguous() for part in (network.seen(xs), ys) for count in samples]
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with seeded(seed):
         model = network(runs * len(samples), length)
 
     def loss(model, *rows):

@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from companion.arguments import at_least, positive
 from companion.models.calibration import BiographyModel, BiographyModelConfig
+from companion.training import seeded
 
 
 def epoch_by_epoch(
@@ -36,8 +37,7 @@ def epoch_by_epoch(
     """
     at_least(epochs=(epochs, 1), batch=(batch, 1))
     positive(lr=lr)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with seeded(seed):
         model = BiographyModel(config)
     # A loop of its own: it passes through a corpus, each time in another order; `train` draws every batch afresh.
     orders = torch.Generator().manual_seed(seed)

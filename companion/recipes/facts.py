@@ -18,7 +18,7 @@ from companion.models.facts import Bank, BankConfig, LinearRecaller, Member
 from companion.probes.facts import recall_accuracy
 from companion.recipes import recipe, register
 from companion.samplers.facts import World, counts, every_fact, random_world, sentences
-from companion.training import Schedule, batch_generator, train
+from companion.training import Schedule, batch_generator, seeded, train
 
 
 def facts_of(config: BankConfig) -> World:
@@ -140,8 +140,7 @@ def facts_at(rate: float, d: int = 16, *, steps: int = 5000, seed: int = 0) -> f
     chosen = recipe(f"facts-capacity-{d}")
     config = replace(chosen.model().config, members=tuple(_capacity(d)[::2]))
     schedule = replace(chosen.schedule, lr=rate, steps=steps)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with seeded(seed):
         bank = Bank(config)
     train(bank, about_facts(config), cross_entropy, schedule, seed=seed, label=f"d = {d}, rate {rate:g}")
     right = recall_accuracy(bank, every_fact(facts_of(config), config.length, generator=seed))

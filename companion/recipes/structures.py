@@ -29,7 +29,7 @@ from companion.samplers.structures import (
     with_copies,
     zipf_streams,
 )
-from companion.training import Schedule, train
+from companion.training import Schedule, seeded, train
 
 ASKED = 16  # queries for each set of points
 # Pairs (until, share): up to so much of a run, so large a share of a set's points are different ones.
@@ -366,8 +366,7 @@ def accuracy_over_time(
     if steps < readings:
         raise ValueError(f"steps = {steps!r}: must be at least readings, {readings}")
     config = StructureConfig(n, 1, lookups, **switches)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with seeded(seed):
         model = Structure(config)
     fresh = problems("line", n)(2000, torch.Generator().manual_seed(10_000 + seed))
     sample, due = queries("line")(config, asked=asked), torch.linspace(0, steps - 1, readings).long().tolist()

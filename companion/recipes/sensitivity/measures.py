@@ -15,6 +15,7 @@ from companion.recipes import Recipe, recipe
 from companion.recipes.sensitivity import fit
 from companion.recipes.sensitivity.data import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
 from companion.samplers.sensitivity import CORRUPTIONS, another, corrupted, cube, digits, patches, truth_table, windows
+from companion.training import seeded
 
 MARKS = 30  # of a training run
 NOISES = (0.25, 0.5, 1.0)  # standard deviations added to one patch
@@ -39,8 +40,7 @@ def measured(
     if chosen.schedule.steps % marks:
         raise ValueError(f"marks = {marks}: must divide the steps, {chosen.schedule.steps}")
     every = chosen.schedule.steps // marks
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with seeded(seed):
         model, history = chosen.train(seed=seed, each=measure, every=every)
     return model, torch.stack([*history.looks, measure(model)])
 
