@@ -6,3 +6,4 @@ regression``.
 """
 
 __version__ = "0.2.0"
+SCALES = ("smoke", "course", "paper")  # how large a run is: seconds; a laptop's CPU; the published sizes, for a GPU

@@ -15,7 +15,8 @@ if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts an older Python sh
 import argparse
 from importlib import import_module
 
-SCALES = ("smoke", "course", "paper")
+from companion import SCALES
+
 EXTRAS = {
     "lab": (),
     "progress": None,  # reads files, and installs nothing

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from pybtex.database import BibliographyData, parse_file
 
+from companion import SCALES
+
 MIME = "application/vnd.companion.claims+json"
 PUBLISHED = Path(__file__).parent / "published"
 HOLDS, FAILS, UNASSESSED = "holds", "does not hold", "not assessed"
-SCALES = ("smoke", "course", "paper")
 COLUMNS = ("checkpoint", "run")
 
 

@@ -14,11 +14,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from companion import checkpoints
+from companion import SCALES, checkpoints
 from companion.checkpoints import Header
 from companion.training import History, Schedule, pick_device, seeded, train
 
-SCALES = ("smoke", "course", "paper")
 Draw = Callable[..., tuple[Tensor, ...]]
 Size = tuple[Any, Schedule] | tuple[Any, Schedule, dict[str, Any]]
 
