@@ -131,8 +131,14 @@ def recipes() -> dict[str, dict[str, Recipe]]:
 
 
 def recipe(name: str, scale: str = "course") -> Recipe:
-    """One recipe. Raises ValueError, naming what there is, for an unknown name or scale."""
-    known = recipes()
+    """Return one recipe; only its topic's, the first word of the name, are imported.
+
+    Raises ValueError, naming what there is, for an unknown name or scale.
+    """
+    topic = name.split("-", maxsplit=1)[0]
+    if topic in {module.name for module in iter_modules(__path__)}:
+        import_module(f"{__name__}.{topic}")
+    known = _registered if name in _registered else recipes()
     if name not in known:
         raise ValueError(f"recipe = {name!r}: must be one of {', '.join(sorted(known))}")
     if scale not in known[name]:
