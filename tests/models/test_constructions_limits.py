@@ -34,11 +34,12 @@ def test_all_of_s5_is_among_the_symbols_and_shorter_words_fit():
     assert torch.equal(WordDecoder(5, 32, 5)(drawn).argmax(-1), running_products(drawn))
 
 
-@pytest.mark.parametrize(("beta", "error"), [(40.0, 1e-12), (20.0, 1e-4), (10.0, 0.1)])
-def test_the_error_falls_with_the_sharpness(beta, error):
+# At 40, a weight that should be 0 is about e^-40 = 4e-18: float64 loses it beside a 1, on some processors in every sum
+@pytest.mark.parametrize(("beta", "least", "most"), [(40.0, 0.0, 1e-12), (20.0, 1e-10, 1e-4), (10.0, 1e-7, 0.1)])
+def test_the_error_falls_with_the_sharpness(beta, least, most):
     drawn = words(20, 32, 5, generator=2)
     off = (WordDecoder(5, 32, 5, beta=beta)(drawn) - F.one_hot(running_products(drawn), 5)).abs().max()
-    assert error / 1e6 < off < error
+    assert least <= off < most
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 8, 21, 31, 32, 50])
