@@ -1,5 +1,5 @@
 """What holds in every test: shapes and types in signatures are enforced (not where it is marked ``types_unchecked``),
-warnings are errors, torch computes on one thread.
+warnings are errors, torch computes on one thread. Where several workers share the tests, the longest begin.
 """
 
 import os
@@ -11,6 +11,7 @@ import pytest
 import torch
 from jaxtyping import config as jaxtyping_config
 from jaxtyping import install_import_hook
+from longest_first import order
 
 # "numeric tower": an int is a float wherever one is asked for, as everywhere in Python's typing (PEP 484)
 TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
@@ -27,6 +28,13 @@ def pytest_configure(config):
         "markers",
         "types_unchecked: other tests check the types of what it calls thousands of times, in a third of the time",
     )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """In each of xdist's workers, which must all say the same order."""
+    if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+        items[:] = [items[place] for place in order([item.nodeid for item in items], workers)]
 
 
 @pytest.fixture(autouse=True)
