@@ -64,6 +64,11 @@ def parser() -> argparse.ArgumentParser:
 
     test = commands.add_parser("test", parents=[common], help="run every test", allow_abbrev=False)
     test.add_argument(
+        "--quick",
+        action="store_true",
+        help="the tests of the topics or lessons that follow alone, or else of what git says has changed",
+    )
+    test.add_argument(
         "pytest_args",
         nargs="*",
         metavar="PYTEST-ARGUMENT",
@@ -178,9 +183,8 @@ def main(argv: list[str]) -> int:
     cli = parser()
     arguments, rest = cli.parse_known_args(argv)
     if arguments.command == "test":
-        arguments.pytest_args = argv[argv.index("test") + 1 :]
-        while "--cpu" in arguments.pytest_args:
-            arguments.pytest_args.remove("--cpu")
+        ours = ("--cpu", "--quick")
+        arguments.pytest_args = [word for word in argv[argv.index("test") + 1 :] if word not in ours]
     elif rest:
         cli.error(f"unrecognized arguments: {' '.join(rest)}")
     if EXTRAS[arguments.command] is not None:
