@@ -19,7 +19,9 @@ from companion.grading.names import file_name
 from companion.grading.sandbox import Limits
 
 pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
-QUICK = Limits(call=2, exercise=4, submission=12)
+# Little time for those who never end, and enough for the search that finds what is said of a wrong answer: it makes
+# dozens of calls, and on a busy machine each of them waits
+QUICK = Limits(call=2, exercise=4, submission=12, search=60, searches=600)
 STUDENTS = [*CLASS, *unreadable(), *NEWTON, *WHOLE]
 
 ODD_NAMES = ["\\xff\\xfe", "<b>new\\x0aline"]

@@ -4,7 +4,7 @@ import time
 
 import pytest
 from grading.reading import assembled, small_handout
-from grading.sharing import all_in, one_process
+from grading.sharing import PATIENT, all_in, one_process
 from grading.small_lesson import RIGHT, handed_in, solved
 
 from companion.grading import rooms, walls
@@ -20,7 +20,7 @@ NEWTON = "newton-step-check"
 @pytest.fixture(scope="module")
 def process():
     """One for all: what is tested here does not end it."""
-    with one_process(Limits()) as process:
+    with one_process(PATIENT) as process:
         yield process
 
 
@@ -31,7 +31,7 @@ def marked(process):
     def marked(source):
         submission = assembled(solved(newton_step=source))
         submission.answers = {NEWTON: submission.answers[NEWTON]}
-        return mark(submission, small_handout(), SEEDS, Limits(), unsafe=False)["exercises"][NEWTON]
+        return mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON]
 
     with all_in(process):
         yield marked
@@ -86,7 +86,7 @@ def test_what_was_not_attempted_stands_in_and_what_was_attempted_does_not():
         "    w = half[0] * 0\n    for _ in range(steps):\n        w = w - lr * (S @ w - b)\n    return w"
     )
     submission = assembled(handed_in({"gd-closed-form": uses, "triplet-tokens": RIGHT["triplet-tokens"]}))
-    entries = mark(submission, small_handout(), SEEDS, Limits(), unsafe=False)["exercises"]
+    entries = mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"]
     assert entries["gd-closed-form-check"]["outcome"] == "right", entries
     assert entries[NEWTON]["outcome"] == "not attempted"
 
@@ -115,7 +115,7 @@ def test_a_sandbox_that_fails_once_is_started_again(monkeypatch):
     monkeypatch.setattr(rooms, "Process", fails_first)
     submission = assembled(solved())
     submission.answers = {NEWTON: submission.answers[NEWTON]}
-    assert mark(submission, small_handout(), SEEDS, Limits(), unsafe=False)["exercises"][NEWTON]["outcome"] == "right"
+    assert mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON]["outcome"] == "right"
 
 
 def test_the_search_for_a_reason_has_a_time_of_its_own():
