@@ -1,5 +1,7 @@
 """The order in which xdist's workers run the tests: a long one that began last would leave all workers but one idle."""
 
+import re
+
 # The longest first. Of these each item is a unit,
 SINGLY = (
     "tests/notebooks/test_grades.py",
@@ -16,6 +18,10 @@ TOGETHER = (
     "tests/grading/test_formgrader.py",
 )
 
+# Of these all items on one exercise follow each other: its near misses are made once, for whoever asks first
+BY_EXERCISE = ("tests/checks/test_mutants.py", "tests/wrong_answers/test_wrong_answers.py")
+EXERCISE = re.compile(r"\[(\w+-\w+)[-\]]")  # topic and name, with which the id of a case begins
+
 
 def order(names: list[str], workers: int) -> list[int]:
     """Return the places in ``names`` (node ids as they were collected) in the order in which the tests are to run.
@@ -28,6 +34,9 @@ def order(names: list[str], workers: int) -> list[int]:
     units = [unit for unit in units if unit]
     long = {place for unit in units for place in unit}
     rest = [place for place in range(len(names)) if place not in long]
+    exercises = {place: names[place].startswith(BY_EXERCISE) and EXERCISE.search(names[place]) for place in rest}
+    # stable: what is of no exercise stays in front, as it came
+    rest.sort(key=lambda place: exercises[place][1] if exercises[place] else "")
     ordered: list[int] = []
     for worker in range(workers):
         stretch = [place for unit in units[worker::workers] for place in unit]

@@ -25,7 +25,7 @@ def faults(source: NotebookNode, executed: NotebookNode) -> list[str]:
 
 
 def given(outputs: list[NotebookNode]) -> dict[str, str]:
-    """Return what a cell printed by stream, in however many pieces the kernel sent it, and its other outputs by type."""
+    """Return what a cell printed by stream, in however many pieces it came, and its other outputs by type."""
     texts: dict[str, str] = defaultdict(str)
     for output in outputs:
         texts[output.get("name", output.output_type)] += output.get("text", str(output.get("data", "")))

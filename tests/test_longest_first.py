@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from longest_first import SINGLY, TOGETHER, order
+from longest_first import BY_EXERCISE, SINGLY, TOGETHER, order
 
 ROOT = Path(__file__).resolve().parents[1]
 SHORT = [f"tests/test_files.py::test_{n}" for n in range(20)]
@@ -30,5 +30,11 @@ def test_every_test_runs_once(names, workers):
     assert sorted(order(names, workers)) == list(range(len(names)))
 
 
+def test_what_is_asked_of_one_exercise_stays_together():
+    mutants, answers = (f"{name}::test_a" for name in BY_EXERCISE)
+    names = [f"{mutants}[waves-up]", f"{mutants}[tides-low]", f"{answers}[waves-up-right]", SHORT[0]]
+    assert [names[place] for place in order(names, 1)] == [SHORT[0], names[1], names[0], names[2]]
+
+
 def test_what_is_long_exists():
-    assert [name for name in (*SINGLY, *TOGETHER) if not (ROOT / name.partition("::")[0]).is_file()] == []
+    assert [name for name in (*SINGLY, *TOGETHER, *BY_EXERCISE) if not (ROOT / name.partition("::")[0]).is_file()] == []

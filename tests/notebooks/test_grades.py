@@ -1,5 +1,5 @@
-"""The solved lesson, run once, by nbgrader: it gives what it stores, earns full points, makes its claims, and its figures
-have alt text. And a lesson of which some answers are wrong or missing: each costs its own points alone.
+"""The solved lesson, run once, by nbgrader: it gives what it stores, earns full points, makes its claims, and its
+figures have alt text. And a lesson of which some answers are wrong or missing: each costs its own points alone.
 """
 
 import os
