@@ -36,7 +36,7 @@ def main(arguments: Namespace) -> int:
     if arguments.quick:
         words = [word for word in handed_on if not word.startswith("-")]
         try:
-            selected = tests_of(named(words)) if words else tests_of_changes(changes())
+            selected = tests_of(named(words)) if words else tests_of_changes(changed_files())
         except TopicError as error:
             print(f"test: {error}")
             return 2
@@ -124,7 +124,7 @@ def _mirroring(path: Path, known: Iterable[str], root: Path) -> set[str]:
     return {file for file in files if file.startswith(f"{room}/") and not _words(file) & set(known)}
 
 
-def changes(root: Path = ROOT) -> list[str]:
+def changed_files(root: Path = ROOT) -> list[str]:
     """Return the files that differ from the last commit, or, if none does, those of the last commit. Raises TopicError
     where git does not know.
     """

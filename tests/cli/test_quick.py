@@ -112,18 +112,18 @@ def test_what_changed_is_what_git_says(root):
         subprocess.run(["git", *who, *command], cwd=root, check=True, capture_output=True)
 
     with pytest.raises(quick.TopicError, match="--quick needs a TOPIC or LESSON here"):
-        quick.changes(root)
+        quick.changed_files(root)
     git("init")
     git("add", "tests/conftest.py")
     git("commit", "-m", "One")
     git("add", "tests")
     git("commit", "-m", "Two")
-    assert all(path.startswith("solutions/") for path in quick.changes(root))
+    assert all(path.startswith("solutions/") for path in quick.changed_files(root))
     git("add", ".")
     git("commit", "-m", "Three")
-    assert [path for path in quick.changes(root) if not path.startswith("solutions/")] == []
+    assert [path for path in quick.changed_files(root) if not path.startswith("solutions/")] == []
     (root / "tests/conftest.py").write_text("import os\n")
-    assert quick.changes(root) == ["tests/conftest.py"]
+    assert quick.changed_files(root) == ["tests/conftest.py"]
 
 
 def test_the_course_s_own_topics_and_files_are_there():
