@@ -1,4 +1,5 @@
-"""Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | train | examine | grade | site``.
+"""Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | train | measure | examine | grade |
+site``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -24,6 +25,7 @@ EXTRAS = {
     "run": (),
     "release": ("grading",),
     "train": (),
+    "measure": (),
     "examine": (),
     "grade": ("grading",),
     "site": ("site",),
@@ -94,13 +96,7 @@ def parser() -> argparse.ArgumentParser:
         "--check", action="store_true", help="write nothing; tell what differs, and exit with 1 if anything does"
     )
 
-    train = commands.add_parser("train", parents=[common], help="train a recipe and keep its checkpoint")
-    train.add_argument("recipe", nargs="?", metavar="RECIPE", help="which one; without it, the recipes are listed")
-    train.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
-    train.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    train.add_argument("--device", help="cuda, mps or cpu (default: cuda where it is there, else cpu)")
-    train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
-
+    _made_again(commands, common)
     _examine(commands, common)
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
@@ -128,6 +124,31 @@ def parser() -> argparse.ArgumentParser:
     site.add_argument("--out", default="build/site", metavar="FOLDER", help="where it goes (default: %(default)s)")
     site.add_argument("--open", action="store_true", help="then open it in the browser")
     return cli
+
+
+def _made_again(commands, common: argparse.ArgumentParser) -> None:
+    """Add ``train`` and ``measure``, which make again what the course ships: checkpoints and tables."""
+    train = commands.add_parser("train", parents=[common], help="train a recipe and keep its checkpoint")
+    train.add_argument("recipe", nargs="?", metavar="RECIPE", help="which one; without it, the recipes are listed")
+    train.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
+    train.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    train.add_argument("--device", help="cuda, mps or cpu (default: cuda where it is there, else cpu)")
+    train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
+    train.add_argument("--missing", action="store_true", help="train every shipped checkpoint that is not there")
+    train.add_argument("--jobs", type=int, metavar="N", help="with --missing: how many at a time (default: 1)")
+
+    measure = commands.add_parser("measure", parents=[common], help="make a table again that the course measured")
+    measure.add_argument("name", nargs="?", metavar="NAME", help="which one; without it, the tables are listed")
+    measure.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="default: the table's own")
+    measure.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
+    measure.add_argument("--jobs", type=int, metavar="N", help="how many cells at a time (default: 1)")
+    measure.add_argument(
+        "--out",
+        metavar="FILE",
+        help="default: companion/measured/NAME.csv for a whole table at the scale course, build/measured/NAME.csv for "
+        "another",
+    )
+    measure.add_argument("--missing", action="store_true", help="make every table that is not there")
 
 
 def _examine(commands, common: argparse.ArgumentParser) -> None:

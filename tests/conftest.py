@@ -28,6 +28,7 @@ def pytest_configure(config):
         "markers",
         "types_unchecked: other tests check the types of what it calls thousands of times, in a third of the time",
     )
+    config.addinivalue_line("markers", "weekly: takes minutes; run by the weekly workflow, with -m weekly")
 
 
 @pytest.hookimpl(trylast=True)

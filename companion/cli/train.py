@@ -1,18 +1,29 @@
-"""``train``: a recipe into a checkpoint; alone, or under ``torchrun`` on several processes at once."""
+"""``train``: a recipe into a checkpoint, alone or under ``torchrun`` on several processes at once; or every shipped
+checkpoint that is missing.
+"""
 
 import os
+import tomllib
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+from joblib import Parallel, delayed
+from tqdm.auto import tqdm
 
 from companion import checkpoints
-from companion.recipes import recipe, recipes
+from companion.recipes import Recipe, recipe, recipes, weights_path
 from companion.training import ResumeError, pick_device
+
+SHIPPED = checkpoints.WEIGHTS / "shipped.toml"
+Run = tuple[str, str, int]  # a recipe, a scale, a seed
 
 
 def main(arguments: Namespace) -> int:
-    """Train ``arguments.recipe`` and save it; without one, list what there is."""
+    """Train ``arguments.recipe`` and save it, or all that is missing; without either, list what there is."""
+    if arguments.missing:
+        return _missing(arguments)
     if arguments.recipe is None:
         for name, scales in sorted(recipes().items()):
             print(f"{name:30} {', '.join(scales):22} {next(iter(scales.values())).about}")
@@ -27,28 +38,60 @@ def main(arguments: Namespace) -> int:
         print(f"train: {error}")
         return 2
     try:
-        model, history = chosen.train(
-            seed=arguments.seed, device=arguments.device, resume=out.with_suffix(".partial.safetensors")
-        )
+        said = _trained(chosen, arguments.seed, arguments.device, out)
     except ResumeError as error:
         print(f"train: {error}")
         return 1
-    if os.environ.get("RANK", "0") == "0":
-        dtype = (
-            torch.bfloat16 if chosen.schedule.precision == "bfloat16" else None
-        )  # as many digits as the forward pass saw
-        header = checkpoints.save(
-            out,
-            model,
-            recipe=chosen.name,
-            scale=chosen.scale,
-            seed=arguments.seed,
-            history=history,
-            dtype=dtype,
-            calibrate=chosen.calibrate,
-        )
-        print(
-            f"{out}: {header.steps} steps in {header.seconds:.0f} s on {header.device}, "
-            f"loss {header.loss_curve[-1][1]:.4f}"
-        )
+    if said:
+        print(said)
     return 0
+
+
+def groups() -> Iterator[list[Run]]:
+    """Yield what the course ships: groups of runs, of which a later one may begin as a model of an earlier one."""
+    for group in tomllib.loads(SHIPPED.read_text(encoding="utf-8"))["group"]:
+        yield [(name, scale, seed) for scale, names in group.items() for name in names for seed in names[name]]
+
+
+def _missing(arguments: Namespace) -> int:
+    """Train every shipped checkpoint whose file is not there, ``arguments.jobs`` at a time."""
+    if arguments.recipe or arguments.out or arguments.seed or arguments.scale != "course":
+        print(
+            "train: --missing makes every shipped checkpoint in its own place: it goes with --jobs and --device alone"
+        )
+        return 2
+    for group in groups():
+        todo = [run for run in group if not weights_path(*run).is_file()]
+        runs = Parallel(n_jobs=arguments.jobs, return_as="generator")(
+            delayed(_ship)(*run, arguments.device) for run in todo
+        )
+        for said in tqdm(runs, desc="checkpoints", total=len(todo), delay=2):
+            print(said)
+    return 0
+
+
+def _ship(name: str, scale: str, seed: int, device: str | None) -> str:
+    return _trained(recipe(name, scale), seed, device, weights_path(name, scale, seed))
+
+
+def _trained(chosen: Recipe, seed: int, device: str | None, out: Path) -> str:
+    """Train a recipe and save it; what the run was, in a line, for the first of several processes alone."""
+    model, history = chosen.train(seed=seed, device=device, resume=out.with_suffix(".partial.safetensors"))
+    if os.environ.get("RANK", "0") != "0":
+        return ""
+    dtype = (
+        torch.bfloat16 if chosen.schedule.precision == "bfloat16" else None
+    )  # as many digits as the forward pass saw
+    header = checkpoints.save(
+        out,
+        model,
+        recipe=chosen.name,
+        scale=chosen.scale,
+        seed=seed,
+        history=history,
+        dtype=dtype,
+        calibrate=chosen.calibrate,
+    )
+    return (
+        f"{out}: {header.steps} steps in {header.seconds:.0f} s on {header.device}, loss {header.loss_curve[-1][1]:.4f}"
+    )

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from companion.baselines.addition import fourier_embeddings, narrowed, ppmi_embeddings, with_rms
 from companion.models.addition import Adder, AdderConfig
-from companion.probes.addition import accuracies, filtered, read_out
-from companion.probes.fourier import band_filter, high_waves, longest_period, low_waves, spectrum
+from companion.probes.addition import filtered, read_out
+from companion.probes.fourier import band_filter, high_waves, longest_period, low_waves
 from companion.recipes import Recipe, recipe, register
 from companion.samplers.addition import STEPS, batch_of, cooccurrences, counting, sums
 from companion.training import Schedule
@@ -131,36 +131,6 @@ def _adder(
         paper=(config(261, 768, 12), Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
         calibrate=calibrate,
     )
-
-
-def followed(name: str, scale: str = "course", *, parts: int = 1, seed: int = 0) -> Float[Tensor, "readings columns"]:
-    """Train a recipe and read it at the start and after each of so many equal ``parts`` of its steps: the loss of the
-    batch before (at the start, of the first), the share of the pairs not trained on that it adds, and the `spectrum` of
-    its number embeddings.
-
-    The table adder_factors.csv in ``published`` has the share at the end, for the recipes ``addition-factors-*`` and
-    seeds 0, 1 and 2; adder_from_scratch.csv all readings of ``addition-scratch-long``, in ten parts, seed 0.
-
-    ``name``, ``scale``: of the recipe.
-    ``parts``: how many; they must divide the steps.
-    ``seed``: of weights and batches.
-
-    Raises ValueError for another number of parts.
-    """
-    plan = recipe(name, scale)
-    if parts < 1 or plan.schedule.steps % parts:
-        raise ValueError(f"parts = {parts!r}: must divide the steps, {plan.schedule.steps}")
-    every = plan.schedule.steps // parts
-
-    @torch.no_grad()
-    def reading(adder: Adder) -> Tensor:
-        _, testing = sums(adder.config.numbers)
-        right = accuracies(adder(testing.operands), testing.answers).exact
-        return torch.tensor([right, *spectrum(adder.numbers.double())], dtype=torch.float64)
-
-    adder, history = plan.train(seed=seed, each=reading, every=every)
-    losses = torch.tensor([history.losses[0], *history.losses[every - 1 :: every]], dtype=torch.float64)
-    return torch.cat([losses[:, None], torch.stack([*history.looks, reading(adder)])], dim=1)
 
 
 RMS = (0.03, 0.3, 1.0)  # beside 0.1, the others' choice

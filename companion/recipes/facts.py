@@ -5,7 +5,7 @@ embeddings, Adam, fresh sentences. Facts are those of `random_world` with seed 0
 members', and its gradient is clipped as one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -15,10 +15,9 @@ from tqdm.auto import tqdm
 
 from companion.arguments import at_least, positive
 from companion.models.facts import Bank, BankConfig, LinearRecaller, Member
-from companion.probes.facts import recall_accuracy
-from companion.recipes import recipe, register
-from companion.samplers.facts import World, counts, every_fact, random_world, sentences
-from companion.training import Schedule, batch_generator, seeded, train
+from companion.recipes import register
+from companion.samplers.facts import World, counts, random_world, sentences
+from companion.training import Schedule, batch_generator
 
 
 def facts_of(config: BankConfig) -> World:
@@ -122,31 +121,6 @@ for _d in CAPACITY:
         course=(_capacity(_d), 4),
         paper=(_capacity(4 * _d), 4),
     )
-
-
-def facts_at(rate: float, d: int = 16, *, steps: int = 5000, seed: int = 0) -> float:
-    """How many facts a model of width ``d`` stores of the world that suits it best, trained with another learning rate.
-
-    What lesson 07 draws beside the banks' own rate, 0.01, is in published/facts_by_learning_rate.csv.
-    All else is as in the recipe facts-capacity-d at the scale course, with one try for each of its four worlds.
-    Guessing is subtracted: with D answers a share p of S R facts counts as (p - 1/D) / (1 - 1/D) S R. Raises ValueError
-    for rate <= 0 or steps < 1.
-
-    ``rate``: the peak of the learning rate.
-    ``d``: one of `CAPACITY`.
-    ``steps``: how long it trains.
-    ``seed``: of the weights and the sentences.
-    """
-    chosen = recipe(f"facts-capacity-{d}")
-    config = replace(chosen.model().config, members=tuple(_capacity(d)[::2]))
-    schedule = replace(chosen.schedule, lr=rate, steps=steps)
-    with seeded(seed):
-        bank = Bank(config)
-    train(bank, about_facts(config), cross_entropy, schedule, seed=seed, label=f"d = {d}, rate {rate:g}")
-    right = recall_accuracy(bank, every_fact(facts_of(config), config.length, generator=seed))
-    guessing = 1 / config.answers
-    facts = torch.tensor([member.subjects * member.relations for member in config.members])
-    return ((right - guessing).clamp_min(0) / (1 - guessing) * facts).max().item()
 
 
 @dataclass(frozen=True)

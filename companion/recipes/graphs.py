@@ -6,18 +6,15 @@ keeps those whose diameter the model can handle, ``all`` keeps everything, ``mat
 """
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor
 
-from companion.arguments import at_least
 from companion.models.graphs import Channels, ChannelsConfig, GraphModel, GraphModelConfig
-from companion.recipes import recipe, register
-from companion.samplers.graphs import connected, disjoint, erdos_renyi, matched, within
+from companion.recipes import register
+from companion.samplers.graphs import connected, erdos_renyi, matched, within
 from companion.training import Schedule
 
 BEYOND = {"within": 0.0, "5%": 0.05, "20%": 0.2, "60%": 0.6}  # the share beyond capacity, where the arm sets it
@@ -103,30 +100,3 @@ for arm in ("within", "all"):
         course=(GraphModelConfig(8, 32), Schedule(2000, 64, 5e-3, warmup=50), {"arms": (arm,)} | EIGHT),
         paper=(GraphModelConfig(20, 512, 2), Schedule(1_000_000, 1000, 1e-4), {"arms": (arm,)} | TWENTY),
     )
-
-
-def clique_margins(
-    arms: tuple[str, ...] = ("within", "5%", "60%"), *, steps: int = 10_000, every: int = 100, seed: int = 2
-) -> Float[Tensor, "marks runs"]:
-    """How two cliques of four fare in a run of the recipe graphs-channels that is longer than its own: every so many
-    steps the largest logit of a pair from different cliques, which must be below 0; five runs for each arm.
-
-    What lesson 11 draws is in published/two_cliques_by_steps.csv. Raises ValueError for a number below 1.
-
-    ``arms``: of `ARMS`.
-    ``steps``, ``every``: how long to train, and from one measurement to the next.
-    ``seed``: of the numbers and the graphs.
-    """
-    at_least(steps=(steps, 1), every=(every, 1))
-    graph = disjoint(1, "clique", (4, 4), generator=0)
-    apart = connected(graph)[0] == 0
-    course, config = recipe("graphs-channels"), ChannelsConfig(1, SEEDS * len(arms))
-
-    @torch.no_grad()
-    def largest(model):
-        return model(graph[:, None].float())[0, :, apart].amax(1)
-
-    draw, schedule = chosen(config, arms, **EIGHT), replace(course.schedule, steps=steps)
-    longer = replace(course, build=lambda: Channels(config), draw=draw, schedule=schedule)
-    _, history = longer.train(seed=seed, each=largest, every=every)
-    return torch.stack(history.looks)

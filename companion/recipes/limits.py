@@ -184,24 +184,3 @@ for steps in DIAL:
             {"points": 5, "steps": steps},
         ),
     )
-
-
-@torch.no_grad()
-def hop_errors(model: StepModel, *, along: Callable = rings, batch: int = 2000, seed: int = 0) -> list[float]:
-    """The share of places from which a trained network of `hopping` comes to a wrong one, after each number of hops
-    that it was trained on. Raises ValueError for batch < 1.
-
-    What lesson 12 draws beside its own is in published/hop_errors_trained.csv: limits-hops-1, -2, -3 and -2-crowded at
-    the scale course, each with training seeds 0, 1 and 2.
-
-    ``model``: a network.
-    ``along``: what draws the pointers that it is asked about.
-    ``batch``: how many maps of pointers are drawn.
-    ``seed``: of these.
-    """
-    n, most = model.config.context - 1, model.config.vocabulary - model.config.context + 1
-    maps = along(batch, n, generator=seed)
-    return [
-        (model(hops_asked(maps, k))[:, 1:].argmax(-1) != follow(maps, k)).double().mean().item()
-        for k in range(1, most + 1)
-    ]

@@ -14,15 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from companion.baselines.regression import (
-    gradient_descent,
-    least_squares,
-    newton,
-    online_gradient_descent,
-    predict,
     ridge_states,
 )
 from companion.models.regression import InContextRegressor, RegressorConfig, StateRegressor
-from companion.probes.regression import similarity_of_errors
 from companion.recipes import register, shipped
 from companion.samplers.regression import prompts
 from companion.training import Schedule
@@ -142,48 +136,6 @@ def state_loss(model, xs, ys, of_state):
         return ((ws * xs).sum(-1) - ys).square().mean() / xs.shape[-1]
     best, inverses = ridge_states(xs, ys, TAUGHT_RIDGE)
     return (ws - best).square().mean() + (matrices - TAUGHT_RIDGE * inverses).square().mean()
-
-
-@torch.no_grad()
-def excess(model: InContextRegressor) -> float:
-    """How much a model's squared error on 2,048 fresh prompts is above that of least squares, over the labels' mean
-    square.
-
-    The table memory_in_blocks.csv in ``published`` holds it for the recipes ``regression-blocks-*``, each trained with
-    seeds 0, 1 and 2; the table taught_states.csv for ``regression-taught-*``.
-    """
-    xs, ys = fresh_prompts(model)
-    best = predict(least_squares(xs, ys), xs)
-    return (((model(xs, ys) - ys).square() - (best - ys).square()).mean() / ys.square().mean()).item()
-
-
-@torch.no_grad()
-def state_error(model: StateRegressor) -> float:
-    """How far the weights that a model holds are, on the same prompts, from those that `state_loss` teaches: the mean
-    square of the difference over that of the latter. Saying 0 has 1.
-
-    The table taught_states.csv in ``published`` holds it beside the `excess`.
-    """
-    xs, ys = fresh_prompts(model)
-    best, _ = ridge_states(xs, ys, TAUGHT_RIDGE)
-    return ((model.states(xs, ys)[0] - best).square().mean() / best.square().mean()).item()
-
-
-@torch.no_grad()
-def resemblance(model: InContextRegressor) -> list[float]:
-    """How similar a model's errors are to those of online gradient descent, of Newton's method and of gradient descent,
-    the last two at the step that suits it best (`similarity_of_errors`), on `fresh_prompts`.
-
-    The table lstms_at_ten.csv in ``published`` holds it for regression-lstm-ten with training seeds 0, 1 and 2.
-    """
-    xs, ys = fresh_prompts(model)
-    solved = (
-        online_gradient_descent(xs, ys)[None],
-        newton(xs, ys, range(1, 21)),
-        gradient_descent(xs, ys, [2**i for i in range(13)]),
-    )
-    answers = model(xs, ys)[None]
-    return [similarity_of_errors(answers, predict(ws, xs), ys).max().item() for ws in solved]
 
 
 def fresh_prompts(model: InContextRegressor) -> tuple[Tensor, Tensor]:

@@ -9,16 +9,14 @@ less. The longer runs take the lookups of training at a lower temperature than t
 different points (`FEW_FIRST`).
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from companion.models.structures import Sketch, SketchConfig, Structure, StructureConfig
-from companion.probes.structures import best_so_far
 from companion.recipes import register
 from companion.samplers.structures import (
     SPHERE_DIM,
@@ -29,7 +27,7 @@ from companion.samplers.structures import (
     with_copies,
     zipf_streams,
 )
-from companion.training import Schedule, seeded, train
+from companion.training import Schedule
 
 ASKED = 16  # queries for each set of points
 # Pairs (until, share): up to so much of a run, so large a share of a set's points are different ones.
@@ -333,54 +331,3 @@ _sketches("structures-stream", "counts of 100 items in 32 cells (lesson 08)", Sk
 _sketches(
     "structures-stream-frozen", "the same with cells at random (lesson 08)", SketchConfig(100, 32, 2, frozen=True)
 )
-
-
-def accuracy_over_time(
-    sets: int,
-    asked: int,
-    steps: int,
-    *,
-    n: int = 32,
-    lookups: int = 5,
-    seed: int = 0,
-    earlier: float = 0.3,
-    readings: int = 20,
-    **switches,
-) -> list[tuple[float, list[float]]]:
-    """Pairs (CPU seconds of training, for each lookup the share of 2,000 fresh queries whose nearest point was seen).
-
-    What lesson 08 draws of the recipe's first form and of its present one, three seeds each, is in
-    published/structures_accuracy_by_seconds.csv: 128 sets x 1 query with marks, no LayerNorm and 128 hidden units for
-    480 steps, against 16 x 16 without marks, with LayerNorm and 256 for 800. What it prints of temperatures is in
-    structures_soft_lookups.csv: the present one for 1,600 steps, read at the end. Raises ValueError for steps <
-    readings.
-
-    ``sets``, ``asked``: sets of points a step, and queries for each.
-    ``steps``: how long it trains.
-    ``n``, ``lookups``: numbers on the line, and how many of them may be looked at.
-    ``seed``: of weights, training and test.
-    ``earlier``: what a lookup counts for in the loss, against the one after it.
-    ``readings``: how often it is read, the last time at the end.
-    ``switches``: of `StructureConfig`.
-    """
-    if steps < readings:
-        raise ValueError(f"steps = {steps!r}: must be at least readings, {readings}")
-    config = StructureConfig(n, 1, lookups, **switches)
-    with seeded(seed):
-        model = Structure(config)
-    fresh = problems("line", n)(2000, torch.Generator().manual_seed(10_000 + seed))
-    sample, due = queries("line")(config, asked=asked), torch.linspace(0, steps - 1, readings).long().tolist()
-    away, started = 0.0, time.process_time()
-
-    def reading(model: nn.Module) -> tuple[float, list[float]]:
-        """What the network finds now; the time that it takes to look is none of training."""
-        nonlocal away
-        now = time.process_time()
-        seen = best_so_far(model.search(fresh.points, fresh.query), fresh.distances)
-        read = (now - started - away, seen.double().mean(0).tolist())
-        away += time.process_time() - now
-        return read
-
-    loss, schedule = partial(cross_entropies, earlier=earlier), Schedule(steps, sets, 3e-3, warmup=30)
-    history = train(model, sample, loss, schedule, seed=seed, label=f"{n} numbers", each=reading, every=due[:-1])
-    return [*history.looks, reading(model)]

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from companion.baselines import multihead as algorithm
 from companion.baselines.multihead import NotCertifiedError, learn, one_head
-from companion.claims import published_table
+from companion.measuring import measured_table
 from companion.samplers.multihead import HOSTILE, hostile, sequences, teacher, with_noise
 
 
@@ -116,14 +116,14 @@ def test_labels_of_another_kind_are_refused(kind):
 
 def test_the_table_of_hostile_teachers_is_what_comes_out():
     """Two entries of the lesson's table, drawn and cut as its cell does with SEED 0 and 3."""
-    seeds, table = published_table("hostile_teachers")
-    kind = list(HOSTILE).index("sum of W of rank 1")
+    table = measured_table("multihead-hostile")
+    said = table.where(kind="sum of W of rank 1").columns["said"]
     for seed in (0, 3):
         X, Y = hostile("sum of W of rank 1", 4000, 2, 12, generator=seed + 80)
         refused = refused_or_right(X.roll(-400, 0), Y.roll(-400, 0), 400)
-        assert table[seeds.index(seed), kind] == (not refused)
-    assert table.shape == (10, len(HOSTILE))
-    assert (table < 2).all()  # nothing was answered wrongly
+        assert (said[seed] == "refused") == refused
+    assert table.grid("seed", "kind", of="said").shape == (10, len(HOSTILE))
+    assert table.values("said") == ["refused", "right"]  # nothing was answered wrongly
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -16,7 +16,16 @@ from companion.rounding import STORED_FITTED
 
 def arguments(**changes) -> Namespace:
     return Namespace(
-        **{"recipe": "regression-live", "scale": "smoke", "seed": 0, "device": "cpu", "out": None} | changes
+        **{
+            "recipe": "regression-live",
+            "scale": "smoke",
+            "seed": 0,
+            "device": "cpu",
+            "out": None,
+            "missing": False,
+            "jobs": None,
+        }
+        | changes
     )
 
 
@@ -93,3 +102,18 @@ def test_under_torchrun_one_process_saves_for_all(tmp_path):
     assert train.main(arguments(out=str(alone))) == 0
     curves = [[loss for _, loss in checkpoints.read_header(path).loss_curve] for path in (together, alone)]
     assert curves[0] == pytest.approx(curves[1], abs=1e-4)
+
+
+def test_the_list_of_what_is_shipped_is_what_lies_there():
+    listed = [weights_path(*run) for group in train.groups() for run in group]
+    assert sorted(listed) == sorted(checkpoints.WEIGHTS.glob("*.safetensors"))
+
+
+def test_what_is_missing_is_trained_and_nothing_else(monkeypatch, tmp_path):
+    trained = []
+    monkeypatch.setattr(train, "weights_path", lambda *run: tmp_path / "-".join(map(str, run)))
+    monkeypatch.setattr(train, "_ship", lambda *run: trained.append(run[:3]))
+    (first, *_), last = train.groups()
+    (tmp_path / "-".join(map(str, first))).touch()
+    assert train.main(arguments(recipe=None, scale="course", seed=0, missing=True)) == 0
+    assert first not in trained and trained[-1] == last[0] == ("regression-large", "course", 0)

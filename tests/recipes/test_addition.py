@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from companion.baselines.addition import narrowed, with_rms
-from companion.claims import published_table
+from companion.measured.addition import followed
+from companion.measuring import measured_table
 from companion.probes.addition import accuracies, modular_probe, read_out
 from companion.probes.fourier import band_filter, high_waves, low_waves, spectrum
 from companion.recipes import recipe, recipes, shipped
-from companion.recipes.addition import FACTORS, SOURCES, answer_loss, embeddings_from, followed, transplanted
+from companion.recipes.addition import FACTORS, SOURCES, answer_loss, embeddings_from, transplanted
 from companion.samplers.addition import sums
 
 
@@ -160,11 +161,13 @@ def test_parts_must_divide_the_steps(parts):
 
 
 def test_the_tables_of_adders_have_their_rows_and_columns():
-    seeds, factors = published_table("adder_factors")
-    assert (seeds, factors.shape) == ([0, 1, 2], (3, len(FACTORS)))
+    table = measured_table("addition-factors")
+    factors = table.grid("content", "rms", "fate", "seed", of="right").reshape(len(FACTORS), -1).T
+    assert (table.values("seed"), factors.shape) == ([0, 1, 2], (3, len(FACTORS)))
     assert factors.min() >= 0 and factors.max() <= 1
-    steps, readings = published_table("adder_from_scratch")
-    assert (steps, readings.shape) == (list(range(0, 4501, 450)), (11, 2 + 100))
+    table = measured_table("addition-from-scratch")
+    readings = table.grid("step", of=list(table.columns)[2:])
+    assert (table.values("step"), readings.shape) == (list(range(0, 4501, 450)), (11, 2 + 100))
     start = spectrum(recipe("addition-scratch-long").model(0).numbers.detach().double())
     torch.testing.assert_close(torch.tensor(readings[0, 2:]), start, rtol=1e-3, atol=1e-4)
 
@@ -172,7 +175,6 @@ def test_the_tables_of_adders_have_their_rows_and_columns():
 @pytest.mark.types_unchecked
 def test_an_entry_of_the_eight_kinds_is_measured_again():
     """Another machine's rounding may move it by some sums."""
-    _, factors = published_table("adder_factors")
-    kind = ("random", 0.02, "frozen")
+    [row] = measured_table("addition-factors").where(seed=1, content="random", rms=0.02, fate="frozen").rows
     right = followed("addition-factors-random-0.02-frozen", seed=1)[-1, 1].item()
-    assert right == pytest.approx(factors[1, FACTORS.index(kind)], abs=0.05)
+    assert right == pytest.approx(row["right"], abs=0.05)

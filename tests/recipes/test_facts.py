@@ -6,10 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from companion.measured.facts import facts_at
 from companion.models.facts import LinearRecaller
 from companion.probes.facts import conserved, knowledge, recall_accuracy
 from companion.recipes import recipe, shipped
-from companion.recipes.facts import cross_entropy, facts_at, facts_of, phases
+from companion.recipes.facts import cross_entropy, facts_of, phases
 from companion.samplers.facts import counts, every_fact, random_world, sentences
 from companion.training import batch_generator
 

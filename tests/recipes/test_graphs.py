@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from companion.claims import published_table
+from companion.measured.graphs import clique_margins
+from companion.measuring import measured_table
 from companion.probes.graphs import exact_match
 from companion.recipes import recipe, shipped
-from companion.recipes.graphs import ARMS, BEYOND, SEEDS, clique_margins
+from companion.recipes.graphs import ARMS, BEYOND, SEEDS
 from companion.samplers.graphs import connected, erdos_renyi, within
 
 
@@ -41,11 +42,12 @@ def test_side_by_side_or_alone_a_smoke_run_learns():
 
 
 def test_two_cliques_are_watched_while_a_longer_run_goes_on():
-    table = published_table("two_cliques_by_steps")
-    assert table[0] == [*range(0, 10_000, 100)] and table[1].shape == (100, 3 * SEEDS)
+    table = measured_table("graphs-two-cliques-by-steps")
+    stored = table.grid("step", "arm", "run", of="logit")
+    assert table.values("step") == [*range(0, 10_000, 100)] and stored.shape == (100, 3, SEEDS)
     first = clique_margins(steps=1)
     assert first.shape == (1, 3 * SEEDS)
-    np.testing.assert_allclose(first[0], table[1][0], rtol=1e-3)
+    np.testing.assert_allclose(first[0], stored[0].flatten(), rtol=1e-3)
     assert clique_margins(("within",), steps=5, every=2).shape == (3, SEEDS)
 
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from companion.claims import published_table
-from companion.recipes.multihead import parity_parts
+from companion.measured.multihead import parity_parts
+from companion.measuring import measured_table
 
 
 def test_the_table_of_students_begins_as_the_function_does():
     """Steps, then parity of 3 and 5; parity and control; two runs; where it is asked for and elsewhere."""
-    steps, table = published_table("students_of_parities")
-    assert steps == [*range(0, 1200, 20)] and table.shape == (60, 2 * 2 * 2 * 2)
-    stored = table.reshape(60, 2, 2, 2, 2)
+    table = measured_table("multihead-students-of-parities")
+    stored = table.grid("step", "support", "signs", "seed", of=("asked", "elsewhere"))
+    assert table.values("step") == [*range(0, 1200, 20)] and stored.shape == (60, 2, 2, 2, 2)
     for place, support in enumerate((3, 5)):
         for other, hidden in enumerate((True, False)):
             first = parity_parts(support, hidden=hidden, steps=1, seed=1)

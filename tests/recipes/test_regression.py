@@ -5,7 +5,8 @@ import torch
 
 from companion.baselines.regression import least_squares, online_gradient_descent, predict, ridge_states
 from companion.checkpoints import read_header
-from companion.claims import published_table
+from companion.measured.regression import excess, resemblance, state_error
+from companion.measuring import measured_table
 from companion.models.regression import StateRegressor
 from companion.probes.regression import errors_by_gap
 from companion.recipes import recipe, recipes, shipped, weights_path
@@ -15,11 +16,8 @@ from companion.recipes.regression import (
     MEMORY_SWEEP,
     TAUGHT_RIDGE,
     TEACHING,
-    excess,
     fresh_prompts,
     growing,
-    resemblance,
-    state_error,
     state_loss,
 )
 from companion.samplers.regression import prompts
@@ -198,8 +196,8 @@ def test_whoever_descends_online_resembles_that_and_no_other():
 
 
 def test_the_shipped_lstm_of_ten_dimensions_resembles_what_the_table_says():
-    _, table = published_table("lstms_at_ten")
-    assert resemblance(shipped("regression-lstm-ten")[0]) == pytest.approx(table[0], abs=2e-3)
+    [row] = measured_table("regression-lstms-at-ten").where(seed=0).rows
+    assert resemblance(shipped("regression-lstm-ten")[0]) == pytest.approx(list(row.values())[1:], abs=2e-3)
 
 
 def test_the_small_networks_are_longer_runs_of_the_blocks():
@@ -209,21 +207,20 @@ def test_the_small_networks_are_longer_runs_of_the_blocks():
 
 
 def test_the_tables_of_states_have_a_row_for_each_seed_and_a_column_for_each_arm():
-    for name, columns in (
-        ("memory_in_blocks", len(BLOCK_MIXERS) + len(INTERLEAVED)),
-        ("taught_states", 2 * len(TEACHING)),
-        ("lstms_at_ten", 3),
+    for name, rows in (
+        ("memory-in-blocks", len(BLOCK_MIXERS) + len(INTERLEAVED)),
+        ("taught-states", len(TEACHING)),
+        ("lstms-at-ten", 1),
     ):
-        seeds, table = published_table(name)
-        assert (seeds, table.shape) == ([0, 1, 2], (3, columns))
+        assert measured_table(f"regression-{name}").columns["seed"] == [seed for seed in (0, 1, 2) for _ in range(rows)]
 
 
 @pytest.mark.types_unchecked
 def test_an_entry_of_each_table_is_measured_again():
     """Another machine's rounding may move them a little."""
-    _, blocks = published_table("memory_in_blocks")
+    [row] = measured_table("regression-memory-in-blocks").where(seed=1, mixer="linear", tokens="triplet").rows
     model, _ = recipe("regression-blocks-linear").train(seed=1, device="cpu")
-    assert excess(model) == pytest.approx(blocks[1, BLOCK_MIXERS.index("linear")], abs=0.01)
-    _, taught = published_table("taught_states")
+    assert excess(model) == pytest.approx(row["excess"], abs=0.01)
+    [row] = measured_table("regression-taught-states").where(seed=2, teaching="state").rows
     model, _ = recipe("regression-taught-state").train(seed=2, device="cpu")
-    assert [excess(model), state_error(model)] == pytest.approx(taught[2, [2, 5]], abs=0.03)
+    assert [excess(model), state_error(model)] == pytest.approx([row["excess"], row["weights_off"]], abs=0.03)

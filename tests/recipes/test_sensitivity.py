@@ -2,18 +2,12 @@
 stored tables have the form that the lesson reads.
 """
 
-import math
-
+import numpy as np
 import pytest
 import torch
 
 from companion.baselines.sensitivity import best_under_noise
-from companion.claims import published_table
-from companion.models.sensitivity import Classifier, ClassifierConfig
-from companion.recipes import recipe
-from companion.recipes.sensitivity import LENGTHS, RIVALS, fit, fit_steadily, with_noisy_part
-from companion.recipes.sensitivity.data import BLURRED, FLIPPED, TASKS, examples, function_of, table_of_sums, trapped
-from companion.recipes.sensitivity.measures import (
+from companion.measured.sensitivity import (
     MARKS,
     grokking,
     measure_of,
@@ -21,6 +15,11 @@ from companion.recipes.sensitivity.measures import (
     robustness,
     sharpness,
 )
+from companion.measuring import measured_table
+from companion.models.sensitivity import Classifier, ClassifierConfig
+from companion.recipes import recipe
+from companion.recipes.sensitivity import LENGTHS, RIVALS, fit, fit_steadily, with_noisy_part
+from companion.recipes.sensitivity.data import BLURRED, FLIPPED, TASKS, examples, function_of, table_of_sums, trapped
 
 
 def test_training_sets_have_the_noise_that_they_say():
@@ -96,16 +95,16 @@ def test_what_is_measured_at_the_end_is_finite():
     ],
 )
 def test_the_stored_curves_have_three_seeds_and_all_marks(name, arms, figures):
-    seeds, rows = published_table(f"simplicity_{name}")
-    assert rows.shape == (3 * (MARKS + 1), 1 + arms * figures)
-    assert seeds == [seed for seed in (0, 1, 2) for _ in range(MARKS + 1)]
-    assert rows[:, 0].tolist() == [*range(MARKS + 1)] * 3
-    assert rows[:, 1:].min() >= 0 and rows[:, 1:].max() <= 1
+    table = measured_table(f"sensitivity-{name}")
+    rows = table.grid("seed", "mark", "network", of=list(table.columns)[3:])
+    assert rows.shape == (3, MARKS + 1, arms, figures)
+    assert (table.values("seed"), table.values("mark")) == ([0, 1, 2], [*range(MARKS + 1)])
+    assert rows.min() >= 0 and rows.max() <= 1
 
 
 def test_the_other_tables_have_a_row_for_each_run():
-    seeds, rows = published_table("simplicity_robust")
-    assert seeds == [0, 1, 2] and rows.shape == (3, 3 * 8)
-    seeds, rows = published_table("simplicity_sharpness")
-    assert rows.shape == (3 * len(LENGTHS), 7) and rows[: len(LENGTHS), 0].tolist() == list(LENGTHS)
-    assert all(math.isfinite(each) for each in rows.flatten())
+    table = measured_table("sensitivity-robust")
+    assert table.grid("seed", "network", of=list(table.columns)[2:]).shape == (3, 3, 8)
+    table = measured_table("sensitivity-sharpness")
+    assert table.values("bits") == list(LENGTHS)
+    assert np.isfinite(table.grid("seed", "bits", "function", of=("accuracy", "loss", "rise"))).all()

@@ -10,11 +10,12 @@ import torch
 
 from companion.baselines.sketches import count_min, count_sketch
 from companion.baselines.structures import binary_search
-from companion.claims import published_table
+from companion.measured.structures import accuracy_over_time
+from companion.measuring import measured_table
 from companion.models.structures import Structure, StructureConfig
 from companion.probes.structures import best_so_far
 from companion.recipes import recipe, recipes, shipped
-from companion.recipes.structures import accuracy_over_time, cross_entropies, error_per_arrival
+from companion.recipes.structures import cross_entropies, error_per_arrival
 from companion.samplers.structures import item_counts, problems, zipf_streams
 
 # --- Problems, noise and loss
@@ -221,8 +222,9 @@ def test_reading_the_accuracy_changes_nothing_of_the_training():
 
 
 def test_the_table_of_soft_lookups_has_a_row_for_each_lookup_and_three_seeds_of_each_way():
-    lookups, shares = published_table("structures_soft_lookups")
-    assert (lookups, shares.shape) == ([1, 2, 3, 4, 5], (5, 9))
+    table = measured_table("structures-soft-lookups")
+    assert table.values("lookup") == [1, 2, 3, 4, 5] and len(table.rows) == 5 * 9
+    shares = np.array(table.columns["seen"]).reshape(9, 5).T
     assert (np.diff(shares, axis=0) >= 0).all()  # what has been seen stays seen
     assert 0 < shares.min() < shares.max() < 1
     assert len(np.unique(shares[-1])) > 3  # seeds differ
