@@ -41,7 +41,7 @@ def tracked() -> list[Path]:
 
 def test_the_shipped_weights_are_small_enough_to_clone():
     sizes = {path.name: path.stat().st_size for path in tracked() if path.suffix == ".safetensors"}
-    assert sum(sizes.values()) <= 120 * 2**20
+    assert sum(sizes.values()) <= 48 * 2**20
     assert {name: size for name, size in sizes.items() if size > 20 * 2**20} == {}
 
 

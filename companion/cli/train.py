@@ -8,7 +8,6 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
 from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
@@ -79,9 +78,6 @@ def _trained(chosen: Recipe, seed: int, device: str | None, out: Path) -> str:
     model, history = chosen.train(seed=seed, device=device, resume=out.with_suffix(".partial.safetensors"))
     if os.environ.get("RANK", "0") != "0":
         return ""
-    dtype = (
-        torch.bfloat16 if chosen.schedule.precision == "bfloat16" else None
-    )  # as many digits as the forward pass saw
     header = checkpoints.save(
         out,
         model,
@@ -89,7 +85,7 @@ def _trained(chosen: Recipe, seed: int, device: str | None, out: Path) -> str:
         scale=chosen.scale,
         seed=seed,
         history=history,
-        dtype=dtype,
+        dtype=chosen.stored,
         calibrate=chosen.calibrate,
     )
     return (

@@ -12,6 +12,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from companion import SCALES, checkpoints
@@ -24,8 +25,8 @@ Size = tuple[Any, Schedule] | tuple[Any, Schedule, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that decides a training run but its seed; whether it needs a device with float64; and ``calibrate``, if its
-    checkpoint is to be kept in int8.
+    """All that decides a training run but its seed; how its checkpoint is kept (``calibrate``, ``stored``);
+    and whether it needs a device with float64.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Recipe:
     schedule: Schedule
     about: str
     calibrate: Callable[[nn.Module], object] | None = None
+    stored: torch.dtype | None = None
     needs_float64: bool = False
 
     def model(self, seed: int = 0) -> nn.Module:
@@ -89,6 +91,7 @@ def register(
     course: Size,
     paper: Size,
     calibrate: Callable[[nn.Module], object] | None = None,
+    stored: torch.dtype | None = None,
     needs_float64: bool = False,
 ) -> None:
     """Make a recipe known, at its three scales. Raises ValueError for a name that is taken.
@@ -101,8 +104,9 @@ def register(
     ``loss``: of the model and what was drawn.
     ``smoke``, ``course``, ``paper``: the config and the schedule at each scale, and, where the sampler asks for more,
     its keywords.
-    ``calibrate``: runs a trained model on what its weights in int8 must still do well (`companion.rounding.fitted`);
-    None for a checkpoint that keeps the digits of the forward pass.
+    ``calibrate``: runs a trained model on what its weights in int8 must still do well (`companion.rounding.fitted`).
+    ``stored``: without ``calibrate``, what the checkpoint's weights are rounded to (`companion.rounding.compact`):
+    ``torch.bfloat16``, ``torch.int8``, or None for all digits.
     ``needs_float64``: whether sampler or model compute in float64, which mps lacks.
     """
     if name in _registered:
@@ -117,6 +121,7 @@ def register(
             schedule,
             about,
             calibrate,
+            stored,
             needs_float64,
         )
         for scale, (config, schedule, *task) in zip(SCALES, (smoke, course, paper), strict=True)

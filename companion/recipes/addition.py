@@ -100,11 +100,12 @@ def _adder(
     frozen: bool | None = None,
     smoke_steps: int = 60,
     calibrate: Callable[[Adder], None] | None = None,
+    stored: torch.dtype | None = None,
 ) -> None:
     """Register adders whose number embeddings come from ``source``, with ``rms`` and ``power`` as for
-    `embeddings_from`, and ``calibrate`` as for `register`. They are ``frozen``, or trained along: unless told, only
-    those from scratch are. ``course`` is (numbers, width, layers, schedule); a text that counts by tens needs more than
-    110 answers, so smoke has 60 numbers, and ``smoke_steps``.
+    `embeddings_from`, ``calibrate`` and ``stored`` as for `register`. They are ``frozen``, or trained along: unless
+    told, only those from scratch are. ``course`` is (numbers, width, layers, schedule); a text that counts by tens
+    needs more than 110 answers, so smoke has 60 numbers, and ``smoke_steps``.
     """
     keeps = source != "scratch" if frozen is None else frozen
 
@@ -130,6 +131,7 @@ def _adder(
         course=(config(*size), schedule),
         paper=(config(261, 768, 12), Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
         calibrate=calibrate,
+        stored=stored,
     )
 
 
@@ -141,6 +143,7 @@ _adder(
     "operands up to 260 on counting embeddings (lesson 04)",
     (261, 128, 2, Schedule(3000, 256, 1e-3)),
     rms=0.3,
+    stored=torch.int8,
 )
 _adder(
     "addition-filters",
@@ -162,6 +165,7 @@ for _source in SOURCES:
         f"operands up to 99, embeddings: {_source} (lesson 04)",
         (100, 128, 2, LIVE),
         source=_source,
+        stored=torch.int8,
     )
 for _rms in RMS:
     _adder(

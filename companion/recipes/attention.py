@@ -66,6 +66,7 @@ for _layers, _words, _longer in ((1, "one-layer", 1), (2, "two-layers", 1), (1, 
             Schedule(steps=10_000 * _longer, batch=256, lr=1e-3, warmup=500),
             {"shortest": 16, "longest": 64},
         ),
+        stored=torch.bfloat16,
     )
 
 

@@ -67,7 +67,9 @@ def _with_mlps(vocabulary: int, context: int, width: int) -> BigramModelConfig:
     return BigramModelConfig(vocabulary, context, width, mlp=2, trains="everything")
 
 
-_on_known_tokens = partial(register, model=BigramModel, sampler=trigger_bigrams, loss=known_loss, needs_float64=True)
+_on_known_tokens = partial(
+    register, model=BigramModel, sampler=trigger_bigrams, loss=known_loss, needs_float64=True, stored=torch.int8
+)
 
 _on_known_tokens(
     "bigrams-two-layers",
@@ -108,4 +110,5 @@ register(
     smoke=(_with_mlps(3, 24, 32), Schedule(steps=60, batch=32, lr=5e-3)),
     course=(_with_mlps(3, 64, 64), Schedule(steps=1500, batch=64, lr=3e-3)),
     paper=(_with_mlps(3, 100, 128), Schedule(steps=6000, batch=64, lr=1e-3)),
+    stored=torch.int8,
 )

@@ -72,6 +72,7 @@ def _bank(name: str, about: str, *, smoke: Members, course: Members, paper: Memb
         smoke=(config(*smoke, length=8), Schedule(steps=60, batch=64, lr=1e-2, warmup=10)),
         course=(config(*course, length=16), Schedule(steps, batch=256, lr=1e-2, warmup=30)),
         paper=(config(*paper, length=32), Schedule(steps=20_000, batch=1024, lr=3e-3, warmup=300)),
+        stored=torch.bfloat16,
     )
 
 

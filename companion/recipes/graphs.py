@@ -99,4 +99,5 @@ for arm in ("within", "all"):
         smoke=(GraphModelConfig(5, 16, mlp=2), Schedule(40, 16, 1e-2, warmup=5), {"arms": (arm,)} | SMALL),
         course=(GraphModelConfig(8, 32), Schedule(2000, 64, 5e-3, warmup=50), {"arms": (arm,)} | EIGHT),
         paper=(GraphModelConfig(20, 512, 2), Schedule(1_000_000, 1000, 1e-4), {"arms": (arm,)} | TWENTY),
+        stored=torch.bfloat16,
     )

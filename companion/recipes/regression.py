@@ -157,9 +157,10 @@ def _in_context(
     layers=12,
     width=256,
     calibrate: Callable[[InContextRegressor], object] | None = None,
+    stored: torch.dtype | None = None,
 ) -> None:
-    """Register a recipe from what it is at the scale ``course``, and the ``layers`` and ``width`` of ``paper``; its
-    checkpoint is rounded if there is something to ``calibrate`` it on.
+    """Register a recipe from what it is at the scale ``course``, and the ``layers`` and ``width`` of ``paper``;
+    ``calibrate`` and ``stored`` as for `register`.
     """
 
     def in_units(config: RegressorConfig) -> RegressorConfig:
@@ -185,6 +186,7 @@ def _in_context(
             Schedule(31_250, batch=1024, lr=4e-4, warmup=1000),
         ),
         calibrate=calibrate,
+        stored=stored,
     )
 
 
@@ -214,9 +216,16 @@ _in_context(
     "regression-transformer",
     "6 layers, the contender of the LSTM (lesson 03)",
     (RegressorConfig(d=5, n=11, width=64, layers=6, heads=4), Schedule(steps=4500, batch=64, lr=1e-3)),
+    stored=torch.int8,
 )
-_in_context("regression-lstm", "2 layers of an LSTM (lesson 03)", _lstm(128, 2, 4000), layers=10)
-_in_context("regression-lstm-deep", "4 layers of an LSTM (lesson 03)", _lstm(128, 4, 5000, lr=2e-3), layers=10)
+_in_context("regression-lstm", "2 layers of an LSTM (lesson 03)", _lstm(128, 2, 4000), layers=10, stored=torch.int8)
+_in_context(
+    "regression-lstm-deep",
+    "4 layers of an LSTM (lesson 03)",
+    _lstm(128, 4, 5000, lr=2e-3),
+    layers=10,
+    stored=torch.int8,
+)
 _in_context("regression-lstm-live", "an LSTM that the learner trains (lesson 03)", _lstm(128, 2, 1000), layers=10)
 _in_context(
     "regression-lstm-ten",
@@ -235,6 +244,7 @@ _in_context(
         RegressorConfig(d=5, n=11, width=64, layers=6, heads=4, mixer="delta"),
         Schedule(steps=4000, batch=64, lr=2e-3),
     ),
+    stored=torch.int8,
 )
 for _mixer, _name in (("delta", "the delta rule"), ("linear", "linear attention")):
     _in_context(
@@ -244,6 +254,7 @@ for _mixer, _name in (("delta", "the delta rule"), ("linear", "linear attention"
             RegressorConfig(d=5, n=11, width=32, layers=2, heads=4, mixer=_mixer),
             Schedule(steps=4000, batch=64, lr=3e-3),
         ),
+        stored=torch.bfloat16,
     )
 for _width in MEMORY_SWEEP:
     _in_context(
@@ -252,7 +263,7 @@ for _width in MEMORY_SWEEP:
         _lstm(_width, 2, 4000),
         layers=2,
         width=2 * _width,
-        calibrate=on_fresh_prompts if _width == 256 else None,  # four megabytes; the excess stays .119
+        stored=torch.int8,
     )
 
 for _mixer in BLOCK_MIXERS:

@@ -112,6 +112,7 @@ def _searches(
     earlier: float = 0.3,
     loss: Callable[..., Tensor] | None = None,
     calibrate: Callable[[Structure], Tensor] | None = None,
+    stored: torch.dtype | None = None,
     published: tuple[int, int] = (100, 7),
 ) -> None:
     """Register a search among points.
@@ -122,7 +123,7 @@ def _searches(
     ``few_first``: whether the first sets have few points.
     ``earlier``: what a lookup counts for in the loss, against the one after it.
     ``loss``: another than the cross-entropy of the place.
-    ``calibrate``: for a checkpoint in int8.
+    ``calibrate``, ``stored``: how the checkpoint is kept.
     ``published``: the paper's number of points and of lookups.
     """
     # Few points: every kind gets somewhere in seconds.
@@ -143,6 +144,7 @@ def _searches(
             {"asked": 1},
         ),
         calibrate=calibrate,
+        stored=stored,
     )
 
 
@@ -230,6 +232,7 @@ _searches(
     8000,
     lr=2e-3,
     earlier=0.5,
+    stored=torch.bfloat16,
 )
 _searches(
     "structures-hard-line",
@@ -268,6 +271,7 @@ _searches(
     "15 points of the published hard plane (lesson 08)",
     _structure(15, "hard-plane", 3, 2),
     3000,
+    stored=torch.bfloat16,
     published=(15, 3),
 )
 _searches(
@@ -279,6 +283,7 @@ _searches(
     batch=64,
     asked=8,
     lr=1e-3,
+    stored=torch.bfloat16,
     published=(8, 1),
 )
 _searches(
@@ -326,6 +331,7 @@ _searches(
     1000,
     warmup=30,
     loss=squared_errors,
+    stored=torch.bfloat16,
 )
 _sketches("structures-stream", "counts of 100 items in 32 cells (lesson 08)", SketchConfig(100, 32, 2))
 _sketches(

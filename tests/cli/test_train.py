@@ -11,7 +11,7 @@ from safetensors import safe_open
 from companion import checkpoints
 from companion.cli import train
 from companion.recipes import recipe, weights_path
-from companion.rounding import STORED_FITTED
+from companion.rounding import STORED, STORED_FITTED
 
 
 def arguments(**changes) -> Namespace:
@@ -41,11 +41,12 @@ def test_it_trains_saves_and_reports(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "changes", "stored", "dtypes"),
     [
-        ("addition-counting", {}, "", {torch.float32}),
-        ("addition-wide", {"calibrate": None}, "bfloat16", {torch.bfloat16}),
+        ("addition-counting", {"stored": None}, "", {torch.float32}),
+        ("addition-counting", {"stored": torch.bfloat16}, "bfloat16", {torch.bfloat16}),
+        ("addition-counting", {}, STORED[torch.int8], {torch.int8, torch.bfloat16, torch.float32}),
         ("addition-wide", {}, STORED_FITTED, {torch.int8, torch.bfloat16, torch.float32}),
     ],
-    ids=["float32", "bfloat16", "int8"],
+    ids=["float32", "bfloat16", "int8", "int8-fitted"],
 )
 def test_weights_are_kept_as_the_recipe_says(tmp_path, monkeypatch, name, changes, stored, dtypes):
     out = tmp_path / "adder.safetensors"
@@ -56,11 +57,12 @@ def test_weights_are_kept_as_the_recipe_says(tmp_path, monkeypatch, name, change
         assert {file.get_tensor(key).dtype for key in file.keys()} == dtypes
 
 
-def test_the_shipped_filtered_adders_say_that_they_were_fitted():
-    for name, seeds in (("addition-wide", 2), ("addition-filters", 3)):
-        headers = [checkpoints.read_header(weights_path(name, seed=seed)) for seed in range(seeds)]
-        assert {header.stored for header in headers} == {STORED_FITTED}
-        assert recipe(name).calibrate is not None
+@pytest.mark.parametrize("path", sorted(checkpoints.WEIGHTS.glob("*.safetensors")), ids=lambda path: path.stem)
+def test_every_shipped_checkpoint_is_kept_as_its_recipe_says(path):
+    header = checkpoints.read_header(path)
+    made = recipe(header.recipe, header.scale)
+    assert header.stored == (STORED_FITTED if made.calibrate else STORED.get(made.stored, ""))
+    assert path == weights_path(header.recipe, header.scale, header.seed)
 
 
 def test_without_a_recipe_it_lists_them(capsys):
