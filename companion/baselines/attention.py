@@ -26,7 +26,8 @@ def ngram(tokens: Int[Tensor, "length"], vocabulary: int, n: int = 2) -> Float[T
     check_range(tokens=(tokens, vocabulary))
     if n < 2:
         raise ValueError(f"n = {n!r}: must be at least 2, a token and what follows it")
-    words, out = tokens.tolist(), torch.full((len(tokens), vocabulary), torch.nan, dtype=torch.float64)
+    words = tokens.tolist()
+    out = torch.full((len(tokens), vocabulary), torch.nan, dtype=torch.float64, device=tokens.device)
     for t in range(n - 2, len(words)):
         context = words[t - n + 2 : t + 1]
         followers = [words[s] for s in range(n - 1, t + 1) if words[s - n + 1 : s] == context]
@@ -49,7 +50,7 @@ def latest(tokens: Int[Tensor, "length"], hops: int = 1) -> Int[Tensor, "length"
         for _ in range(hops):
             found = next((words[s + 1] for s in range(t - 1, -1, -1) if words[s] == found), -1)
         out.append(found)
-    return torch.tensor(out)
+    return torch.tensor(out, device=tokens.device)
 
 
 def backward_hops(tokens: Int[Tensor, "length"], hops: int) -> Int[Tensor, "length"]:
@@ -65,7 +66,7 @@ def backward_hops(tokens: Int[Tensor, "length"], hops: int) -> Int[Tensor, "leng
     places = list(range(len(words)))
     for _ in range(hops):
         places = [step[place] for place in places]
-    return torch.tensor(places)
+    return torch.tensor(places, device=tokens.device)
 
 
 def l1_logistic(

@@ -26,7 +26,7 @@ def good_turing_model(seen: Int[Tensor, "groups"], size: Int[Tensor, "groups"]) 
     Only while group k + 1 has at least 30 members; the mass that is left goes to the groups beyond as `memoriser` has
     it, in proportion. Groups must come with ``seen`` ascending from 0.
     """
-    memory, g = memoriser(seen, size), torch.zeros(len(seen), dtype=torch.float64)
+    memory, g = memoriser(seen, size), torch.zeros(len(seen), dtype=torch.float64, device=seen.device)
     at = 0
     while at + 1 < len(seen) and seen[at + 1] == seen[at] + 1 and size[at + 1] >= TRUSTED:
         g[at] = memory[at + 1]

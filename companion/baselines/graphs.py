@@ -59,7 +59,7 @@ def union_find(graph: Float[Tensor, "n n"]) -> tuple[Int[Tensor, "n"], int]:
     for i, j in graph.triu(1).nonzero().tolist():
         a, b = root(i), root(j)
         parent[max(a, b)] = min(a, b)
-    return torch.tensor([root(node) for node in range(len(graph))]), followed
+    return torch.tensor([root(node) for node in range(len(graph))], device=graph.device), followed
 
 
 def degree_products(graphs: Float[Tensor, "batch n n"]) -> Float[Tensor, "batch n n"]:

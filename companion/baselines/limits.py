@@ -40,9 +40,9 @@ class LinearSteps:
         n, steps = inputs.shape[1], tokens.shape[1]
         seen = 2 * torch.cat([inputs, tokens[:, :-1]], 1).double() - 1
         # what stands at step i may read the n inputs and the i tokens before it
-        self.earlier = torch.ones(steps, n + steps - 1, dtype=torch.float64).tril(n - 1)
+        self.earlier = torch.ones(steps, n + steps - 1, dtype=torch.float64, device=inputs.device).tril(n - 1)
         self.weights = torch.zeros_like(self.earlier).requires_grad_()
-        self.bias = torch.zeros(steps, dtype=torch.float64, requires_grad=True)
+        self.bias = torch.zeros(steps, dtype=torch.float64, device=inputs.device, requires_grad=True)
         optimizer = torch.optim.Adam([self.weights, self.bias], lr=LR)
         for _ in range(STEPS):
             loss = F.binary_cross_entropy_with_logits(self._logits(seen), tokens.double())
@@ -57,7 +57,7 @@ class LinearSteps:
     @torch.no_grad()
     def __call__(self, inputs: Int[Tensor, "m n"]) -> Int[Tensor, "m steps"]:
         """The tokens that it says, each from the input and its own tokens before; the last one is its answer."""
-        seen = torch.cat([2 * inputs.double() - 1, torch.zeros(len(inputs), self.steps - 1).double()], 1)
+        seen = F.pad(2 * inputs.double() - 1, (0, self.steps - 1))
         said = []
         for step in range(self.steps):
             said.append((self._logits(seen)[:, step] > 0).long())

@@ -40,9 +40,9 @@ def best_under_noise(table: Int[Tensor, "values"], p: float) -> Int[Tensor, "val
     P(f = 1 | seen y) = sum_x f(x) (1-p)^(k - d) p^d with d the distance of x and y (cf. 2602.08695: training on noisy
     bits aims at this function, not at f).
     """
-    number = torch.arange(len(table))
+    number = torch.arange(len(table), device=table.device)
     k = len(table).bit_length() - 1
-    apart = (number[:, None] ^ number)[..., None] >> torch.arange(k) & 1
+    apart = (number[:, None] ^ number)[..., None] >> torch.arange(k, device=table.device) & 1
     likely = torch.where(apart == 1, p, 1 - p).double().prod(-1)
     return (likely @ table.double() > 0.5).long()
 
@@ -61,7 +61,7 @@ class LowDegree:
 
     def _characters(self, bits: Int[Tensor, "m n"]) -> Float[Tensor, "m sets"]:
         signs = 1 - 2 * bits.double()
-        return torch.stack([torch.ones(len(bits)).double(), *(signs[:, each].prod(-1) for each in self.sets)], -1)
+        return torch.stack([torch.ones_like(signs[:, 0]), *(signs[:, each].prod(-1) for each in self.sets)], -1)
 
     def __call__(self, bits: Int[Tensor, "m n"]) -> Int[Tensor, "m"]:
         """Its answers, 0 or 1."""

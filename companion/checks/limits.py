@@ -105,7 +105,8 @@ def _doubled(
     f = words
     for layer in range(layers):
         by = shift(layer)
-        start = torch.arange(words.shape[1]).expand(min(by, len(words)), -1)  # no more, for any number of layers
+        places = torch.arange(words.shape[1], device=words.device)
+        start = places.expand(min(by, len(words)), -1)  # no more, for any number of layers
         before = torch.cat([start, f])[: len(words)] if earlier is None else earlier(f, by)
         f = then(f, before, words)
     return f

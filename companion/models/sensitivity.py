@@ -112,7 +112,8 @@ def uniform_weights(model: nn.Module, size: float, *, generator: torch.Generator
     generator = as_generator(generator)
     for name, numbers in model.named_parameters():
         if numbers.ndim > 1:
-            numbers.uniform_(-size, size, generator=generator)
+            drawn = torch.empty_like(numbers, device=generator.device).uniform_(-size, size, generator=generator)
+            numbers.copy_(drawn)
         elif "bias" in name:
             numbers.zero_()
     return model

@@ -118,7 +118,7 @@ def modular_probe(
     residues = torch.arange(n, device=x.device) % modulus
     targets = torch.nn.functional.one_hot(residues, modulus).double()
     right = torch.zeros(n, dtype=torch.bool, device=x.device)
-    for held in torch.randperm(n, generator=generator).tensor_split(folds):
+    for held in torch.randperm(n, generator=generator, device=generator.device).to(x.device).tensor_split(folds):
         fit = torch.ones(n, dtype=torch.bool, device=x.device)
         fit[held] = False
         gram = x[fit].mT @ x[fit] + ridge * int(fit.sum()) * torch.eye(x.shape[1]).to(x)

@@ -38,7 +38,7 @@ def by_times_seen(drawn: Int[Tensor, "n"], p: Float[Tensor, "facts"], candidates
     true = torch.bincount(group[:-1], minlength=len(seen))
     size = true.clone()
     size[0] += candidates - len(p)
-    return Groups(seen, size, true, torch.zeros(len(seen), dtype=p.dtype).index_add(0, group[:-1], p))
+    return Groups(seen, size, true, torch.zeros(len(seen), dtype=p.dtype, device=p.device).index_add(0, group[:-1], p))
 
 
 def tempered(g: Float[Tensor, "groups"], size: Int[Tensor, "groups"], temperature: float) -> Float[Tensor, "groups"]:
@@ -52,7 +52,7 @@ def tempered(g: Float[Tensor, "groups"], size: Int[Tensor, "groups"], temperatur
 def log_probabilities(model: nn.Module) -> Float[Tensor, "who where what"]:
     """What a `BiographyModel` gives to every candidate: the sum of its three logarithms, in float64."""
     words = model.config.words
-    every = torch.arange(words)
+    every = torch.arange(words, device=next(model.parameters()).device)
     said = model(torch.cartesian_prod(every, every)).double().unflatten(0, (words, words))
     return said[0, 0, 0][:, None, None] + said[:, 0, 1][:, :, None] + said[:, :, 2]
 

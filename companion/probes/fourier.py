@@ -53,7 +53,7 @@ def spectrum(values: Float[Tensor, "n channels"]) -> Float[Tensor, "waves"]:
     """
     n = len(values)
     half = longest_period(n) // 2
-    parts = (basis(n) @ values.double()).square().sum(1)
+    parts = (basis(n).to(values.device) @ values.double()).square().sum(1)
     cosines, sines = parts[1 : half + 1], parts[half + 1 :]
     cosines[:-1] += sines
     cosines[-1] *= 2
@@ -82,7 +82,10 @@ def shuffled_level(
     at_least(shuffles=(shuffles, 20))
     generator = as_generator(generator)
     strongest = [
-        relative_spectrum(values[torch.randperm(len(values), generator=generator)]).max() for _ in range(shuffles)
+        relative_spectrum(
+            values[torch.randperm(len(values), generator=generator, device=generator.device).to(values.device)]
+        ).max()
+        for _ in range(shuffles)
     ]
     return torch.stack(strongest).quantile(0.95).item()
 
@@ -112,7 +115,7 @@ def band_filter(
     """
     if not len(waves):
         raise ValueError("waves: must be at least one")
-    read = basis(len(unembedding), waves) @ unembedding.double()
+    read = basis(len(unembedding), waves).to(unembedding.device) @ unembedding.double()
     _, sizes, directions = torch.linalg.svd(read, full_matrices=True)
     rank = int((sizes > sizes[0] * max(read.shape) * torch.finfo(torch.float64).eps).sum())
     width = unembedding.shape[1]

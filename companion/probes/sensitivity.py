@@ -61,7 +61,7 @@ def noisy_parts(
     """
     generator = as_generator(generator)
     copies = x[:, None].repeat(1, x.shape[1], 1, 1)
-    noise = std * torch.randn(x.shape, generator=generator)
+    noise = std * torch.randn(x.shape, generator=generator, device=generator.device).to(x.device)
     place = torch.arange(x.shape[1])
     copies[:, place, place] += noise
     return copies
@@ -87,7 +87,8 @@ def largest_curvature(
     with sdpa_kernel(SDPBackend.MATH):  # the faster kernels have no second derivative
         slopes = torch.autograd.grad(loss(), weights, create_graph=True)
     generator = as_generator(generator)
-    direction = [torch.randn(each.shape, generator=generator) for each in weights]
+    where = {"generator": generator, "device": generator.device}
+    direction = [torch.randn(each.shape, **where).to(each.device) for each in weights]
     value = 0.0
     for _ in range(steps):
         length = sum(each.square().sum() for each in direction).sqrt()
@@ -121,7 +122,8 @@ def rise_under_noise(
     before, risen = loss().item(), 0.0
     for _ in range(repeats):
         for each, old in zip(weights, kept, strict=True):
-            each.copy_(old + std * torch.randn(old.shape, generator=generator))
+            noise = torch.randn(old.shape, generator=generator, device=generator.device).to(old.device)
+            each.copy_(old + std * noise)
         risen += loss().item() - before
     for each, old in zip(weights, kept, strict=True):
         each.copy_(old)

@@ -38,7 +38,7 @@ def banding(view: Float[Tensor, "places places"]) -> float:
     """How well the distance between two places follows how far apart the places are: the correlation of ``view[k, l]``
     with l - k over all k < l; 1 for a sorted axis, 0 for none.
     """
-    k, other = torch.triu_indices(*view.shape, offset=1)
+    k, other = torch.triu_indices(*view.shape, offset=1, device=view.device)
     return torch.corrcoef(torch.stack([(other - k).to(view.dtype), view[k, other]]))[0, 1].item()
 
 

@@ -64,9 +64,9 @@ def shuffled_facts(names: Sequence[str], *, hops: int, generator: torch.Generato
     if len(set(names)) < len(names) or len(names) <= hops:
         raise ValueError(f"names = {list(names)!r}: must be different, and at least hops + 1 = {hops + 1}")
     generator = as_generator(generator)
-    cycle = [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
+    cycle = [names[i] for i in torch.randperm(len(names), generator=generator, device=generator.device).tolist()]
     likes = {name: cycle[(place + 1) % len(cycle)] for place, name in enumerate(cycle)}
-    told = [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
+    told = [names[i] for i in torch.randperm(len(names), generator=generator, device=generator.device).tolist()]
     words = ["<s>", *(word for name in told for word in (name, "likes", likes[name], ".")), cycle[0]]
     return MultiHopText(words, cycle[1 : hops + 1])
 

@@ -106,5 +106,5 @@ def matched(
     for number in pairs.unique():
         same = (pairs == number).nonzero().flatten()
         order = torch.randperm(len(same), generator=generator, device=generator.device)
-        chosen[same[order[: int(kept[same].sum())]]] = True
+        chosen[same[order[: int(kept[same].sum())].to(same.device)]] = True
     return chosen

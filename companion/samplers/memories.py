@@ -63,7 +63,8 @@ def tokens(
     at_least(n=(n, 1), runs=(runs, 1))
     if (p < 0).any() or abs(p.sum().item() - 1) > 1e-6:
         raise ValueError(f"p: probabilities must be at least 0 and sum to 1, not to {p.sum().item():.6g}")
-    uniform = torch.rand(runs, n, generator=as_generator(generator), device=p.device, dtype=p.dtype)
+    generator = as_generator(generator)
+    uniform = torch.rand(runs, n, generator=generator, device=generator.device, dtype=p.dtype).to(p.device)
     # rounding may leave the sum a little below 1
     return torch.searchsorted(p.cumsum(0), uniform, right=True).clamp_max(len(p) - 1)
 
@@ -82,4 +83,6 @@ def flipped(X: Float[Tensor, "n d"], share: float, *, generator: torch.Generator
     """The patterns with each sign flipped with probability ``share``. Raises ValueError unless 0 <= share < 1."""
     if not 0 <= share < 1:
         raise ValueError(f"share = {share!r}: must be at least 0 and below 1")
-    return torch.where(torch.rand(X.shape, generator=as_generator(generator), device=X.device) < share, -X, X)
+    generator = as_generator(generator)
+    turned = torch.rand(X.shape, generator=generator, device=generator.device) < share
+    return torch.where(turned.to(X.device), -X, X)

@@ -106,7 +106,7 @@ def with_noise(
     if not 0 <= noise < float("inf"):
         raise ValueError(f"noise = {noise!r}: must be at least 0 and finite")
     generator = as_generator(generator)
-    return Y + noise * torch.randn(Y.shape, generator=generator, device=Y.device, dtype=Y.dtype)
+    return Y + noise * torch.randn(Y.shape, generator=generator, device=generator.device, dtype=Y.dtype).to(Y.device)
 
 
 def _linear(X: Tensor, outputs: int, generator: torch.Generator) -> Tensor:
@@ -147,7 +147,7 @@ HOSTILE: dict[str, Callable[[Tensor, torch.Generator], Tensor]] = {
     "three heads": lambda X, generator: teacher(X.shape[2], 3, generator=generator)(X),
     "sum of W = 0": lambda X, generator: cancelling_teacher(X.shape[2], rank=0, generator=generator)(X),
     "sum of W of rank 1": lambda X, generator: cancelling_teacher(X.shape[2], rank=1, generator=generator)(X),
-    "a parity": lambda X, _: parity_teacher(X.shape[2], 2)(X),
+    "a parity": lambda X, _: Teacher(*(part.to(X.device) for part in parity_teacher(X.shape[2], 2)))(X),
     "as much noise as signal": _half_noise,
 }
 

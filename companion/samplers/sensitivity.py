@@ -39,7 +39,7 @@ class Sparse:
 
     def __call__(self, bits: Int[Tensor, "*batch n"]) -> Int[Tensor, "*batch"]:
         """The values, 0 or 1, at these strings."""
-        return self.table[(bits[..., self.places] << torch.arange(len(self.places))).sum(-1)]
+        return self.table[(bits[..., self.places] << torch.arange(len(self.places), device=bits.device)).sum(-1)]
 
 
 def truth_table(kind: str, k: int, *, generator: torch.Generator | int = 0) -> Int[Tensor, "values"]:
@@ -53,7 +53,8 @@ def truth_table(kind: str, k: int, *, generator: torch.Generator | int = 0) -> I
     """
     ones = cube(k).sum(-1)
     if kind == "random":
-        return torch.randint(2, (2**k,), generator=as_generator(generator))
+        generator = as_generator(generator)
+        return torch.randint(2, (2**k,), generator=generator, device=generator.device)
     tables = {"majority": (2 * ones > k).long(), "parity": ones % 2, "first": cube(k)[:, 0]}
     if kind not in tables:
         raise ValueError(f"kind = {kind!r}: must be one of {', '.join([*tables, 'random'])}")
@@ -72,7 +73,7 @@ def turned(bits: Int[Tensor, "*shape"], p: float, *, generator: torch.Generator 
     if not 0 <= p <= 1:
         raise ValueError(f"p = {p!r}: must be 0 to 1")
     generator = as_generator(generator)
-    return bits ^ (torch.rand(bits.shape, generator=generator, device=generator.device) < p).long()
+    return bits ^ (torch.rand(bits.shape, generator=generator, device=generator.device) < p).long().to(bits.device)
 
 
 def writes(
@@ -119,7 +120,7 @@ def another(
     generator = as_generator(generator)
     step = torch.randint(1, vocabulary, tokens.shape, generator=generator, device=generator.device)
     copies = tokens[:, None].repeat(1, tokens.shape[1], 1)
-    copies.diagonal(dim1=1, dim2=2).copy_((tokens + step) % vocabulary)
+    copies.diagonal(dim1=1, dim2=2).copy_((tokens + step.to(tokens.device)) % vocabulary)
     return copies
 
 
@@ -155,19 +156,21 @@ def corrupted(
     Raises ValueError for another kind.
     """
     generator = as_generator(generator)
-    many = len(pixels)
+    many, where = len(pixels), {"generator": generator, "device": generator.device}
     if kind == "noise":
-        return pixels + 0.3 * torch.randn(pixels.shape, generator=generator)
+        return pixels + 0.3 * torch.randn(pixels.shape, **where).to(pixels.device)
     if kind == "salt and pepper":
-        hit = torch.rand(pixels.shape, generator=generator) < 0.1
-        return torch.where(hit, torch.randint(2, pixels.shape, generator=generator).to(pixels.dtype), pixels)
+        hit = torch.rand(pixels.shape, **where) < 0.1
+        return torch.where(hit.to(pixels.device), torch.randint(2, pixels.shape, **where).to(pixels), pixels)
     if kind == "blur":
         return F.avg_pool2d(pixels[:, None], 3, stride=1, padding=1)[:, 0]
     if kind == "shift":
         return F.pad(pixels, (1, 0))[..., :-1]
     if kind == "occlusion":
-        corner = torch.randint(SIDE - 2, (many, 2), generator=generator)
-        near = [(torch.arange(SIDE) - corner[:, [axis]]).float().sub(1).abs() <= 1 for axis in (0, 1)]
+        corner = torch.randint(SIDE - 2, (many, 2), **where).to(pixels.device)
+        near = [
+            (torch.arange(SIDE, device=pixels.device) - corner[:, [axis]]).float().sub(1).abs() <= 1 for axis in (0, 1)
+        ]
         return pixels.masked_fill(near[0][:, :, None] & near[1][:, None], 0)
     if kind == "contrast":
         return pixels / 3

@@ -51,7 +51,7 @@ def embed(
     if not 2 <= length <= len(positions):
         raise ValueError(f"length = {length}: must be at least 2 and at most {len(positions)}, the number of positions")
     check_range(tokens=(tokens, V))
-    x = torch.zeros(length, blocks.width, dtype=torch.float64)
+    x = torch.zeros(length, blocks.width, dtype=torch.float64, device=tokens.device)
     x[torch.arange(length), blocks["token"].start + tokens] = 1
     x[:, blocks["position"]] = positions[:length].double()
     return x

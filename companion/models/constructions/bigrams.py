@@ -95,7 +95,7 @@ class ThreeStepModel:
         may stand.
         """
         N, T = len(self.embed), len(self.positions)
-        tokens, places = torch.arange(N), torch.arange(T - 2)
+        tokens, places = (torch.arange(many, device=self.embed.device) for many in (N, T - 2))
         return {
             "W_O2": (self.embed @ self.S.mT, self.unembed, tokens),
             "W_K2": (self.embed, self.embed @ self.R.mT, tokens),
@@ -133,10 +133,11 @@ def three_steps(
     at_least(N=(N, 2), T=(T, 3), d=(1 if d is None else d, 1))
     generator = as_generator(generator)
     if d is None:
-        embed, positions, unembed, R, S = (torch.eye(n) for n in (N, T, N, N, N))
+        embed, positions, unembed, R, S = (torch.eye(n, device=generator.device) for n in (N, T, N, N, N))
     else:
-        embed, positions, unembed, R, S = (torch.randn(n, d, generator=generator) / d**0.5 for n in (N, T, N, d, d))
-    zeros = [torch.zeros(matrix.shape[1], matrix.shape[1]) for matrix in (positions, embed, embed)]
+        where = {"generator": generator, "device": generator.device}
+        embed, positions, unembed, R, S = (torch.randn(n, d, **where) / d**0.5 for n in (N, T, N, d, d))
+    zeros = [matrix.new_zeros(matrix.shape[1], matrix.shape[1]) for matrix in (positions, embed, embed)]
     model = ThreeStepModel(embed, positions, unembed, R, S, *zeros)
     for name, size in (("W_O2", 10.0), ("W_K2", 10.0), ("W_K1", 20.0)):
         gradient = _gradient(model, name, *draw(generator))

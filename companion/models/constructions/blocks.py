@@ -85,11 +85,11 @@ class Head:
 
     def pattern(self, x: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length length"]:
         """Row t: how much position t attends to each s."""
-        return self.weights(x @ self.kq.mT @ x.mT)  # [t, s] from x_s^T W_KQ x_t
+        return self.weights(x @ self.kq.to(x.device).mT @ x.mT)  # [t, s] from x_s^T W_KQ x_t
 
     def __call__(self, x: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
         """What the head adds to the stream."""
-        return self.pattern(x) @ x @ self.ov.mT
+        return self.pattern(x) @ x @ self.ov.to(x.device).mT
 
     @property
     def V(self) -> Matrix:  # noqa: N802 - as printed

@@ -114,13 +114,13 @@ def _heads(table: Tensor, head_width: int) -> int:
 
 def _bank(table: Tensor, answers: int, member: Member, noise: int, length: int) -> Bank:
     """Its random embeddings, of length 1, and zeros for all that is trained."""
-    wrong = table // answers != torch.arange(table.shape[1])
+    wrong = table // answers != torch.arange(table.shape[1], device=table.device)
     if wrong.any():
         raise ValueError(
             f"table: answer {int(table[wrong][0])} is not one of its relation's; relation r has "
             f"r D to r D + D - 1, D = {answers}"
         )
-    bank = Bank(BankConfig((member,), answers, noise, length)).requires_grad_(False)
+    bank = Bank(BankConfig((member,), answers, noise, length)).requires_grad_(False).to(table.device)
     for parameter in bank.parameters():
         parameter.zero_()
     for embeddings in (bank.words, bank.answers):

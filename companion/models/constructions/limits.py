@@ -91,8 +91,8 @@ class WordDecoder:
                 f"words of shape {tuple(words.shape)}: at most {self.length} symbols, of {self.points} points"
             )
         check_range(words=(words, n))
-        start = torch.arange(n).expand(batch, 1, n)
-        x = torch.zeros(batch, length + 1, self.blocks.width, dtype=torch.float64)
+        start = torch.arange(n, device=words.device).expand(batch, 1, n)
+        x = torch.zeros(batch, length + 1, self.blocks.width, dtype=torch.float64, device=words.device)
         x[..., self.blocks["f"]] = F.one_hot(torch.cat([start, words], 1), n).flatten(2).double()
         x[..., self.blocks["one"]] = 1
         x[..., self.blocks["place"]] = torch.eye(self.length + 1, dtype=torch.float64)[: length + 1]
@@ -100,7 +100,7 @@ class WordDecoder:
 
     def __call__(self, words: Int[Tensor, "batch length n"]) -> Float[Tensor, "batch length n n"]:
         """The table of every prefix."""
-        f = self.decoder(self.stream(words).to(self.dtype))[:, 1:, self.blocks["f"]]
+        f = self.decoder.to(words.device)(self.stream(words).to(self.dtype))[:, 1:, self.blocks["f"]]
         return f.unflatten(-1, (self.points, self.points))
 
 
@@ -141,10 +141,10 @@ class HopDecoder:
         if pointers.shape[1] != self.n:
             raise ValueError(f"pointers of shape {tuple(pointers.shape)}: must have {self.n} places")
         check_range(pointers=(pointers, self.n))
-        x = torch.zeros(*pointers.shape, self.blocks.width, dtype=torch.float64)
+        x = torch.zeros(*pointers.shape, self.blocks.width, dtype=torch.float64, device=pointers.device)
         x[..., self.blocks["here"]] = x[..., self.blocks["c"]] = torch.eye(self.n, dtype=torch.float64)
         x[..., self.blocks["p"]] = F.one_hot(pointers, self.n).double()
-        return self.decoder(x)[..., self.blocks["c"]]
+        return self.decoder.to(x.device)(x)[..., self.blocks["c"]]
 
 
 def counted_parity(bits: Int[Tensor, "batch length"], dtype: torch.dtype = torch.float64) -> Float[Tensor, "batch"]:

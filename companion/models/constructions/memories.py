@@ -88,10 +88,9 @@ def random_factors(W: Square, rank: int, *, generator: torch.Generator | int = 0
     d = W.shape[-1]
     if not 1 <= rank <= d:
         raise ValueError(f"rank = {rank!r}: must be at least 1 and at most {d}")
-    left = (
-        torch.randn(*W.shape[:-2], rank, d, generator=as_generator(generator), device=W.device, dtype=W.dtype)
-        / rank**0.5
-    )
+    generator = as_generator(generator)
+    left = torch.randn(*W.shape[:-2], rank, d, generator=generator, device=generator.device, dtype=W.dtype)
+    left = left.to(W.device) / rank**0.5
     return left, left @ W
 
 
@@ -129,9 +128,9 @@ def mlp_logits(
     """
     check_range(answers=(answers, V.shape[-2]))
     at_least(width=(width, 1))
-    w = torch.randn(
-        *U.shape[:-2], width, U.shape[-1], generator=as_generator(generator), device=U.device, dtype=U.dtype
-    )
+    generator = as_generator(generator)
+    w = torch.randn(*U.shape[:-2], width, U.shape[-1], generator=generator, device=generator.device, dtype=U.dtype)
+    w = w.to(U.device)
     hidden = hermite(U @ w.mT, degree)  # (*runs, n, width)
     out = V[..., answers, :].mT @ hidden / width  # (*runs, d, width): column i is a_i
     return hidden @ (V @ out).mT

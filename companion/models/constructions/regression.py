@@ -38,8 +38,8 @@ class Layer:
 
     def __call__(self, H: Float[Tensor, "batch tokens width"]) -> Float[Tensor, "batch tokens width"]:
         H = H + sum(head(H) for head in self.heads)
-        both = torch.eye(len(self.mlp), dtype=H.dtype)
-        w_in = torch.cat([self.mlp, -self.mlp])  # relu(u) - relu(-u) = u: a ReLU network that is linear
+        mlp, both = self.mlp.to(H.device), torch.eye(len(self.mlp), dtype=H.dtype, device=H.device)
+        w_in = torch.cat([mlp, -mlp])  # relu(u) - relu(-u) = u: a ReLU network that is linear
         w_out = torch.cat([both, -both], dim=1)
         return H + torch.relu(H @ w_in.mT) @ w_out.mT
 
@@ -94,7 +94,7 @@ class NewtonTransformer:
             raise ValueError(
                 f"xs {tuple(xs.shape)}, ys {tuple(ys.shape)}: needs {self.n} examples, one query, d = {self.d}"
             )
-        H = torch.zeros(len(xs), self.n + 1, self.width, dtype=torch.float64)
+        H = torch.zeros(len(xs), self.n + 1, self.width, dtype=torch.float64, device=xs.device)
         H[..., self.blocks["a"]] = xs.double()
         H[:, :-1, self.blocks["y"]] = ys.double()[..., None]
         H[:, -1, self.blocks["t"]] = 1
@@ -135,7 +135,7 @@ def newton_predictions(
     A network is built for each prefix length, with an alpha that suits all prompts: the least 1 / |S S|_F among them.
     The readout of the theorem, the sum of y_j (M_k x_j . x), is applied to the stream after each layer.
     """
-    answers = torch.zeros(steps, *ys.shape, dtype=ys.dtype)
+    answers = torch.zeros(steps, *ys.shape, dtype=ys.dtype, device=ys.device)
     for t in range(1, ys.shape[1]):
         S = (xs[:, :t].mT @ xs[:, :t]).double()
         network = NewtonTransformer(xs.shape[2], t, steps, (1 / torch.linalg.matrix_norm(S @ S)).min().item())
