@@ -145,6 +145,8 @@ class _Reading(TorchFunctionMode):
             where = torch.device(kwargs.get("device") or (CPU if first is None else first.device))
             if generator.device.type != where.type:
                 raise RuntimeError(f"Expected a '{where}' device type for generator but found '{generator.device}'")
+        if function in (Tensor.__getitem__, Tensor.__setitem__):
+            args = (args[0], _listed(args[1]), *args[2:])
         if function in CONSTRUCTORS:
             data, *_ = args or (kwargs["data"],)
             where = kwargs.pop("device", None) or (data if isinstance(data, Tensor) else torch.empty(0)).device
@@ -153,6 +155,13 @@ class _Reading(TorchFunctionMode):
                 kwargs.setdefault("dtype", data.dtype)
             return function(*args, **kwargs).to(where)
         return function(*args, **kwargs)
+
+
+def _listed(index: Any) -> Any:
+    """An index whose lists are tensors on the CPU: on "meta" they would lose their numbers."""
+    if isinstance(index, tuple):
+        return tuple(_listed(part) for part in index)
+    return torch.tensor(index) if isinstance(index, list) else index
 
 
 def _autocast(device_type: str, *args: Any, enabled: bool = True, **kwargs: Any) -> Any:

@@ -72,6 +72,9 @@ def test_changes_in_place_reach_views_and_owners(second):
     assert x.tolist() == [[10, 1, 1], [0, 0, 5], [20, 2, 2]]
     assert x[torch.tensor([0])].tolist() == [[10, 1, 1]], "an index may come from the CPU"
     assert x[x > 4].tolist() == [10, 5, 20]
+    assert x[:, [2, 0]].tolist() == [[1, 10], [5, 0], [2, 20]]
+    x[x > 4] = 7
+    assert x.tolist() == [[7, 1, 1], [0, 0, 7], [7, 2, 2]]
     assert (x + torch.tensor(1.0)).device == SECOND, "a number that stands alone may come from the CPU"
 
 

@@ -1,0 +1,44 @@
+"""Every exercise on another device than the CPU: the course's answer computes there what it computes here."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+import torch
+from torch import Tensor
+
+import companion.checks
+from companion.checks.exercise import Exercise
+from companion.checks.trials import CPU_ADVICE
+
+EXERCISES = {
+    name: value
+    for module in iter_modules(companion.checks.__path__)
+    for name, value in vars(import_module(f"companion.checks.{module.name}")).items()
+    if isinstance(value, Exercise)
+}
+COUNTED = {"rest"}  # counts one by one in Python, and gives a number that mixes with everything
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_answer_stays_where_the_inputs_are(name, device):
+    exercise = EXERCISES[name]
+    inputs = exercise.draw(torch.Generator().manual_seed(0))
+    moved = {key: value.to(device) if isinstance(value, Tensor) else value for key, value in inputs.items()}
+    answer, there = exercise.answer(**inputs), exercise.answer(**moved)
+    if name not in COUNTED and any(isinstance(value, Tensor) for value in inputs.values()):
+        assert there.device.type == device.type
+    torch.testing.assert_close(there.cpu(), answer, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
+def on_the_cpu(edges, steps):
+    start = torch.eye(len(edges), dtype=edges.dtype)
+    return torch.linalg.matrix_power(edges + start, steps) > 0
+
+
+def test_a_tensor_made_on_the_cpu_is_advice_alone(capsys):
+    exercise = EXERCISES["within_steps"]
+    exercise.check(on_the_cpu)
+    assert capsys.readouterr().out == f"within_steps: correct\n  Advice: {CPU_ADVICE}.\n"
+    exercise.check(exercise.answer)
+    assert capsys.readouterr().out == "within_steps: correct\n"
