@@ -3,8 +3,8 @@ site``.
 
 Standard library only, so that it opens on a bare Python.
 
-A command first makes sure that what it needs is installed (`companion.cli.setup`), then runs its own machinery in
-`companion.cli`.
+A command first makes sure that what it needs is installed (`companion.workshop.cli.setup`), then runs its own machinery
+in `companion.workshop.cli`.
 """
 
 import sys
@@ -209,8 +209,8 @@ def main(argv: list[str]) -> int:
     elif rest:
         cli.error(f"unrecognized arguments: {' '.join(rest)}")
     if EXTRAS[arguments.command] is not None:
-        import_module("companion.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
-    return import_module(f"companion.cli.{arguments.command}").main(arguments)
+        import_module("companion.workshop.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
+    return import_module(f"companion.workshop.cli.{arguments.command}").main(arguments)
 
 
 def command() -> int:

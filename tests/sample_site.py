@@ -18,11 +18,11 @@ COPIED = {
 CODE = """
 import sys
 from pathlib import Path
-from companion.cli import site
-from companion.site.build import build
+from companion.workshop.cli import site
+from companion.workshop.site.build import build
 
 root = Path(sys.argv[1])
-print(build(site.course(root, root / "run", ("companion.files",)), root / "site"))
+print(build(site.course(root, root / "run", ("companion.core.files",)), root / "site"))
 """
 
 

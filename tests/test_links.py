@@ -7,8 +7,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from companion.cli.lessons import all_lessons
-from companion.site.course import needed
+from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.site.course import needed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [

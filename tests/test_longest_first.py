@@ -6,7 +6,7 @@ import pytest
 from longest_first import BY_EXERCISE, SINGLY, TOGETHER, order
 
 ROOT = Path(__file__).resolve().parents[1]
-SHORT = [f"tests/test_files.py::test_{n}" for n in range(20)]
+SHORT = [f"tests/core/test_files.py::test_{n}" for n in range(20)]
 LESSONS = [f"{SINGLY[0]}::test_a[{n}]" for n in range(4)]
 CLASS = [f"{TOGETHER[0]}::test_{n}" for n in range(3)]
 

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from companion.models.door import Hooked, HookPoints
+from companion.core.hooks import Hooked, HookPoints
 
 try:
     import tokenizers

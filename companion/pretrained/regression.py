@@ -21,8 +21,8 @@ import torch
 import yaml
 from torch import Tensor, nn
 
-from companion.models.regression import InContextRegressor, RegressorConfig
 from companion.pretrained.language import PretrainedError
+from companion.topics.regression.model import InContextRegressor, RegressorConfig
 
 # bytes of config.yaml, where about a thousand are usual; brackets in it, which PyYAML is slow to read; any size in it
 LARGEST_CONFIG, MOST_BRACKETS, LARGEST_SIZE = 2**16, 100, 10_000

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import torch
 
-from companion.samplers.bigrams import Bigrams, trigger_sequences
+from companion.topics.bigrams.data import Bigrams, trigger_sequences
 
 TABLE, K = Bigrams.shakespeare(), 5
 

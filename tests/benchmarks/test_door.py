@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from companion.models.decoder import Decoder, DecoderConfig
+from companion.core.decoder import Decoder, DecoderConfig
 
 SIZES = {"small": (64, 4, 4, 16, 32), "lesson": (128, 8, 4, 41, 64)}  # width, layers, heads, length, batch
 

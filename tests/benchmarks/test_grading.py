@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from companion.cli import grade
-from companion.cli.lessons import select_lessons
-from companion.cli.run import PeakMemory
-from companion.grading import walls
+from companion.workshop.cli import grade
+from companion.workshop.cli.lessons import select_lessons
+from companion.workshop.cli.run import PeakMemory
+from companion.workshop.grading.sandbox import walls
 
 NAME = "02-in-context-regression"
 

@@ -7,8 +7,8 @@ import time
 
 import torch
 
-from companion.models.constructions.memories import dense_update
-from companion.samplers.memories import flipped, sign_patterns
+from companion.topics.memories.by_hand import dense_update
+from companion.topics.memories.data import flipped, sign_patterns
 
 
 def one_after_the_other(X, states, power):

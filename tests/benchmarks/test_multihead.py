@@ -9,8 +9,8 @@ import time
 import pytest
 import torch
 
-from companion.baselines import multihead as algorithm
-from companion.samplers.multihead import sequences, teacher
+from companion.topics.multihead import baselines as algorithm
+from companion.topics.multihead.data import sequences, teacher
 
 
 def best_tuple_by_lstsq(X, Y, hull, points, heads):

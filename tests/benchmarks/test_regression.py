@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import nn
 
-from companion.baselines import regression as baselines
-from companion.models.regression import InContextRegressor, RegressorConfig
-from companion.samplers.regression import prompts
+from companion.topics.regression import baselines
+from companion.topics.regression.data import prompts
+from companion.topics.regression.model import InContextRegressor, RegressorConfig
 
 N, D = 41, 20
 

@@ -12,11 +12,11 @@ from collections import Counter
 import pytest
 import torch
 
-from companion.baselines.sketches import count_min
-from companion.baselines.structures import binary_search, interpolation_search, kd_tree
-from companion.models.structures import Structure, StructureConfig
-from companion.recipes.structures import cross_entropies
-from companion.samplers.structures import gumbel, uniform, zipf_streams
+from companion.topics.structures.baselines.search import binary_search, interpolation_search, kd_tree
+from companion.topics.structures.baselines.sketches import count_min
+from companion.topics.structures.data import gumbel, uniform, zipf_streams
+from companion.topics.structures.model import Structure, StructureConfig
+from companion.topics.structures.recipes import cross_entropies
 
 N, LOOKUPS = 100, 7
 

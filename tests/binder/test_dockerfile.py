@@ -47,5 +47,5 @@ def test_pip_finds_every_file_that_the_requirements_name():
 def test_post_build_can_be_run_and_finds_its_settings():
     script = ROOT / "binder/postBuild"
     assert script.stat().st_mode & 0o111 or sys.platform == "win32"
-    assert "companion/cli/jupyter/labconfig/*.json" in script.read_text()
-    assert list(ROOT.glob("companion/cli/jupyter/labconfig/*.json"))
+    assert "companion/workshop/cli/jupyter/labconfig/*.json" in script.read_text()
+    assert list(ROOT.glob("companion/workshop/cli/jupyter/labconfig/*.json"))

@@ -90,7 +90,7 @@ def test_it_is_the_version_that_is_asked_for_and_everything_fits(image):
 def test_the_start_page_opens_rendered(image):
     _, prefix, _ = image
     theirs = {path.name for path in (prefix / "etc/jupyter/labconfig").iterdir()}
-    assert theirs == {path.name for path in (ROOT / "companion/cli/jupyter/labconfig").glob("*.json")}
+    assert theirs == {path.name for path in (ROOT / "companion/workshop/cli/jupyter/labconfig").glob("*.json")}
 
 
 def test_a_lesson_runs(image):

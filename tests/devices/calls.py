@@ -3,22 +3,27 @@
 import torch
 from torch import Tensor, nn
 
-from companion.models.addition import Adder, AdderConfig
-from companion.models.attention import TokenModelConfig
-from companion.models.bigrams import BigramModel, BigramModelConfig
-from companion.models.calibration import BiographyModelConfig
-from companion.models.decoder import Decoder, DecoderConfig
-from companion.models.facts import Bank, BankConfig, Member
-from companion.models.graphs import ChannelsConfig, GraphModelConfig
-from companion.models.limits import StepModelConfig
-from companion.models.lstm import LSTMConfig
-from companion.models.memories import FactsConfig
-from companion.models.multihead import MultiHeadConfig
-from companion.models.regression import RegressorConfig
-from companion.models.sensitivity import Classifier, ClassifierConfig
-from companion.models.structures import SketchConfig, StructureConfig
-from companion.samplers import bigrams, calibration, facts, graphs, multihead, regression
-from companion.samplers.addition import Sums
+from companion.core.decoder import Decoder, DecoderConfig
+from companion.core.lstm import LSTMConfig
+from companion.topics.addition.data import Sums
+from companion.topics.addition.model import Adder, AdderConfig
+from companion.topics.attention.model import TokenModelConfig
+from companion.topics.bigrams import data as bigrams
+from companion.topics.bigrams.model import BigramModel, BigramModelConfig
+from companion.topics.calibration import data as calibration
+from companion.topics.calibration.model import BiographyModelConfig
+from companion.topics.facts import data as facts
+from companion.topics.facts.model import Bank, BankConfig, Member
+from companion.topics.graphs import data as graphs
+from companion.topics.graphs.model import ChannelsConfig, GraphModelConfig
+from companion.topics.limits.model import StepModelConfig
+from companion.topics.memories.model import FactsConfig
+from companion.topics.multihead import data as multihead
+from companion.topics.multihead.model import MultiHeadConfig
+from companion.topics.regression import data as regression
+from companion.topics.regression.model import RegressorConfig
+from companion.topics.sensitivity.model import Classifier, ClassifierConfig
+from companion.topics.structures.model import SketchConfig, StructureConfig
 
 DOUBLE = torch.float64
 
@@ -120,130 +125,134 @@ PART = "it is a part of models that are called"
 WORDS = "it gives words, or draws, or works on plain numbers"
 CALLS = {
     # -- samplers
-    "samplers.addition.sums": lambda f, i: f(6, generator=i.generator),
-    "samplers.addition.batch_of": lambda f, i: f(Sums(i.whole(5, 9, 2), i.whole(9, 9)), 4, i.generator),
-    "samplers.addition.counting": lambda f, i: f(4, 130, generator=i.generator),
-    "samplers.addition.cooccurrences": lambda f, i: f(i.whole(6, 3, 4), 6),
-    "samplers.attention.shuffled_facts": lambda f, i: list(f("abcd", hops=2, generator=i.generator)),
-    "samplers.attention.repetitions": lambda f, i: f(3, 20, 12, generator=i.generator),
-    "samplers.attention.conjunctions": lambda f, i: f(3, 8, generator=i.generator),
-    "samplers.bigrams.trigger_sequences": lambda f, i: f(
+    "topics.addition.data.sums": lambda f, i: f(6, generator=i.generator),
+    "topics.addition.data.batch_of": lambda f, i: f(Sums(i.whole(5, 9, 2), i.whole(9, 9)), 4, i.generator),
+    "topics.addition.data.counting": lambda f, i: f(4, 130, generator=i.generator),
+    "topics.addition.data.cooccurrences": lambda f, i: f(i.whole(6, 3, 4), 6),
+    "topics.attention.data.shuffled_facts": lambda f, i: list(f("abcd", hops=2, generator=i.generator)),
+    "topics.attention.data.repetitions": lambda f, i: f(3, 20, 12, generator=i.generator),
+    "topics.attention.data.conjunctions": lambda f, i: f(3, 8, generator=i.generator),
+    "topics.bigrams.data.trigger_sequences": lambda f, i: f(
         3, 8, trigger_table(i), K=2, fixed=False, noise=0.2, generator=i.generator
     ),
-    "samplers.bigrams.seen_before": lambda f, i: f(i.whole(5, 2, 9), i.whole(5, 2, 2)),
-    "samplers.bigrams.markov_chains": lambda f, i: f(3, 8, 4, generator=i.generator),
-    "samplers.bigrams.recurrences": lambda f, i: f(3, 8, 4, generator=i.generator),
-    "samplers.calibration.corpus": lambda f, i: f(calibration.even_facts(5, 9), 12, generator=i.generator),
-    "samplers.calibration.biographies": lambda f, i: f(5, 3, generator=i.generator),
-    "samplers.calibration.multiples": lambda f, i: f(5, 7, generator=i.generator),
-    "samplers.facts.random_world": lambda f, i: f(6, 2, 3, generator=i.generator),
-    "samplers.facts.sentences": lambda f, i: f(4, i.world(), 6, generator=i.generator),
-    "samplers.facts.every_fact": lambda f, i: f(i.world(), 6, rounds=2, generator=i.generator),
-    "samplers.facts.counts": lambda f, i: f(i.whole(5, 2, 9), 5),
-    "samplers.graphs.erdos_renyi": lambda f, i: f(3, 6, 0.1, 0.5, generator=i.generator),
-    "samplers.graphs.disjoint": lambda f, i: [
+    "topics.bigrams.data.seen_before": lambda f, i: f(i.whole(5, 2, 9), i.whole(5, 2, 2)),
+    "topics.bigrams.data.markov_chains": lambda f, i: f(3, 8, 4, generator=i.generator),
+    "topics.bigrams.data.recurrences": lambda f, i: f(3, 8, 4, generator=i.generator),
+    "topics.calibration.data.corpus": lambda f, i: f(calibration.even_facts(5, 9), 12, generator=i.generator),
+    "topics.calibration.data.biographies": lambda f, i: f(5, 3, generator=i.generator),
+    "topics.calibration.data.multiples": lambda f, i: f(5, 7, generator=i.generator),
+    "topics.facts.data.random_world": lambda f, i: f(6, 2, 3, generator=i.generator),
+    "topics.facts.data.sentences": lambda f, i: f(4, i.world(), 6, generator=i.generator),
+    "topics.facts.data.every_fact": lambda f, i: f(i.world(), 6, rounds=2, generator=i.generator),
+    "topics.facts.data.counts": lambda f, i: f(i.whole(5, 2, 9), 5),
+    "topics.graphs.data.erdos_renyi": lambda f, i: f(3, 6, 0.1, 0.5, generator=i.generator),
+    "topics.graphs.data.disjoint": lambda f, i: [
         f(3, kind, (3, 4), generator=i.generator) for kind in ("chain", "clique", "cycle")
     ],
-    "samplers.graphs.reach": lambda f, i: f(i.graphs(), 3),
-    "samplers.graphs.connected": lambda f, i: f(i.graphs()),
-    "samplers.graphs.within": lambda f, i: f(i.graphs(), 2),
-    "samplers.graphs.matched": lambda f, i: [f(i.graphs(), i.bits(3) > 0, generator=each) for each in i.seeds],
-    "samplers.limits.words": lambda f, i: f(3, 5, 4, generator=i.generator),
-    "samplers.limits.coins": lambda f, i: f(3, 5, generator=i.generator),
-    "samplers.limits.turns_and_flips": lambda f, i: f(3, 5, 4, generator=i.generator),
-    "samplers.limits.pointers": lambda f, i: f(3, 5, generator=i.generator),
-    "samplers.limits.rings": lambda f, i: f(3, 5, generator=i.generator),
-    "samplers.limits.crowded_pointers": lambda f, i: f(3, 5, generator=i.generator),
-    "samplers.limits.hops_asked": lambda f, i: [f(i.whole(5, 3, 5), 2), f(i.whole(5, 3, 5), i.whole(4, 3))],
-    "samplers.limits.letters_and_states": lambda f, i: f(3, 5, 3, generator=i.generator),
-    "samplers.limits.turned_round": lambda f, i: f(3, 5, 4, generator=i.generator),
-    "samplers.memories.embeddings": lambda f, i: f(5, 4, unit=True, generator=i.generator),
-    "samplers.memories.tokens": lambda f, i: [f(i.shares(6), 9, runs=2, generator=each) for each in i.seeds],
-    "samplers.memories.sign_patterns": lambda f, i: f(5, 4, generator=i.generator),
-    "samplers.memories.flipped": lambda f, i: [f(i.signs(5, 4), 0.3, generator=each) for each in i.seeds],
-    "samplers.multihead.Teacher": lambda f, i: f(i.normal(2, 4, 4), i.normal(2, 4, 4))(i.normal(5, 2, 4)),
-    "samplers.multihead.teacher": lambda f, i: f(4, 2, generator=i.generator),
-    "samplers.multihead.cancelling_teacher": lambda f, i: f(4, rank=1, generator=i.generator),
-    "samplers.multihead.sequences": lambda f, i: f(5, 2, 4, generator=i.generator),
-    "samplers.multihead.with_noise": lambda f, i: [f(i.normal(5, 2, 4), 0.1, generator=each) for each in i.seeds],
-    "samplers.multihead.hostile": lambda f, i: [f(kind, 6, 2, 4, generator=i.generator) for kind in multihead.HOSTILE],
-    "samplers.regression.prompts": lambda f, i: f(3, 5, 4, kappa=9.0, noise=0.1, generator=i.generator),
-    "samplers.regression.prompts_with_spectrum": lambda f, i: f(3, 6, i.shares(3), generator=i.generator),
-    "samplers.sensitivity.Sparse": lambda f, i: f(i.bits(8), i.whole(6, 3))(i.bits(4, 6)),
-    "samplers.sensitivity.truth_table": lambda f, i: f("random", 3, generator=i.generator),
-    "samplers.sensitivity.strings": lambda f, i: f(3, 5, generator=i.generator),
-    "samplers.sensitivity.turned": lambda f, i: [f(i.bits(3, 5), 0.3, generator=each) for each in i.seeds],
-    "samplers.sensitivity.writes": lambda f, i: f(3, 5, generator=i.generator),
-    "samplers.sensitivity.last_write": lambda f, i: f(i.whole(3, 4, 6)),
-    "samplers.sensitivity.another": lambda f, i: [f(i.whole(3, 4, 6), 3, generator=each) for each in i.seeds],
-    "samplers.sensitivity.patches": lambda f, i: f(i.normal(2, 8, 8)),
-    "samplers.sensitivity.pixels": lambda f, i: f(i.normal(2, 16, 4)),
-    "samplers.sensitivity.corrupted": lambda f, i: [
+    "topics.graphs.data.reach": lambda f, i: f(i.graphs(), 3),
+    "topics.graphs.data.connected": lambda f, i: f(i.graphs()),
+    "topics.graphs.data.within": lambda f, i: f(i.graphs(), 2),
+    "topics.graphs.data.matched": lambda f, i: [f(i.graphs(), i.bits(3) > 0, generator=each) for each in i.seeds],
+    "topics.limits.data.words": lambda f, i: f(3, 5, 4, generator=i.generator),
+    "topics.limits.data.coins": lambda f, i: f(3, 5, generator=i.generator),
+    "topics.limits.data.turns_and_flips": lambda f, i: f(3, 5, 4, generator=i.generator),
+    "topics.limits.data.pointers": lambda f, i: f(3, 5, generator=i.generator),
+    "topics.limits.data.rings": lambda f, i: f(3, 5, generator=i.generator),
+    "topics.limits.data.crowded_pointers": lambda f, i: f(3, 5, generator=i.generator),
+    "topics.limits.data.hops_asked": lambda f, i: [f(i.whole(5, 3, 5), 2), f(i.whole(5, 3, 5), i.whole(4, 3))],
+    "topics.limits.data.letters_and_states": lambda f, i: f(3, 5, 3, generator=i.generator),
+    "topics.limits.data.turned_round": lambda f, i: f(3, 5, 4, generator=i.generator),
+    "topics.memories.data.embeddings": lambda f, i: f(5, 4, unit=True, generator=i.generator),
+    "topics.memories.data.tokens": lambda f, i: [f(i.shares(6), 9, runs=2, generator=each) for each in i.seeds],
+    "topics.memories.data.sign_patterns": lambda f, i: f(5, 4, generator=i.generator),
+    "topics.memories.data.flipped": lambda f, i: [f(i.signs(5, 4), 0.3, generator=each) for each in i.seeds],
+    "topics.multihead.data.Teacher": lambda f, i: f(i.normal(2, 4, 4), i.normal(2, 4, 4))(i.normal(5, 2, 4)),
+    "topics.multihead.data.teacher": lambda f, i: f(4, 2, generator=i.generator),
+    "topics.multihead.data.cancelling_teacher": lambda f, i: f(4, rank=1, generator=i.generator),
+    "topics.multihead.data.sequences": lambda f, i: f(5, 2, 4, generator=i.generator),
+    "topics.multihead.data.with_noise": lambda f, i: [f(i.normal(5, 2, 4), 0.1, generator=each) for each in i.seeds],
+    "topics.multihead.data.hostile": lambda f, i: [
+        f(kind, 6, 2, 4, generator=i.generator) for kind in multihead.HOSTILE
+    ],
+    "topics.regression.data.prompts": lambda f, i: f(3, 5, 4, kappa=9.0, noise=0.1, generator=i.generator),
+    "topics.regression.data.prompts_with_spectrum": lambda f, i: f(3, 6, i.shares(3), generator=i.generator),
+    "topics.sensitivity.data.Sparse": lambda f, i: f(i.bits(8), i.whole(6, 3))(i.bits(4, 6)),
+    "topics.sensitivity.data.truth_table": lambda f, i: f("random", 3, generator=i.generator),
+    "topics.sensitivity.data.strings": lambda f, i: f(3, 5, generator=i.generator),
+    "topics.sensitivity.data.turned": lambda f, i: [f(i.bits(3, 5), 0.3, generator=each) for each in i.seeds],
+    "topics.sensitivity.data.writes": lambda f, i: f(3, 5, generator=i.generator),
+    "topics.sensitivity.data.last_write": lambda f, i: f(i.whole(3, 4, 6)),
+    "topics.sensitivity.data.another": lambda f, i: [f(i.whole(3, 4, 6), 3, generator=each) for each in i.seeds],
+    "topics.sensitivity.data.patches": lambda f, i: f(i.normal(2, 8, 8)),
+    "topics.sensitivity.data.pixels": lambda f, i: f(i.normal(2, 16, 4)),
+    "topics.sensitivity.data.corrupted": lambda f, i: [
         f(i.normal(3, 8, 8), kind, generator=each)
         for each in i.seeds
         for kind in ("noise", "salt and pepper", "blur", "shift", "occlusion", "contrast")
     ],
-    "samplers.structures.uniform": lambda f, i: f(2, 5, 2, queries=2, generator=i.generator),
-    "samplers.structures.zipf_queries": lambda f, i: f(2, 5, queries=2, generator=i.generator),
-    "samplers.structures.sphere": lambda f, i: f(2, 5, 3, generator=i.generator),
-    "samplers.structures.hard": lambda f, i: f(2, 3, generator=i.generator),
-    "samplers.structures.hard_coordinates": lambda f, i: f(2, 3, generator=i.generator),
-    "samplers.structures.redrawn": lambda f, i: f(i.normal(3, 64), i.generator),
-    "samplers.structures.numbers": lambda f, i: f(2, 5, generator=i.generator),
-    "samplers.structures.pictures": lambda f, i: f(i.whole(200, 2, 5), i.whole(200, 2), generator=i.generator),
-    "samplers.structures.problems": lambda f, i: [f(kind, 7)(2, i.generator) for kind in ("line", "hard-plane")],
-    "samplers.structures.gumbel": lambda f, i: f(2, 5, generator=i.generator),
-    "samplers.structures.with_copies": lambda f, i: f(i.normal(2, 3, 1), i.whole(3, 2, 4), 7, i.generator),
-    "samplers.structures.zipf_streams": lambda f, i: f(2, 9, 5, generator=i.generator),
-    "samplers.structures.item_counts": lambda f, i: f(i.whole(5, 2, 9), 5),
+    "topics.structures.data.uniform": lambda f, i: f(2, 5, 2, queries=2, generator=i.generator),
+    "topics.structures.data.zipf_queries": lambda f, i: f(2, 5, queries=2, generator=i.generator),
+    "topics.structures.data.sphere": lambda f, i: f(2, 5, 3, generator=i.generator),
+    "topics.structures.data.hard": lambda f, i: f(2, 3, generator=i.generator),
+    "topics.structures.data.hard_coordinates": lambda f, i: f(2, 3, generator=i.generator),
+    "topics.structures.data.redrawn": lambda f, i: f(i.normal(3, 64), i.generator),
+    "topics.structures.data.numbers": lambda f, i: f(2, 5, generator=i.generator),
+    "topics.structures.data.pictures": lambda f, i: f(i.whole(200, 2, 5), i.whole(200, 2), generator=i.generator),
+    "topics.structures.data.problems": lambda f, i: [f(kind, 7)(2, i.generator) for kind in ("line", "hard-plane")],
+    "topics.structures.data.gumbel": lambda f, i: f(2, 5, generator=i.generator),
+    "topics.structures.data.with_copies": lambda f, i: f(i.normal(2, 3, 1), i.whole(3, 2, 4), 7, i.generator),
+    "topics.structures.data.zipf_streams": lambda f, i: f(2, 9, 5, generator=i.generator),
+    "topics.structures.data.item_counts": lambda f, i: f(i.whole(5, 2, 9), 5),
     # -- models
-    "models.addition.Adder": said(AdderConfig(4, 8, 1, 2, False), lambda i: i.whole(4, 3, 2)),
-    "models.attention.BitHeads": lambda f, i: i.model(f, 2, 5)(i.signs(2, 4, 5)),
-    "models.attention.BitMLPs": lambda f, i: i.model(f, 2, 5)(i.signs(2, 4, 5)),
-    "models.attention.TokenModel": said(TokenModelConfig(5, 8, 8, 1, 2), lambda i: i.whole(5, 3, 8)),
-    "models.bigrams.BigramModel": said(BigramModelConfig(5, 8, 16), lambda i: i.whole(5, 3, 8)),
-    "models.calibration.BiographyModel": said(BiographyModelConfig(4, 8), lambda i: i.whole(4, 3, 2)),
-    "models.decoder.Decoder": lambda f, i: [
+    "topics.addition.model.Adder": said(AdderConfig(4, 8, 1, 2, False), lambda i: i.whole(4, 3, 2)),
+    "topics.attention.model.BitHeads": lambda f, i: i.model(f, 2, 5)(i.signs(2, 4, 5)),
+    "topics.attention.model.BitMLPs": lambda f, i: i.model(f, 2, 5)(i.signs(2, 4, 5)),
+    "topics.attention.model.TokenModel": said(TokenModelConfig(5, 8, 8, 1, 2), lambda i: i.whole(5, 3, 8)),
+    "topics.bigrams.model.BigramModel": said(BigramModelConfig(5, 8, 16), lambda i: i.whole(5, 3, 8)),
+    "topics.calibration.model.BiographyModel": said(BiographyModelConfig(4, 8), lambda i: i.whole(4, 3, 2)),
+    "core.decoder.Decoder": lambda f, i: [
         i.model(f, DecoderConfig(8, 2, 2, 8, attention=attention))(i.normal(2, 6, 8))
         for attention in ("softmax", "linear", "gated", "delta", "lstm")
     ],
-    "models.decoder.delta_rule": lambda f, i: f(
+    "core.decoder.delta_rule": lambda f, i: f(
         i.normal(2, 6, 4), i.normal(2, 6, 4), i.normal(2, 6, 4), i.shares(12).view(2, 6, 1).float()
     ),
-    "models.facts.Bank": lambda f, i: i.bank()(i.whole(9, 2, 4, 6)),
-    "models.facts.LinearRecaller": lambda f, i: i.model(f, 5, 3)(i.normal(2, 5)),
-    "models.graphs.Channels": said(ChannelsConfig(2, 2), lambda i: i.graphs()[:, None]),
-    "models.graphs.GraphModel": said(GraphModelConfig(6, 8), lambda i: i.graphs()),
-    "models.limits.StepModel": said(StepModelConfig(5, 12, 8), lambda i: i.whole(5, 3, 6)),
-    "models.lstm.LSTM": said(LSTMConfig(8, 2), lambda i: i.normal(2, 6, 8)),
-    "models.memories.Facts": said(FactsConfig(6, 4), lambda i: i.whole(6, 3)),
-    "models.multihead.MultiHead": said(MultiHeadConfig(4, 2), lambda i: i.normal(5, 2, 4, dtype=DOUBLE)),
-    "models.regression.InContextRegressor": said(
+    "topics.facts.model.Bank": lambda f, i: i.bank()(i.whole(9, 2, 4, 6)),
+    "topics.facts.model.LinearRecaller": lambda f, i: i.model(f, 5, 3)(i.normal(2, 5)),
+    "topics.graphs.model.Channels": said(ChannelsConfig(2, 2), lambda i: i.graphs()[:, None]),
+    "topics.graphs.model.GraphModel": said(GraphModelConfig(6, 8), lambda i: i.graphs()),
+    "topics.limits.model.StepModel": said(StepModelConfig(5, 12, 8), lambda i: i.whole(5, 3, 6)),
+    "core.lstm.LSTM": said(LSTMConfig(8, 2), lambda i: i.normal(2, 6, 8)),
+    "topics.memories.model.Facts": said(FactsConfig(6, 4), lambda i: i.whole(6, 3)),
+    "topics.multihead.model.MultiHead": said(MultiHeadConfig(4, 2), lambda i: i.normal(5, 2, 4, dtype=DOUBLE)),
+    "topics.regression.model.InContextRegressor": said(
         RegressorConfig(3, 8, 8, 1, 2), lambda i: i.prompts()[0], lambda i: i.prompts()[1]
     ),
-    "models.regression.StateRegressor": said(
+    "topics.regression.model.StateRegressor": said(
         RegressorConfig(3, 8, 16, 1, 2), lambda i: i.prompts()[0], lambda i: i.prompts()[1]
     ),
-    "models.sensitivity.Classifier": said(ClassifierConfig("lstm", 6), lambda i: i.normal(3, 6, 2)),
-    "models.sensitivity.one_hot": lambda f, i: f(i.whole(4, 3, 6), 4),
-    "models.sensitivity.uniform_weights": lambda f, i: [
+    "topics.sensitivity.model.Classifier": said(ClassifierConfig("lstm", 6), lambda i: i.normal(3, 6, 2)),
+    "topics.sensitivity.model.one_hot": lambda f, i: f(i.whole(4, 3, 6), 4),
+    "topics.sensitivity.model.uniform_weights": lambda f, i: [
         f(i.model(Classifier, ClassifierConfig("transformer", 6)), 1.0, generator=each) for each in i.seeds
     ],
-    "models.structures.soft_sort": lambda f, i: f(i.normal(2, 5)),
-    "models.structures.Encoder": lambda f, i: i.model(f)(i.normal(2, 192)),
-    "models.structures.Structure": lambda f, i: stored_and_found(i.model(f, StructureConfig(5, 1, 2, extra=2)), i),
-    "models.structures.Sketch": said(SketchConfig(5, 6, 2), lambda i: i.whole(5, 2, 9)),
+    "topics.structures.model.soft_sort": lambda f, i: f(i.normal(2, 5)),
+    "topics.structures.model.Encoder": lambda f, i: i.model(f)(i.normal(2, 192)),
+    "topics.structures.model.Structure": lambda f, i: stored_and_found(
+        i.model(f, StructureConfig(5, 1, 2, extra=2)), i
+    ),
+    "topics.structures.model.Sketch": said(SketchConfig(5, 6, 2), lambda i: i.whole(5, 2, 9)),
 }
 ELSEWHERE = {
-    "samplers.calibration.even_facts": NUMBERS,
-    "samplers.calibration.zipf_facts": NUMBERS,
-    "samplers.memories.zipf": NUMBERS,
-    "samplers.multihead.parity_teacher": NUMBERS,
-    "samplers.sensitivity.cube": NUMBERS,
-    "models.decoder.Attention": PART,
-    "models.decoder.Block": PART,
-    "models.decoder.Recurrence": PART,
-    "models.door.Door": PART,
-    "models.decoder.hook_names": WORDS,
-    "models.door.listed": WORDS,
+    "topics.calibration.data.even_facts": NUMBERS,
+    "topics.calibration.data.zipf_facts": NUMBERS,
+    "topics.memories.data.zipf": NUMBERS,
+    "topics.multihead.data.parity_teacher": NUMBERS,
+    "topics.sensitivity.data.cube": NUMBERS,
+    "core.decoder.Attention": PART,
+    "core.decoder.Block": PART,
+    "core.decoder.Recurrence": PART,
+    "core.hooks.Door": PART,
+    "core.decoder.hook_names": WORDS,
+    "core.hooks.listed": WORDS,
 }

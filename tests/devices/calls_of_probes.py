@@ -4,17 +4,17 @@ import torch
 from devices.calls import DOUBLE, NUMBERS, WORDS, Inputs
 from torch import Tensor
 
-from companion.baselines.multihead import Hull
-from companion.baselines.trees import treap
-from companion.models.bigrams import BigramModel, BigramModelConfig
-from companion.models.calibration import BiographyModel, BiographyModelConfig
-from companion.models.constructions.attention import match_head, shift_head
-from companion.models.constructions.blocks import Blocks
-from companion.models.graphs import Channels, ChannelsConfig
-from companion.models.regression import InContextRegressor, RegressorConfig
-from companion.models.sensitivity import Classifier, ClassifierConfig
-from companion.probes.readouts import fit_readouts
-from companion.samplers.bigrams import recurrences
+from companion.core.blocks import Blocks
+from companion.core.readouts import fit_readouts
+from companion.topics.attention.by_hand import match_head, shift_head
+from companion.topics.bigrams.data import recurrences
+from companion.topics.bigrams.model import BigramModel, BigramModelConfig
+from companion.topics.calibration.model import BiographyModel, BiographyModelConfig
+from companion.topics.graphs.model import Channels, ChannelsConfig
+from companion.topics.multihead.baselines import Hull
+from companion.topics.regression.model import InContextRegressor, RegressorConfig
+from companion.topics.sensitivity.model import Classifier, ClassifierConfig
+from companion.topics.structures.baselines.trees import treap
 
 BLOCKS = Blocks(token=4, position=6, previous=4, out=4)
 HEAD = shift_head(BLOCKS, 9.0)
@@ -70,209 +70,215 @@ def induction(three_steps, i: Inputs, d: int | None) -> list:
 
 CALLS = {
     # -- probes
-    "probes.addition.accuracies": lambda f, i: f(i.normal(6, 9), i.whole(9, 6)),
-    "probes.addition.read_out": lambda f, i: f(i.adder()),
-    "probes.addition.contributions": lambda f, i: f(i.adder(), i.whole(4, 5, 2)),
-    "probes.addition.lens": lambda f, i: f(i.adder(), i.whole(4, 5, 2)),
-    "probes.addition.filtered": filtered,
-    "probes.addition.modular_probe": lambda f, i: [f(i.normal(20, 4), 5, generator=each) for each in i.seeds],
-    "probes.attention.patterns": lambda f, i: f(i.decoder(), i.normal(2, 6, 8)),
-    "probes.bigrams.recalled": lambda f, i: f(i.normal(4, 4), i.normal(5, 4), i.normal(5, 4)),
-    "probes.bigrams.memories": lambda f, i: f(i.bigram_model(), i.whole(5, 2)),
-    "probes.bigrams.truncated": lambda f, i: f(i.normal(4, 5), 0.5),
-    "probes.bigrams.prefix_matching": lambda f, i: f(i.normal(2, 2, 8, 8).softmax(-1), 4),
-    "probes.bigrams.copying": lambda f, i: f(i.normal(2, 2, 6, 5), i.whole(5, 2, 6)),
-    "probes.calibration.by_times_seen": lambda f, i: f(i.whole(5, 9), i.shares(5), 9),
-    "probes.calibration.tempered": lambda f, i: f(i.shares(3), groups(i)[1], 0.7),
-    "probes.calibration.log_probabilities": lambda f, i: f(biographies(i)),
-    "probes.calibration.equal_mass_bins": lambda f, i: f(i.shares(9), 3),
-    "probes.calibration.ask_what": lambda f, i: f(biographies(i), i.whole(4, 5, 3)),
-    "probes.facts.knowledge": lambda f, i: f(i.normal(2, 5, 6), i.whole(6, 2, 5), 3),
-    "probes.facts.recall_accuracy": lambda f, i: f(
+    "topics.addition.probes.accuracies": lambda f, i: f(i.normal(6, 9), i.whole(9, 6)),
+    "topics.addition.probes.read_out": lambda f, i: f(i.adder()),
+    "topics.addition.probes.contributions": lambda f, i: f(i.adder(), i.whole(4, 5, 2)),
+    "topics.addition.probes.lens": lambda f, i: f(i.adder(), i.whole(4, 5, 2)),
+    "topics.addition.probes.filtered": filtered,
+    "topics.addition.probes.modular_probe": lambda f, i: [f(i.normal(20, 4), 5, generator=each) for each in i.seeds],
+    "topics.attention.probes.patterns": lambda f, i: f(i.decoder(), i.normal(2, 6, 8)),
+    "topics.bigrams.probes.recalled": lambda f, i: f(i.normal(4, 4), i.normal(5, 4), i.normal(5, 4)),
+    "topics.bigrams.probes.memories": lambda f, i: f(i.bigram_model(), i.whole(5, 2)),
+    "topics.bigrams.probes.truncated": lambda f, i: f(i.normal(4, 5), 0.5),
+    "topics.bigrams.probes.prefix_matching": lambda f, i: f(i.normal(2, 2, 8, 8).softmax(-1), 4),
+    "topics.bigrams.probes.copying": lambda f, i: f(i.normal(2, 2, 6, 5), i.whole(5, 2, 6)),
+    "topics.calibration.probes.by_times_seen": lambda f, i: f(i.whole(5, 9), i.shares(5), 9),
+    "topics.calibration.probes.tempered": lambda f, i: f(i.shares(3), groups(i)[1], 0.7),
+    "topics.calibration.probes.log_probabilities": lambda f, i: f(biographies(i)),
+    "topics.calibration.probes.equal_mass_bins": lambda f, i: f(i.shares(9), 3),
+    "topics.calibration.probes.ask_what": lambda f, i: f(biographies(i), i.whole(4, 5, 3)),
+    "topics.facts.probes.knowledge": lambda f, i: f(i.normal(2, 5, 6), i.whole(6, 2, 5), 3),
+    "topics.facts.probes.recall_accuracy": lambda f, i: f(
         i.bank(), (i.whole(9, 5, 6), i.whole(6, 5), i.whole(2, 5), i.whole(6, 5))
     ),
-    "probes.facts.conserved": lambda f, i: f(i.normal(5), i.normal(3, 5)),
-    "probes.fourier.spectrum": lambda f, i: f(i.normal(21, 3)),
-    "probes.fourier.relative_spectrum": lambda f, i: f(i.normal(21, 3)),
-    "probes.fourier.shuffled_level": lambda f, i: [f(i.normal(21, 3), shuffles=20, generator=each) for each in i.seeds],
-    "probes.fourier.band_filter": lambda f, i: f(i.normal(21, 9), range(2)),
-    "probes.graphs.exact_match": lambda f, i: f(i.normal(3, 2, 6, 6), i.bits(3, 6, 6) > 0),
-    "probes.graphs.by_distance": lambda f, i: f(i.bits(3, 6, 6) > 0, i.whole(4, 3, 6, 6).float()),
-    "probes.graphs.without": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), "local"),
-    "probes.graphs.felt": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), i.graphs()[:, None]),
-    "probes.limits.sharpen": lambda f, i: f(i.decoder(), 3.0),
-    "probes.limits.last_place_change": lambda f, i: f(i.decoder(), i.normal(2, 6, 8), i.normal(2, 6, 8)),
-    "probes.limits.right_prefixes": lambda f, i: f(i.normal(2, 5, 3, 3), i.whole(3, 2, 5, 3)),
-    "probes.memories.accuracy": lambda f, i: f(i.normal(2, 5, 3), i.whole(3, 5)),
-    "probes.memories.weighted_error": lambda f, i: f(i.normal(2, 5, 3), i.whole(3, 5), i.shares(5)),
-    "probes.readouts.fit_readouts": lambda f, i: f(i.normal(2, 9, 3), i.normal(9)),
-    "probes.readouts.apply_readouts": lambda f, i: f(i.normal(2, 4), i.normal(2, 9, 3)),
-    "probes.regression.similarity_of_errors": lambda f, i: f(i.normal(2, 4, 5), i.normal(3, 4, 5), i.normal(4, 5)),
-    "probes.regression.induced_weights": lambda f, i: f(rows, *i.prompts()),
-    "probes.regression.similarity_of_weights": lambda f, i: f(i.normal(2, 4, 5, 3), i.normal(3, 4, 5, 3)),
-    "probes.regression.readout_predictor": lambda f, i: f(
+    "topics.facts.probes.conserved": lambda f, i: f(i.normal(5), i.normal(3, 5)),
+    "topics.addition.fourier.spectrum": lambda f, i: f(i.normal(21, 3)),
+    "topics.addition.fourier.relative_spectrum": lambda f, i: f(i.normal(21, 3)),
+    "topics.addition.fourier.shuffled_level": lambda f, i: [
+        f(i.normal(21, 3), shuffles=20, generator=each) for each in i.seeds
+    ],
+    "topics.addition.fourier.band_filter": lambda f, i: f(i.normal(21, 9), range(2)),
+    "topics.graphs.probes.exact_match": lambda f, i: f(i.normal(3, 2, 6, 6), i.bits(3, 6, 6) > 0),
+    "topics.graphs.probes.by_distance": lambda f, i: f(i.bits(3, 6, 6) > 0, i.whole(4, 3, 6, 6).float()),
+    "topics.graphs.probes.without": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), "local"),
+    "topics.graphs.probes.felt": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), i.graphs()[:, None]),
+    "topics.limits.probes.sharpen": lambda f, i: f(i.decoder(), 3.0),
+    "topics.limits.probes.last_place_change": lambda f, i: f(i.decoder(), i.normal(2, 6, 8), i.normal(2, 6, 8)),
+    "topics.limits.probes.right_prefixes": lambda f, i: f(i.normal(2, 5, 3, 3), i.whole(3, 2, 5, 3)),
+    "topics.memories.probes.accuracy": lambda f, i: f(i.normal(2, 5, 3), i.whole(3, 5)),
+    "topics.memories.probes.weighted_error": lambda f, i: f(i.normal(2, 5, 3), i.whole(3, 5), i.shares(5)),
+    "core.readouts.fit_readouts": lambda f, i: f(i.normal(2, 9, 3), i.normal(9)),
+    "core.readouts.apply_readouts": lambda f, i: f(i.normal(2, 4), i.normal(2, 9, 3)),
+    "topics.regression.probes.similarity_of_errors": lambda f, i: f(
+        i.normal(2, 4, 5), i.normal(3, 4, 5), i.normal(4, 5)
+    ),
+    "topics.regression.probes.induced_weights": lambda f, i: f(rows, *i.prompts()),
+    "topics.regression.probes.similarity_of_weights": lambda f, i: f(i.normal(2, 4, 5, 3), i.normal(3, 4, 5, 3)),
+    "topics.regression.probes.readout_predictor": lambda f, i: f(
         regressor(i), fit_readouts(regressor(i).streams(*i.prompts()).detach(), i.prompts()[1])
     )(*i.prompts()),
-    "probes.regression.errors_by_gap": lambda f, i: f(running, *i.prompts()),
-    "probes.regression.order_sensitivity": lambda f, i: f(running, *i.prompts()),
-    "probes.regression.best_match": lambda f, i: list(f(i.normal(3, 2), [1, 2])),
-    "probes.sensitivity.influences": lambda f, i: f(i.signs(8)),
-    "probes.sensitivity.weight_by_degree": lambda f, i: f(i.signs(8)),
-    "probes.sensitivity.answers": lambda f, i: f(reading(i), i.normal(3, 6, 2)),
-    "probes.sensitivity.changes": lambda f, i: f(reading(i), i.normal(3, 6, 2), i.normal(3, 4, 6, 2)),
-    "probes.sensitivity.noisy_parts": lambda f, i: [f(i.normal(3, 6, 2), 0.1, generator=each) for each in i.seeds],
-    "probes.sensitivity.largest_curvature": lambda f, i: [f(*squares(i), 2, generator=each) for each in i.seeds],
-    "probes.sensitivity.rise_under_noise": lambda f, i: [f(*squares(i), 0.1, 2, generator=each) for each in i.seeds],
-    "probes.structures.best_so_far": lambda f, i: f(i.whole(5, 3, 4), i.normal(3, 5).abs()),
-    "probes.structures.place_distances": lambda f, i: f(i.normal(2, 5, 2)),
-    "probes.structures.banding": lambda f, i: f(i.normal(5, 5)),
-    "probes.structures.principal_components": lambda f, i: [part.abs() for part in f(i.normal(9, 3))],
+    "topics.regression.probes.errors_by_gap": lambda f, i: f(running, *i.prompts()),
+    "topics.regression.probes.order_sensitivity": lambda f, i: f(running, *i.prompts()),
+    "topics.regression.probes.best_match": lambda f, i: list(f(i.normal(3, 2), [1, 2])),
+    "topics.sensitivity.probes.influences": lambda f, i: f(i.signs(8)),
+    "topics.sensitivity.probes.weight_by_degree": lambda f, i: f(i.signs(8)),
+    "topics.sensitivity.probes.answers": lambda f, i: f(reading(i), i.normal(3, 6, 2)),
+    "topics.sensitivity.probes.changes": lambda f, i: f(reading(i), i.normal(3, 6, 2), i.normal(3, 4, 6, 2)),
+    "topics.sensitivity.probes.noisy_parts": lambda f, i: [
+        f(i.normal(3, 6, 2), 0.1, generator=each) for each in i.seeds
+    ],
+    "topics.sensitivity.probes.largest_curvature": lambda f, i: [f(*squares(i), 2, generator=each) for each in i.seeds],
+    "topics.sensitivity.probes.rise_under_noise": lambda f, i: [
+        f(*squares(i), 0.1, 2, generator=each) for each in i.seeds
+    ],
+    "topics.structures.probes.best_so_far": lambda f, i: f(i.whole(5, 3, 4), i.normal(3, 5).abs()),
+    "topics.structures.probes.place_distances": lambda f, i: f(i.normal(2, 5, 2)),
+    "topics.structures.probes.banding": lambda f, i: f(i.normal(5, 5)),
+    "topics.structures.probes.principal_components": lambda f, i: [part.abs() for part in f(i.normal(9, 3))],
     # -- baselines
-    "baselines.addition.ppmi_embeddings": lambda f, i: f(i.graphs(8)[0] + 1, 3).abs(),
-    "baselines.addition.with_rms": lambda f, i: f(i.normal(5, 3), 0.3),
-    "baselines.addition.narrowed": lambda f, i: f(i.normal(5, 3), 2).abs(),
-    "baselines.attention.shares": lambda f, i: f(i.whole(4, 9), 4),
-    "baselines.attention.ngram": lambda f, i: f(i.whole(3, 12), 3),
-    "baselines.attention.latest": lambda f, i: f(i.whole(3, 12), 2),
-    "baselines.attention.backward_hops": lambda f, i: f(i.whole(3, 12), 2),
-    "baselines.attention.l1_logistic": lambda f, i: f(
+    "topics.addition.baselines.ppmi_embeddings": lambda f, i: f(i.graphs(8)[0] + 1, 3).abs(),
+    "topics.addition.baselines.with_rms": lambda f, i: f(i.normal(5, 3), 0.3),
+    "topics.addition.baselines.narrowed": lambda f, i: f(i.normal(5, 3), 2).abs(),
+    "topics.attention.baselines.shares": lambda f, i: f(i.whole(4, 9), 4),
+    "topics.attention.baselines.ngram": lambda f, i: f(i.whole(3, 12), 3),
+    "topics.attention.baselines.latest": lambda f, i: f(i.whole(3, 12), 2),
+    "topics.attention.baselines.backward_hops": lambda f, i: f(i.whole(3, 12), 2),
+    "topics.attention.baselines.l1_logistic": lambda f, i: f(
         i.signs(2, 9, 4), i.bits(2, 9).float(), i.normal(2).abs(), steps=5
     ),
-    "baselines.bigrams.bayes": lambda f, i: f(i.whole(3, 2, 9), 3),
-    "baselines.bigrams.follower": lambda f, i: f(i.whole(3, 2, 9)),
-    "baselines.calibration.memoriser": lambda f, i: f(*groups(i)),
-    "baselines.calibration.good_turing_model": lambda f, i: f(*groups(i)),
-    "baselines.calibration.mixture": lambda f, i: f(*groups(i), 0.2),
-    "baselines.graphs.breadth_first": lambda f, i: f(i.graphs()),
-    "baselines.graphs.diameters": lambda f, i: f(i.graphs()),
-    "baselines.graphs.rounds": lambda f, i: f(i.graphs(), 2),
-    "baselines.graphs.union_find": lambda f, i: f(i.graphs()[0]),
-    "baselines.graphs.degree_products": lambda f, i: f(i.graphs()),
-    "baselines.graphs.degree_rule": lambda f, i: f(i.graphs(), 3.0),
-    "baselines.limits.running_products": lambda f, i: f(i.normal(2, 5, 4).argsort(-1)),
-    "baselines.limits.follow": lambda f, i: f(i.normal(2, 5).argsort(-1), 3),
-    "baselines.limits.LinearSteps": lambda f, i: f(i.bits(9, 3), i.bits(9, 2))(i.bits(4, 3)),
-    "baselines.memories.unseen_mass": lambda f, i: f(i.shares(5), 3),
-    "baselines.memories.nearest": lambda f, i: f(i.normal(5, 3), i.normal(4, 3)),
-    "baselines.multihead.features": lambda f, i: f(i.normal(5, 2, 4), i.normal(3, 4, 4)),
-    "baselines.multihead.first_step": lambda f, i: f(*i.heads()),
-    "baselines.multihead.certificate": lambda f, i: f(*i.heads(), i.normal(4, 4, dtype=DOUBLE)),
-    "baselines.multihead.constraints": lambda f, i: f(
+    "topics.bigrams.baselines.bayes": lambda f, i: f(i.whole(3, 2, 9), 3),
+    "topics.bigrams.baselines.follower": lambda f, i: f(i.whole(3, 2, 9)),
+    "topics.calibration.baselines.memoriser": lambda f, i: f(*groups(i)),
+    "topics.calibration.baselines.good_turing_model": lambda f, i: f(*groups(i)),
+    "topics.calibration.baselines.mixture": lambda f, i: f(*groups(i), 0.2),
+    "topics.graphs.baselines.breadth_first": lambda f, i: f(i.graphs()),
+    "topics.graphs.baselines.diameters": lambda f, i: f(i.graphs()),
+    "topics.graphs.baselines.rounds": lambda f, i: f(i.graphs(), 2),
+    "topics.graphs.baselines.union_find": lambda f, i: f(i.graphs()[0]),
+    "topics.graphs.baselines.degree_products": lambda f, i: f(i.graphs()),
+    "topics.graphs.baselines.degree_rule": lambda f, i: f(i.graphs(), 3.0),
+    "topics.limits.baselines.running_products": lambda f, i: f(i.normal(2, 5, 4).argsort(-1)),
+    "topics.limits.baselines.follow": lambda f, i: f(i.normal(2, 5).argsort(-1), 3),
+    "topics.limits.baselines.LinearSteps": lambda f, i: f(i.bits(9, 3), i.bits(9, 2))(i.bits(4, 3)),
+    "topics.memories.baselines.unseen_mass": lambda f, i: f(i.shares(5), 3),
+    "topics.memories.baselines.nearest": lambda f, i: f(i.normal(5, 3), i.normal(4, 3)),
+    "topics.multihead.baselines.features": lambda f, i: f(i.normal(5, 2, 4), i.normal(3, 4, 4)),
+    "topics.multihead.baselines.first_step": lambda f, i: f(*i.heads()),
+    "topics.multihead.baselines.certificate": lambda f, i: f(*i.heads(), i.normal(4, 4, dtype=DOUBLE)),
+    "topics.multihead.baselines.constraints": lambda f, i: f(
         i.normal(5, 2, 4), i.normal(5, 2, 2).softmax(-1), i.bits(5, 2) > 0
     ),
-    "baselines.multihead.fit_hull": lambda f, i: [
+    "topics.multihead.baselines.fit_hull": lambda f, i: [
         f(i.normal(40, 16, dtype=DOUBLE), i.normal(40, dtype=DOUBLE), i.normal(40, dtype=DOUBLE).abs(), 2).base
     ],
-    "baselines.multihead.refine": lambda f, i: f(*i.heads(2000), 2)[0],
-    "baselines.multihead.hull_net": lambda f, i: f(hull(i), 2),
-    "baselines.multihead.best_tuple": lambda f, i: f(*i.heads(), hull(i), i.normal(5, 1, dtype=DOUBLE), 2),
-    "baselines.multihead.solve_ws": lambda f, i: f(*i.heads(), i.normal(2, 4, 4, dtype=DOUBLE)),
-    "baselines.multihead.relative_loss": lambda f, i: f(
+    "topics.multihead.baselines.refine": lambda f, i: f(*i.heads(2000), 2)[0],
+    "topics.multihead.baselines.hull_net": lambda f, i: f(hull(i), 2),
+    "topics.multihead.baselines.best_tuple": lambda f, i: f(*i.heads(), hull(i), i.normal(5, 1, dtype=DOUBLE), 2),
+    "topics.multihead.baselines.solve_ws": lambda f, i: f(*i.heads(), i.normal(2, 4, 4, dtype=DOUBLE)),
+    "topics.multihead.baselines.relative_loss": lambda f, i: f(
         *i.heads(), i.normal(2, 4, 4, dtype=DOUBLE), i.normal(2, 4, 4, dtype=DOUBLE)
     ),
-    "baselines.multihead.descend": lambda f, i: f(
+    "topics.multihead.baselines.descend": lambda f, i: f(
         lambda at: (at - 1).square().sum() + 1, i.normal(2, 1, dtype=DOUBLE), steps=3
     ),
-    "baselines.multihead.one_head": lambda f, i: f(*i.heads(1000)),
-    "baselines.multihead.check_examples": lambda f, i: f(*i.heads(4000), 2),
-    "baselines.regression.predict": lambda f, i: f(i.normal(4, 8, 3), i.prompts()[0]),
-    "baselines.regression.least_squares": lambda f, i: f(*i.prompts()),
-    "baselines.regression.ridge_states": lambda f, i: f(*i.prompts(), 0.1),
-    "baselines.regression.newton": lambda f, i: f(*i.prompts(), [1, 2]),
-    "baselines.regression.gradient_descent": lambda f, i: f(*i.prompts(), [1, 2]),
-    "baselines.regression.conjugate_gradient": lambda f, i: f(*i.prompts(), [1, 2]),
-    "baselines.regression.gradient_descent_plus_plus": lambda f, i: f(*i.prompts(), [1, 2]),
-    "baselines.regression.newton_iterated": lambda f, i: f(*i.prompts(), [1, 2]),
-    "baselines.regression.gradient_descent_iterated": lambda f, i: f(*i.prompts(), [1, 2]),
-    "baselines.regression.online_gradient_descent": lambda f, i: f(*i.prompts()),
-    "baselines.sensitivity.best_under_noise": lambda f, i: f(i.bits(8), 0.2),
-    "baselines.sensitivity.LowDegree": lambda f, i: f(i.bits(20, 4), i.bits(20), 2)(i.bits(5, 4)),
-    "baselines.sketches.count_min": lambda f, i: [
+    "topics.multihead.baselines.one_head": lambda f, i: f(*i.heads(1000)),
+    "topics.multihead.baselines.check_examples": lambda f, i: f(*i.heads(4000), 2),
+    "topics.regression.baselines.predict": lambda f, i: f(i.normal(4, 8, 3), i.prompts()[0]),
+    "topics.regression.baselines.least_squares": lambda f, i: f(*i.prompts()),
+    "topics.regression.baselines.ridge_states": lambda f, i: f(*i.prompts(), 0.1),
+    "topics.regression.baselines.newton": lambda f, i: f(*i.prompts(), [1, 2]),
+    "topics.regression.baselines.gradient_descent": lambda f, i: f(*i.prompts(), [1, 2]),
+    "topics.regression.baselines.conjugate_gradient": lambda f, i: f(*i.prompts(), [1, 2]),
+    "topics.regression.baselines.gradient_descent_plus_plus": lambda f, i: f(*i.prompts(), [1, 2]),
+    "topics.regression.baselines.newton_iterated": lambda f, i: f(*i.prompts(), [1, 2]),
+    "topics.regression.baselines.gradient_descent_iterated": lambda f, i: f(*i.prompts(), [1, 2]),
+    "topics.regression.baselines.online_gradient_descent": lambda f, i: f(*i.prompts()),
+    "topics.sensitivity.baselines.best_under_noise": lambda f, i: f(i.bits(8), 0.2),
+    "topics.sensitivity.baselines.LowDegree": lambda f, i: f(i.bits(20, 4), i.bits(20), 2)(i.bits(5, 4)),
+    "topics.structures.baselines.sketches.count_min": lambda f, i: [
         f(i.whole(5, 2, 9), 5, 6, rows=2, conservative=True, generator=each) for each in i.seeds
     ],
-    "baselines.sketches.count_sketch": lambda f, i: [
+    "topics.structures.baselines.sketches.count_sketch": lambda f, i: [
         f(i.whole(5, 2, 9), 5, 6, rows=2, generator=each) for each in i.seeds
     ],
-    "baselines.trees.optimal_search_tree": lambda f, i: list(f(i.shares(5)))[1:],
-    "baselines.trees.treap": lambda f, i: list(f(i.shares(5)))[1:],
-    "baselines.trees.depths": lambda f, i: f(treap(i.shares(5))),
-    "baselines.structures.binary_search": lambda f, i: f(*search(i), 3),
-    "baselines.structures.interpolation_search": lambda f, i: f(*search(i), 3),
-    "baselines.structures.quantile_search": lambda f, i: f(*search(i), 3, lambda q: (q + 1) / 2),
-    "baselines.structures.buckets": lambda f, i: f(*search(i), 4),
-    "baselines.structures.tree_search": lambda f, i: f(treap(i.shares(7)), *search(i), 3),
-    "baselines.structures.kd_tree": lambda f, i: f(*search(i, 2), 3),
-    "baselines.structures.kd_order": lambda f, i: f(i.normal(2, 7, 2)),
-    "baselines.structures.lsh": lambda f, i: [f(*search(i, 3), 3, bits=2, generator=each) for each in i.seeds],
-    "baselines.structures.simhash": lambda f, i: [f(*search(i, 3), 3, bits=2, generator=each) for each in i.seeds],
+    "topics.structures.baselines.trees.optimal_search_tree": lambda f, i: list(f(i.shares(5)))[1:],
+    "topics.structures.baselines.trees.treap": lambda f, i: list(f(i.shares(5)))[1:],
+    "topics.structures.baselines.trees.depths": lambda f, i: f(treap(i.shares(5))),
+    "topics.structures.baselines.search.binary_search": lambda f, i: f(*search(i), 3),
+    "topics.structures.baselines.search.interpolation_search": lambda f, i: f(*search(i), 3),
+    "topics.structures.baselines.search.quantile_search": lambda f, i: f(*search(i), 3, lambda q: (q + 1) / 2),
+    "topics.structures.baselines.search.buckets": lambda f, i: f(*search(i), 4),
+    "topics.structures.baselines.search.tree_search": lambda f, i: f(treap(i.shares(7)), *search(i), 3),
+    "topics.structures.baselines.search.kd_tree": lambda f, i: f(*search(i, 2), 3),
+    "topics.structures.baselines.search.kd_order": lambda f, i: f(i.normal(2, 7, 2)),
+    "topics.structures.baselines.search.lsh": lambda f, i: [
+        f(*search(i, 3), 3, bits=2, generator=each) for each in i.seeds
+    ],
+    "topics.structures.baselines.search.simhash": lambda f, i: [
+        f(*search(i, 3), 3, bits=2, generator=each) for each in i.seeds
+    ],
     # -- by hand
-    "models.constructions.attention.run": lambda f, i: f([[HEAD], [match_head(BLOCKS, 9.0)]], i.normal(6, 18).double()),
-    "models.constructions.attention.embed": lambda f, i: f(BLOCKS, i.whole(4, 6)),
-    "models.constructions.attention.flow": lambda f, i: f(i.normal(5, 3), beta=1.0, time=0.2),
-    "models.constructions.attention.energy": lambda f, i: f(i.normal(5, 3), 1.0),
-    "models.constructions.bigrams.write_memories": lambda f, i: f(
+    "topics.attention.by_hand.run": lambda f, i: f([[HEAD], [match_head(BLOCKS, 9.0)]], i.normal(6, 18).double()),
+    "topics.attention.by_hand.embed": lambda f, i: f(BLOCKS, i.whole(4, 6)),
+    "topics.attention.by_hand.flow": lambda f, i: f(i.normal(5, 3), beta=1.0, time=0.2),
+    "topics.attention.by_hand.energy": lambda f, i: f(i.normal(5, 3), 1.0),
+    "topics.bigrams.by_hand.write_memories": lambda f, i: f(
         i.model(BigramModel, BigramModelConfig(5, 8, 16)), i.whole(5, 2)
     ),
-    "models.constructions.bigrams.three_steps": lambda f, i: [induction(f, i, d) for d in (None, 16)],
-    "models.constructions.blocks.causal_softmax": lambda f, i: f(i.normal(2, 5, 5)),
-    "models.constructions.blocks.Head": lambda f, i: f(HEAD.kq, HEAD.ov)(i.normal(6, 18).double()),
-    "models.constructions.facts.attention_only": lambda f, i: f(
-        i.world().table, 3, d=24, head_width=4, noise=4, length=6
-    ),
-    "models.constructions.facts.with_mlp": lambda f, i: f(
-        i.world().table, 3, d=24, head_width=4, each=2, noise=4, length=6
-    ),
-    "models.constructions.facts.dual": lambda f, i: f(i.normal(4, 6)),
-    "models.constructions.graphs.PowerDecoder": lambda f, i: f(6, 2)(i.graphs()),
-    "models.constructions.limits.WordDecoder": lambda f, i: f(3, 6, 3)(i.normal(2, 6, 3).argsort(-1)),
-    "models.constructions.limits.HopDecoder": lambda f, i: f(5, 3)(i.normal(2, 5).argsort(-1)),
-    "models.constructions.limits.counted_parity": lambda f, i: f(i.bits(3, 6)),
-    "models.constructions.memories.write": lambda f, i: f(i.normal(5, 4), i.normal(3, 4), i.whole(3, 5)),
-    "models.constructions.memories.read": lambda f, i: f(i.normal(4, 4), i.normal(5, 4), i.normal(3, 4)),
-    "models.constructions.memories.gradient": lambda f, i: f(
+    "topics.bigrams.by_hand.three_steps": lambda f, i: [induction(f, i, d) for d in (None, 16)],
+    "core.blocks.causal_softmax": lambda f, i: f(i.normal(2, 5, 5)),
+    "core.blocks.Head": lambda f, i: f(HEAD.kq, HEAD.ov)(i.normal(6, 18).double()),
+    "topics.facts.by_hand.attention_only": lambda f, i: f(i.world().table, 3, d=24, head_width=4, noise=4, length=6),
+    "topics.facts.by_hand.with_mlp": lambda f, i: f(i.world().table, 3, d=24, head_width=4, each=2, noise=4, length=6),
+    "topics.facts.by_hand.dual": lambda f, i: f(i.normal(4, 6)),
+    "topics.graphs.by_hand.PowerDecoder": lambda f, i: f(6, 2)(i.graphs()),
+    "topics.limits.by_hand.WordDecoder": lambda f, i: f(3, 6, 3)(i.normal(2, 6, 3).argsort(-1)),
+    "topics.limits.by_hand.HopDecoder": lambda f, i: f(5, 3)(i.normal(2, 5).argsort(-1)),
+    "topics.limits.by_hand.counted_parity": lambda f, i: f(i.bits(3, 6)),
+    "topics.memories.by_hand.write": lambda f, i: f(i.normal(5, 4), i.normal(3, 4), i.whole(3, 5)),
+    "topics.memories.by_hand.read": lambda f, i: f(i.normal(4, 4), i.normal(5, 4), i.normal(3, 4)),
+    "topics.memories.by_hand.gradient": lambda f, i: f(
         i.normal(4, 4), i.normal(5, 4), i.normal(3, 4), i.shares(15).view(5, 3).float()
     ),
-    "models.constructions.memories.noisy_gradient": lambda f, i: f(
+    "topics.memories.by_hand.noisy_gradient": lambda f, i: f(
         i.normal(4, 4), i.normal(6, 4), i.whole(3, 6), i.normal(3, 4)
     ),
-    "models.constructions.memories.random_factors": lambda f, i: [
-        f(i.normal(4, 4), 2, generator=each) for each in i.seeds
-    ],
-    "models.constructions.memories.hermite": lambda f, i: f(i.normal(4, 4), 3),
-    "models.constructions.memories.mlp_logits": lambda f, i: [
+    "topics.memories.by_hand.random_factors": lambda f, i: [f(i.normal(4, 4), 2, generator=each) for each in i.seeds],
+    "topics.memories.by_hand.hermite": lambda f, i: f(i.normal(4, 4), 3),
+    "topics.memories.by_hand.mlp_logits": lambda f, i: [
         f(i.normal(5, 4), i.normal(3, 4), i.whole(3, 5), 6, 2, generator=each) for each in i.seeds
     ],
-    "models.constructions.memories.dense_update": lambda f, i: f(i.signs(5, 4), i.signs(3, 4), 3),
-    "models.constructions.memories.softmax_update": lambda f, i: f(i.signs(5, 4), i.signs(3, 4), 2.0),
-    "models.constructions.memories.relu_lookup": lambda f, i: f(i.normal(5, 4), i.normal(3, 4), 0.5),
-    "models.constructions.regression.Layer": lambda f, i: f("", [HEAD], HEAD.ov)(i.normal(2, 6, 18).double()),
-    "models.constructions.regression.NewtonTransformer": lambda f, i: f(3, 7, 2, 0.01)(
+    "topics.memories.by_hand.dense_update": lambda f, i: f(i.signs(5, 4), i.signs(3, 4), 3),
+    "topics.memories.by_hand.softmax_update": lambda f, i: f(i.signs(5, 4), i.signs(3, 4), 2.0),
+    "topics.memories.by_hand.relu_lookup": lambda f, i: f(i.normal(5, 4), i.normal(3, 4), 0.5),
+    "topics.regression.by_hand.Layer": lambda f, i: f("", [HEAD], HEAD.ov)(i.normal(2, 6, 18).double()),
+    "topics.regression.by_hand.NewtonTransformer": lambda f, i: f(3, 7, 2, 0.01)(
         i.prompts()[0], i.prompts()[1][:, :-1]
     ),
-    "models.constructions.regression.newton_predictions": lambda f, i: f(*i.prompts(5), 2),
+    "topics.regression.by_hand.newton_predictions": lambda f, i: f(*i.prompts(5), 2),
 }
 ELSEWHERE = {
-    "probes.fourier.longest_period": WORDS,
-    "probes.fourier.periods": NUMBERS,
-    "probes.fourier.basis": NUMBERS,
-    "probes.fourier.low_waves": WORDS,
-    "probes.fourier.high_waves": WORDS,
-    "probes.graphs.draw_graph": WORDS,
-    "probes.memories.capacity": WORDS,
-    "probes.memories.interval": WORDS,
-    "probes.memories.power_law": WORDS,
-    "probes.memories.local_slopes": WORDS,
-    "probes.memories.entropy": WORDS,
-    "probes.memories.recalled_bits": WORDS,
-    "probes.regression.growth_rate": WORDS,
-    "baselines.addition.fourier_embeddings": NUMBERS,
-    "baselines.calibration.factor_of": WORDS,
-    "baselines.multihead.learn": "its stages are called one by one",
-    "baselines.sensitivity.sensitivity_of": WORDS,
-    "models.constructions.attention.shift_head": NUMBERS,
-    "models.constructions.attention.circle": NUMBERS,
-    "models.constructions.attention.circle_shift": NUMBERS,
-    "models.constructions.attention.skip_gram_head": NUMBERS,
-    "models.constructions.attention.broad_head": NUMBERS,
-    "models.constructions.attention.match_head": NUMBERS,
+    "topics.addition.fourier.longest_period": WORDS,
+    "topics.addition.fourier.periods": NUMBERS,
+    "topics.addition.fourier.basis": NUMBERS,
+    "topics.addition.fourier.low_waves": WORDS,
+    "topics.addition.fourier.high_waves": WORDS,
+    "topics.graphs.probes.draw_graph": WORDS,
+    "topics.memories.probes.capacity": WORDS,
+    "topics.memories.probes.interval": WORDS,
+    "topics.memories.probes.power_law": WORDS,
+    "topics.memories.probes.local_slopes": WORDS,
+    "topics.memories.probes.entropy": WORDS,
+    "topics.memories.probes.recalled_bits": WORDS,
+    "topics.regression.probes.growth_rate": WORDS,
+    "topics.addition.baselines.fourier_embeddings": NUMBERS,
+    "topics.calibration.baselines.factor_of": WORDS,
+    "topics.multihead.baselines.learn": "its stages are called one by one",
+    "topics.sensitivity.baselines.sensitivity_of": WORDS,
+    "topics.attention.by_hand.shift_head": NUMBERS,
+    "topics.attention.by_hand.circle": NUMBERS,
+    "topics.attention.by_hand.circle_shift": NUMBERS,
+    "topics.attention.by_hand.skip_gram_head": NUMBERS,
+    "topics.attention.by_hand.broad_head": NUMBERS,
+    "topics.attention.by_hand.match_head": NUMBERS,
 }

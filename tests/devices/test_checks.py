@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-import companion.checks
-from companion.checks.exercise import Exercise
-from companion.checks.trials import CPU_ADVICE
+import companion.topics
+from companion.lesson.exercise import Exercise
+from companion.lesson.trials import CPU_ADVICE
 
 EXERCISES = {
     name: value
-    for module in iter_modules(companion.checks.__path__)
-    for name, value in vars(import_module(f"companion.checks.{module.name}")).items()
+    for module in iter_modules(companion.topics.__path__)
+    for name, value in vars(import_module(f"companion.topics.{module.name}.exercises")).items()
     if isinstance(value, Exercise)
 }
 COUNTED = {"rest"}  # counts one by one in Python, and gives a number that mixes with everything

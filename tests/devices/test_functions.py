@@ -1,4 +1,4 @@
-"""Every public function and class of samplers, models, probes and baselines on another device than the CPU: what is
+"""Every public function and class of data, models, probes and baselines on another device than the CPU: what is
 given there is answered there, with the same numbers.
 """
 
@@ -14,21 +14,23 @@ from devices import calls, calls_of_probes
 from devices.calls import Inputs
 from torch import Tensor, nn
 
+import companion.topics
+
 CALLS = calls.CALLS | calls_of_probes.CALLS
 ELSEWHERE = calls.ELSEWHERE | calls_of_probes.ELSEWHERE
-ROOMS = ("samplers", "models", "probes", "baselines")
+ROLES = ("data", "model", "by_hand", "baselines", "probes", "fourier")  # of a topic
+CORE = ("decoder", "hooks", "lstm", "blocks", "readouts")
 
 
 def public() -> Iterator[str]:
-    """What the rooms define, but configs and tuples, which compute nothing: ``samplers.addition.sums``."""
-    for room in ROOMS:
-        package = import_module(f"companion.{room}")
-        for found in walk_packages(package.__path__, f"companion.{room}."):
-            module = import_module(found.name)
-            for name, value in vars(module).items():
-                mine = getattr(value, "__module__", None) == found.name and not name.startswith("_")
-                if mine and (inspect.isfunction(value) or (inspect.isclass(value) and computes(value))):
-                    yield f"{found.name.removeprefix('companion.')}.{name}"
+    """What the rooms define, but configs and tuples, which compute nothing: ``topics.addition.data.sums``."""
+    topics = [found.name for found in walk_packages(companion.topics.__path__, "companion.topics.")]
+    chosen = [name for name in topics if name.count(".") > 2 and name.split(".")[3] in ROLES]
+    for path in [*(f"companion.core.{name}" for name in CORE), *chosen]:
+        for name, value in vars(import_module(path)).items():
+            mine = getattr(value, "__module__", None) == path and not name.startswith("_")
+            if mine and (inspect.isfunction(value) or (inspect.isclass(value) and computes(value))):
+                yield f"{path.removeprefix('companion.')}.{name}"
 
 
 def computes(kind: type) -> bool:

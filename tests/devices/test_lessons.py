@@ -8,9 +8,9 @@ import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
-import companion.recipes
-import companion.training
-from companion.cli.lessons import all_lessons
+import companion.core.recipe
+import companion.core.training
+from companion.workshop.cli.lessons import all_lessons
 
 pytestmark = [
     pytest.mark.types_unchecked,
@@ -20,7 +20,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 def test_a_lesson_runs_to_its_end(lesson, device, monkeypatch):
-    for module in (companion.training, companion.recipes):
+    for module in (companion.core.training, companion.core.recipe):
         monkeypatch.setattr(module, "pick_device", lambda *_, **__: device)
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.chdir(lesson.source.parent)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from companion.recipes import Recipe, recipes
-from companion.training import batch_generator, make_optimizers
+from companion.core.recipe import Recipe, recipes
+from companion.core.training import batch_generator, make_optimizers
 
 STEPS, BATCH = 2, 4
 RECIPES = {name: scales["smoke"] for name, scales in recipes().items()}

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from companion.measuring import MEASURED, Measurement, measured_table, measurements
+from companion.core.measuring import MEASURED, Measurement, measured_table, measurements
 
 TABLES = measurements()
 QUICK = [name for name, chosen in TABLES.items() if chosen.quick]

@@ -6,16 +6,16 @@ from importlib import import_module
 import nbformat
 import pytest
 
-import companion.checks
-from companion.checks.exercise import Exercise
-from companion.cli.answers import BEGIN, places, put_answers
-from companion.cli.lessons import all_lessons
+import companion.topics
+from companion.lesson.exercise import Exercise
+from companion.workshop.cli.answers import BEGIN, places, put_answers
+from companion.workshop.cli.lessons import all_lessons
 
 SOLUTIONS = all_lessons()
 EXERCISES = {
     value.name
-    for module in pkgutil.iter_modules(companion.checks.__path__)
-    for value in vars(import_module(f"companion.checks.{module.name}")).values()
+    for module in pkgutil.iter_modules(companion.topics.__path__)
+    for value in vars(import_module(f"companion.topics.{module.name}.exercises")).values()
     if isinstance(value, Exercise)
 }
 

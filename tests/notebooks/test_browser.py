@@ -18,8 +18,8 @@ import sample_site
 from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
 from sample_lesson import CLAIM, FACTS, NAME, checkout, notebook
 
-from companion.cli import progress, release
-from companion.cli.lessons import all_lessons
+from companion.workshop.cli import progress, release
+from companion.workshop.cli.lessons import all_lessons
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -41,7 +41,7 @@ def lab(root: Path, theme: str = "Light"):
         file.write_text(json.dumps(values))
     port = free_port()
     code = (
-        "import sys; from argparse import Namespace; from pathlib import Path; from companion.cli import lab\n"
+        "import sys; from argparse import Namespace; from pathlib import Path; from companion.workshop.cli import lab\n"
         "lab.main(Namespace(port=int(sys.argv[2]), no_browser=True), Path(sys.argv[1]))"
     )
     # a home of its own: the settings and the workspaces of whoever runs the tests stay out of it
@@ -195,7 +195,7 @@ ASKED = [
     "Why?",
 ]
 SMALL = [
-    "import matplotlib.pyplot as plt\nfrom companion import figures\nfrom companion.widgets import Predictions\n"
+    "import matplotlib.pyplot as plt\nfrom companion import figures\nfrom companion.lesson.widgets import Predictions\n"
     f'predictions = Predictions("{NAME}")',
     f'predictions.number("steps", "{ASKED[0]}", low=1, high=1e6)',
     f'predictions.choice("rate", "{ASKED[1]}", ["linear", "exponential", "like a power of the number of layers"])',
@@ -205,7 +205,7 @@ SMALL = [
     'figures.Picture(figure, "A line.")',
     "predictions.sheet()",
     'print("double: correct")',
-    "import ipywidgets\nfrom companion.widgets import Explorer\n"
+    "import ipywidgets\nfrom companion.lesson.widgets import Explorer\n"
     'Explorer(lambda ax, **at: ax.plot([0, 1], [0, at["slope"] * at["rate"]]), alt="A line.", '
     'slope=ipywidgets.IntSlider(3, 0, 8, description="slope of the line"), '
     'rate=ipywidgets.FloatLogSlider(100, min=0, max=4, description="learning rate"))',
@@ -308,7 +308,7 @@ def test_a_person_walks_from_the_front_page_to_an_answered_exercise(page, tmp_pa
     executed.cells[3].source = STEP.format("### BEGIN SOLUTION\n    return 2 * M - M @ S @ M\n    ### END SOLUTION")
     executed.cells[4].source = "exercises.newton_step.check(newton_step)"
     executed.cells[4].outputs = []
-    executed.cells.insert(2, nbformat.v4.new_code_cell("from companion.checks import regression as exercises"))
+    executed.cells.insert(2, nbformat.v4.new_code_cell("from companion.topics.regression import exercises"))
     root = checkout(tmp_path, repository="someone/course")
     nbformat.write(executed, root / f"solutions/{NAME}/{NAME}.ipynb")
     release.main(Namespace(lessons=[], check=False), root)

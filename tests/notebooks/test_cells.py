@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from companion.cli.lessons import Lesson, all_lessons
-from companion.cli.setup import ROOT
+from companion.workshop.cli.lessons import Lesson, all_lessons
+from companion.workshop.cli.setup import ROOT
 
 # Lessons whose cells are not divided yet; empty when the last of them is rewritten
 STILL_TO_COME: set[str] = set()

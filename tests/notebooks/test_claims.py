@@ -6,8 +6,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from companion.claims import PUBLISHED, statements
-from companion.cli.lessons import all_lessons
+from companion.lesson.claims import PUBLISHED, statements
+from companion.workshop.cli.lessons import all_lessons
 
 # Lessons that still say in their cells what belongs into a file; empty when the last of them is rewritten
 STILL_TO_COME: set[str] = set()

@@ -12,8 +12,8 @@ import nbformat
 import pytest
 from stored_outputs import faults
 
-from companion.cli.lessons import all_lessons
-from companion.cli.run import harvest
+from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.cli.run import harvest
 
 SCALE = os.environ.get("COURSE_TEST_SCALE", "course")  # of the solved lesson; `companion test --quick` says smoke
 WRONG = 'return "no tensor"'

@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from companion.cli import release, run
-from companion.cli.lessons import Lesson, all_lessons
+from companion.workshop.cli import release, run
+from companion.workshop.cli.lessons import Lesson, all_lessons
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = all_lessons()

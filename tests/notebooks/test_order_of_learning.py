@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
-from companion.cli.setup import ROOT
-from companion.measuring import measured_table
+from companion.core.measuring import measured_table
+from companion.workshop.cli.setup import ROOT
 
 NAMES = ("W_O2", "W_K2", "W_K1")
 PARTS = (

@@ -10,7 +10,7 @@ import yaml
 from tiny_regressor import POINTS, SIZES, Theirs, configuration, save_tiny_run
 
 from companion.pretrained import PretrainedError, published_regressor
-from companion.samplers.regression import prompts
+from companion.topics.regression.data import prompts
 
 
 @pytest.fixture(scope="module")

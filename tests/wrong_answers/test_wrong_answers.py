@@ -10,20 +10,16 @@ from importlib import import_module
 import pytest
 import torch
 
-import companion.checks
-from companion.checks import exercise as machinery
-from companion.checks.exercise import Exercise, Mistake, NotAttempted
-from companion.checks.near_misses import family
+import companion.topics
+from companion.lesson import exercise as machinery
+from companion.lesson.exercise import Exercise, Mistake, NotAttempted
+from companion.lesson.near_misses import family
 
-TOPICS = [
-    module.name
-    for module in pkgutil.iter_modules(companion.checks.__path__)
-    if module.name not in ("attempts", "exercise", "near_misses", "trials")
-]
+TOPICS = [module.name for module in pkgutil.iter_modules(companion.topics.__path__)]
 EXERCISES = {
     (topic, name): value
     for topic in TOPICS
-    for name, value in vars(import_module(f"companion.checks.{topic}")).items()
+    for name, value in vars(import_module(f"companion.topics.{topic}.exercises")).items()
     if isinstance(value, Exercise)
 }
 CASES = {

@@ -1,0 +1,169 @@
+"""Checkpoints: weights as safetensors, with the recipe, scale, seed and machine that made them in the header."""
+
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import nn
+
+import companion
+from companion.core.rounding import STORED, STORED_FITTED, compact, expand, fitted
+from companion.core.training import History, write_safetensors
+
+WEIGHTS = Path(__file__).parents[1] / "weights"
+CURVE_POINTS = 200
+
+
+class CheckpointError(ValueError):
+    """A file that is not the checkpoint it should be; the message says what is wrong with it."""
+
+
+def _machine(device: str) -> str:
+    """The system, its processor, and what computed: the GPU's name, or the number of threads."""
+    computed = torch.cuda.get_device_name(device) if device.startswith("cuda") else f"{torch.get_num_threads()} threads"
+    return f"{platform.system()} {platform.machine()}, {computed}"
+
+
+@dataclass(frozen=True)
+class Header:
+    """How a checkpoint was made.
+
+    ``loss_curve``: pairs (step, mean loss since the pair before), at most 200. ``stored``: the form in which the file
+    keeps the weights, where it says so.
+    """
+
+    recipe: str
+    scale: str
+    seed: int
+    steps: int
+    device: str
+    machine: str
+    seconds: float
+    config: dict
+    loss_curve: list[tuple[int, float]]
+    versions: dict[str, str] = field(
+        default_factory=lambda: {
+            "companion": companion.__version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        }
+    )
+    stored: str = ""
+
+
+OPTIONAL = {"stored"}  # files from before this field do not have it
+
+
+def loss_curve(losses: list[float]) -> list[tuple[int, float]]:
+    """The losses of a run in at most 200 pairs (last step of a stretch, its mean loss)."""
+    stride = max(1, -(-len(losses) // CURVE_POINTS))
+    stretches = [losses[start : start + stride] for start in range(0, len(losses), stride)]
+    return [
+        (start * stride + len(stretch), round(sum(stretch) / len(stretch), 6))
+        for start, stretch in enumerate(stretches)
+    ]
+
+
+def save(
+    path: Path,
+    model: nn.Module,
+    *,
+    recipe: str,
+    scale: str,
+    seed: int,
+    history: History,
+    dtype: torch.dtype | None = None,
+    calibrate: Callable[[nn.Module], object] | None = None,
+) -> Header:
+    """Write the weights with their run's header, and return it; `load` gives them back in the model's own dtype.
+
+    ``path``: the file, ending in .safetensors.
+    ``model``: what was trained; it has a dataclass ``config``.
+    ``recipe``, ``scale``, ``seed``: what made it.
+    ``history``: what the run did.
+    ``dtype``: ``torch.bfloat16`` halves the file, with 8 bits of each weight; ``torch.int8`` quarters it, each weight
+    rounded to the nearest (`companion.core.rounding.compact`); None keeps all.
+    ``calibrate``: runs the model on what rounded weights must still do well; the file is then in int8, fitted to it
+    (`companion.core.rounding.fitted`), whatever ``dtype`` is.
+    """
+    if calibrate is not None:
+        weights, stored = fitted(model, calibrate), STORED_FITTED
+    else:
+        weights = model.state_dict() if dtype is None else compact(model.state_dict(), dtype)
+        stored = STORED.get(dtype, "")
+    header = Header(
+        recipe,
+        scale,
+        seed,
+        len(history.losses),
+        history.device,
+        _machine(history.device),
+        round(history.seconds, 1),
+        asdict(model.config),
+        loss_curve(history.losses),
+        stored=stored,
+    )
+    write_safetensors(path, weights, {name: json.dumps(value) for name, value in asdict(header).items()})
+    return header
+
+
+def read_header(path: Path) -> Header:
+    """The header alone. Raises CheckpointError for a missing, truncated or foreign file."""
+    path = Path(path)
+    if not path.is_file():
+        raise CheckpointError(f"{path}: no such checkpoint; make it with `python -m companion train`")
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: not a safetensors file, or a truncated one ({error})") from None
+    missing = [name for name in Header.__dataclass_fields__ if name not in metadata.keys() | OPTIONAL]
+    if missing:
+        raise CheckpointError(f"{path}: not a checkpoint of this course: its header lacks {', '.join(missing)}")
+    try:
+        values = {name: json.loads(metadata[name]) for name in Header.__dataclass_fields__ if name in metadata}
+        values["loss_curve"] = [(step, loss) for step, loss in values["loss_curve"]]
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"{path}: not a checkpoint of this course: its header does not read as one ({error})"
+        ) from None
+    return Header(**values)
+
+
+def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
+    """Fill ``model`` from ``path``; return the header.
+
+    Raises CheckpointError for a missing, truncated or foreign file, for one of another recipe, and for a config, or
+    weights' names or shapes, that are not the model's (each is named). A setting that configs have gained since the
+    file was made counts as its default.
+    """
+    header = read_header(path)
+    if recipe is not None and header.recipe != recipe:
+        raise CheckpointError(f"{path}: made by the recipe {header.recipe!r}, not {recipe!r}")
+    with safe_open(path, "pt") as file:
+        found = expand({name: file.get_tensor(name) for name in file.keys()})
+    wanted = model.state_dict()
+    settings = {
+        setting.name: setting.default for setting in fields(model.config) if setting.default is not MISSING
+    } | header.config
+    wrong = [f"{name} is missing" for name in wanted.keys() - found.keys()]
+    wrong += [f"{name} is not the model's" for name in found.keys() - wanted.keys()]
+    wrong += [
+        f"config.{name} is {settings.get(name)!r}, the model's {value!r}"
+        for name, value in json.loads(json.dumps(asdict(model.config))).items()
+        if settings.get(name) != value
+    ]
+    wrong += [
+        f"{name} has shape {tuple(found[name].shape)}, the model's {tuple(wanted[name].shape)}"
+        for name in wanted.keys() & found.keys()
+        if found[name].shape != wanted[name].shape
+    ]
+    if wrong:
+        raise CheckpointError(f"{path}: {'; '.join(sorted(wrong))}")
+    model.load_state_dict(found)
+    model.eval()
+    return header

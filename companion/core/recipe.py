@@ -1,0 +1,164 @@
+"""What is trained, at which scale. A recipe's name is a topic's, then what sets it apart: ``regression-isotropic``.
+
+Scales: ``smoke`` (seconds: does it run at all), ``course`` (a laptop's CPU), ``paper`` (the published sizes, for a
+GPU).
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from companion import SCALES
+from companion.core import checkpoints
+from companion.core.checkpoints import Header
+from companion.core.training import History, Schedule, pick_device, seeded, train
+
+TOPICS = Path(__file__).parents[1] / "topics"
+Draw = Callable[..., tuple[Tensor, ...]]
+Size = tuple[Any, Schedule] | tuple[Any, Schedule, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that decides a training run but its seed; how its checkpoint is kept (``calibrate``, ``stored``);
+    and whether it needs a device with float64.
+    """
+
+    name: str
+    scale: str
+    build: Callable[[], nn.Module]
+    draw: Draw
+    loss: Callable[..., Tensor]
+    schedule: Schedule
+    about: str
+    calibrate: Callable[[nn.Module], object] | None = None
+    stored: torch.dtype | None = None
+    needs_float64: bool = False
+
+    def model(self, seed: int = 0) -> nn.Module:
+        """A fresh model, initialised from ``seed`` without touching the global random state."""
+        with seeded(seed):
+            return self.build()
+
+    def train(
+        self,
+        *,
+        seed: int = 0,
+        device: str | None = None,
+        resume: Path | None = None,
+        each: Callable[[nn.Module], Any] | None = None,
+        every: int | Collection[int] = 1,
+    ) -> tuple[nn.Module, History]:
+        """Train a fresh model with a progress bar; return it, on the CPU, with what the run did. The arguments are
+        those of `companion.core.training.train`.
+
+        Raises ValueError for a device that is not there, or that has no float64 where this is needed.
+        """
+        pick_device(device, float64=self.needs_float64)
+        model = self.model(seed)
+        label = f"{self.name} ({self.scale})"
+        history = train(
+            model,
+            self.draw,
+            self.loss,
+            self.schedule,
+            seed=seed,
+            device=device,
+            resume=resume,
+            label=label,
+            each=each,
+            every=every,
+        )
+        return model, history
+
+
+_registered: dict[str, dict[str, Recipe]] = {}
+
+
+def register(
+    name: str,
+    about: str,
+    *,
+    model: Callable[[Any], nn.Module],
+    sampler: Callable[..., Draw],
+    loss: Callable[..., Tensor],
+    smoke: Size,
+    course: Size,
+    paper: Size,
+    calibrate: Callable[[nn.Module], object] | None = None,
+    stored: torch.dtype | None = None,
+    needs_float64: bool = False,
+) -> None:
+    """Make a recipe known, at its three scales. Raises ValueError for a name that is taken.
+
+    ``name``: the topic's, then what sets it apart.
+    ``about``: one line for those who choose a recipe.
+    ``model``: makes a fresh model from a config.
+    ``sampler``: makes ``draw(batch, generator)`` from a config; for a schedule with ``curriculum``, ``draw(batch,
+    generator, done)``.
+    ``loss``: of the model and what was drawn.
+    ``smoke``, ``course``, ``paper``: the config and the schedule at each scale, and, where the sampler asks for more,
+    its keywords.
+    ``calibrate``: runs a trained model on what its weights in int8 must still do well
+    (`companion.core.rounding.fitted`).
+    ``stored``: without ``calibrate``, what the checkpoint's weights are rounded to (`companion.core.rounding.compact`):
+    ``torch.bfloat16``, ``torch.int8``, or None for all digits.
+    ``needs_float64``: whether sampler or model compute in float64, which mps lacks.
+    """
+    if name in _registered:
+        raise ValueError(f"name = {name!r}: there is a recipe of this name already")
+    _registered[name] = {
+        scale: Recipe(
+            name,
+            scale,
+            partial(model, config),
+            sampler(config, **dict(*task)),
+            loss,
+            schedule,
+            about,
+            calibrate,
+            stored,
+            needs_float64,
+        )
+        for scale, (config, schedule, *task) in zip(SCALES, (smoke, course, paper), strict=True)
+    }
+
+
+def recipes() -> dict[str, dict[str, Recipe]]:
+    """Every recipe by name and scale."""
+    for path in sorted(TOPICS.glob("*/recipes.py")):
+        import_module(f"companion.topics.{path.parent.name}.recipes")
+    return dict(_registered)
+
+
+def recipe(name: str, scale: str = "course") -> Recipe:
+    """Return one recipe; only its topic's, the first word of the name, are imported.
+
+    Raises ValueError, naming what there is, for an unknown name or scale.
+    """
+    topic = name.split("-", maxsplit=1)[0]
+    if (TOPICS / topic / "recipes.py").is_file():
+        import_module(f"companion.topics.{topic}.recipes")  # the one import upwards
+    known = _registered if name in _registered else recipes()
+    if name not in known:
+        raise ValueError(f"recipe = {name!r}: must be one of {', '.join(sorted(known))}")
+    if scale not in known[name]:
+        raise ValueError(f"scale = {scale!r}: {name} has {', '.join(known[name])}")
+    return known[name][scale]
+
+
+def weights_path(name: str, scale: str = "course", seed: int = 0) -> Path:
+    """Where a recipe's shipped checkpoint lies (or would lie); several seeds where a lesson needs an interval."""
+    return checkpoints.WEIGHTS / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
+
+
+def shipped(name: str, scale: str = "course", seed: int = 0) -> tuple[nn.Module, Header]:
+    """The shipped model of a recipe and the header that says how it was made."""
+    model = recipe(name, scale).model()
+    return model, checkpoints.load(weights_path(name, scale, seed), model, recipe=name)

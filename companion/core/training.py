@@ -1,0 +1,317 @@
+"""The one training loop: seed, device, schedule, progress bar, resume; alone, or data-parallel under ``torchrun``.
+
+Every batch is drawn from the pair (seed, step), so a run that was killed goes on exactly where its last save was, and
+every rank of a data-parallel run draws the same global batch and keeps its own share: one process or many, the numbers
+are the same.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Collection
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from tqdm.auto import tqdm
+
+from companion.core.arguments import at_least, positive
+from companion.core.files import rename_over
+
+SAVE_EVERY_SECONDS = 20.0
+FETCH_EVERY = 20  # steps, after which losses come from the device and the progress bar says them
+PRECISIONS = ("float32", "bfloat16")
+
+
+class ResumeError(ValueError):
+    """A saved state that this run cannot go on from; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Adam with linear warm-up to ``lr`` and a cosine down to zero over ``steps``; gradients clipped to norm 1.
+
+    ``precision`` is that of the forward pass, on every device alike: "float32", or "bfloat16" for wide models (not
+    every processor is faster for it); weights stay in their own. With ``muon`` the matrices inside blocks are left to
+    Muon (Jordan et al. 2024), whose steps are orthogonal matrices, of the size that Adam's have (Liu et al. 2025,
+    arXiv:2502.16982), so that ``lr`` serves both. With ``curriculum`` the sampler is told, too, how much of the run is
+    over.
+    """
+
+    steps: int
+    batch: int
+    lr: float
+    warmup: int = 200
+    betas: tuple[float, float] = (0.9, 0.99)
+    clip: float = 1.0
+    precision: str = "float32"
+    muon: bool = False
+    curriculum: bool = False
+
+    def __post_init__(self):
+        at_least(steps=(self.steps, 1), batch=(self.batch, 1))
+        positive(lr=self.lr)
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision = {self.precision!r}: must be one of {', '.join(PRECISIONS)}")
+
+    def lr_at(self, step: int) -> float:
+        """The learning rate of step 0, 1, .., steps - 1."""
+        warmup = min(self.warmup, max(1, self.steps // 10))
+        if step < warmup:
+            return self.lr * (step + 1) / warmup
+        return self.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, self.steps - warmup)))
+
+
+@dataclass
+class History:
+    """What a run did: the loss of every step, what ``each`` returned, the seconds it took, the device it ran on."""
+
+    losses: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+    device: str = "cpu"
+    looks: list = field(default_factory=list)
+
+
+def pick_device(name: str | None = None, *, float64: bool = False) -> torch.device:
+    """Return the device ``name``; without a name, cuda where it is there, else cpu: mps, which has no float64 and other
+    last digits, only on request.
+
+    ``name``: such as 'cpu', 'cuda', 'cuda:1' or 'mps'.
+    ``float64``: whether the device must compute in float64.
+
+    Raises ValueError for a device that is not there, and for mps where float64 is needed.
+    """
+    available = [f"cuda:{index}" for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    available += ["mps"] * torch.backends.mps.is_available() + ["cpu"]
+    kinds = dict.fromkeys(device.split(":")[0] for device in available)
+    if name is not None and name not in [*available, *kinds]:
+        raise ValueError(f"device = {name!r}: this machine has {', '.join(available)}")
+    if name == "mps" and float64:
+        others = ", ".join(device for device in available if device != "mps")
+        raise ValueError(f"device = 'mps': has no float64, which is needed here; must be one of {others}")
+    name = name or ("cuda" if "cuda" in kinds else "cpu")
+    if name == "cuda" and "LOCAL_RANK" in os.environ:  # one GPU for each process of this machine
+        name = f"cuda:{os.environ['LOCAL_RANK']}"
+    return torch.device(name)
+
+
+@contextmanager
+def seeded(seed: int):
+    """Draw from ``seed`` on the CPU inside, and go on outside as if nothing had been drawn; GPUs keep their states."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # the CPU's alone; torch.manual_seed would reach every GPU's
+        yield
+
+
+def batch_generator(seed: int, step: int, device: torch.device) -> torch.Generator:
+    """The random numbers of one step: they depend on the seed and the step alone."""
+    return torch.Generator(device=device).manual_seed((seed * 1_000_003 + step + 1) % 2**63)
+
+
+def train(
+    model: nn.Module,
+    draw: Callable[..., tuple[Tensor, ...]],
+    loss: Callable[..., Tensor],
+    schedule: Schedule,
+    *,
+    seed: int = 0,
+    device: str | None = None,
+    resume: Path | None = None,
+    label: str = "training",
+    each: Callable[[nn.Module], Any] | None = None,
+    every: int | Collection[int] = 1,
+) -> History:
+    """Train ``model`` in place and return its `History`.
+
+    ``model``: what learns; at the end, also of a run that was stopped, it is on the device where it was before.
+    ``draw(batch, generator)``: gives a batch, tensors with the batch first. Under a ``schedule`` with ``curriculum`` it
+    is called as ``draw(batch, generator, done)``, with the share of the run that is over, 0 to 1.
+    ``loss(model, *tensors)``: their mean loss, of no dimensions.
+    ``schedule``: steps, sequences a batch, learning rate, precision.
+    ``seed``: decides every batch of a device, whatever the number of processes.
+    ``device``: as for `pick_device`; None for cuda where it is there, else cpu.
+    ``resume``: a file where the state is saved every 20 seconds, and that is gone on from if it is there already; it is
+    removed at the end.
+    ``label``: what the progress bar says, and what a file to resume from must have been saved by.
+    ``each(model)``: looks at the model while it trains, on the device where it was found; what it returns is kept in
+    ``History.looks``.
+    ``every``: it looks before the first step and each time that so many steps are done (after the last step, the caller
+    can); or the numbers of the steps before which it looks.
+
+    Under ``torchrun`` the processes share every batch. Raises ValueError if ``schedule.batch`` is no multiple of their
+    number, for ``every`` below 1, and for ``each`` in a run to ``resume``; ResumeError for a file of another run.
+    """
+    looks_at = _steps_to_look_at(schedule, every)
+    if each is not None and resume is not None:
+        raise ValueError(f"resume = {str(resume)!r}: the state does not hold what each saw; must be None beside each")
+    where = pick_device(device, float64=any(p.dtype == torch.float64 for p in model.parameters()))
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if schedule.batch % processes:
+        raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {processes}")
+    with _process_group(where, processes) as rank, _moved(model, where) as found:
+        optimizers = make_optimizers(model, schedule)
+        history = History(device=str(where))
+        if resume is not None and resume.exists():
+            _load_state(resume, model, optimizers, history, _identity(label, schedule, seed))
+        wrapped = DistributedDataParallel(model) if processes > 1 else model
+
+        started, saved, before = time.perf_counter(), time.perf_counter(), history.seconds
+        first = len(history.losses)
+        bar = tqdm(
+            range(first, schedule.steps),
+            initial=first,
+            total=schedule.steps,
+            desc=label,
+            disable=rank > 0,
+            mininterval=0.5,
+        )
+        fresh: list[Tensor] = []  # losses still on the device: to ask for one is to wait for it
+        for step in bar:
+            if each is not None and step in looks_at:
+                model.to(found)
+                history.looks.append(each(model))
+                model.to(where)
+            for group in (group for optimizer in optimizers for group in optimizer.param_groups):
+                group["lr"] = schedule.lr_at(step)
+            done = (step / schedule.steps,) if schedule.curriculum else ()
+            tensors = draw(schedule.batch, batch_generator(seed, step, where), *done)
+            with torch.autocast(where.type, torch.bfloat16, enabled=schedule.precision == "bfloat16"):
+                value = loss(wrapped, *(tensor[rank::processes] for tensor in tensors))
+            model.zero_grad(set_to_none=True)
+            value.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), schedule.clip)
+            for optimizer in optimizers:
+                optimizer.step()
+
+            value = value.detach().float()
+            if processes > 1:
+                dist.all_reduce(value)
+            fresh.append(value)
+            if step % FETCH_EVERY == 0:
+                _fetch(fresh, history, processes)
+                bar.set_postfix(loss=f"{sum(history.losses[-100:]) / len(history.losses[-100:]):.4f}", refresh=False)
+            if resume is not None and rank == 0 and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
+                _fetch(fresh, history, processes)
+                history.seconds = before + time.perf_counter() - started
+                _save_state(resume, model, optimizers, history, _identity(label, schedule, seed))
+                saved = time.perf_counter()
+        _fetch(fresh, history, processes)
+        history.seconds = before + time.perf_counter() - started
+        if rank == 0 and resume is not None:
+            resume.unlink(missing_ok=True)
+    return history
+
+
+def _steps_to_look_at(schedule: Schedule, every: int | Collection[int]) -> Collection[int]:
+    """Return the numbers of the steps before which `train` looks. Raises ValueError for ``every`` below 1."""
+    if not isinstance(every, int):
+        return every
+    at_least(every=(every, 1))
+    return range(0, schedule.steps, every)
+
+
+def _fetch(fresh: list[Tensor], history: History, processes: int) -> None:
+    """Move losses, sums over all processes, from the device to the history."""
+    if fresh:
+        history.losses += (torch.stack(fresh).double() / processes).tolist()
+        fresh.clear()
+
+
+def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Optimizer]:
+    """Adam for all parameters; under ``muon``, Muon for the matrices inside ``blocks`` and Adam for the others.
+
+    Raises ValueError for a model without such matrices under ``muon``.
+    """
+    hidden = [p for name, p in model.named_parameters() if schedule.muon and p.ndim == 2 and "blocks." in name]
+    if schedule.muon and not hidden:
+        raise ValueError(f"muon = True: {type(model).__name__} has no matrices inside blocks; must have some")
+    taken = {id(parameter) for parameter in hidden}
+    others = [parameter for parameter in model.parameters() if id(parameter) not in taken]
+    adam = torch.optim.Adam(others, lr=schedule.lr, betas=schedule.betas)
+    if not schedule.muon:
+        return [adam]
+    return [adam, torch.optim.Muon(hidden, lr=schedule.lr, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")]
+
+
+@contextmanager
+def _moved(model: nn.Module, device: torch.device):
+    """Train ``model`` on ``device``; then leave it in evaluation mode, on the device where it was found. Gives that
+    device.
+    """
+    found = next(model.parameters()).device
+    model.to(device).train()
+    try:
+        yield found
+    finally:
+        model.to(found).eval()
+
+
+@contextmanager
+def _process_group(device: torch.device, processes: int):
+    """This process's rank in the group that ``torchrun`` started; 0 when it is alone."""
+    if processes == 1:
+        yield 0
+        return
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield dist.get_rank()
+    finally:
+        dist.destroy_process_group()
+
+
+def write_safetensors(path: Path, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
+    """Write beside, then rename: ``path`` is never half a file, and nothing stays beside it when writing fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside, header)
+        rename_over(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _identity(label: str, schedule: Schedule, seed: int) -> str:
+    return f"{label}, seed {seed}, {schedule}"
+
+
+def _save_state(path, model, optimizers, history, run: str) -> None:
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    for kind, optimizer in enumerate(optimizers):
+        for index, state in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{kind}.{index}.{name}": tensor for name, tensor in state.items()}
+    tensors["losses"] = torch.tensor(history.losses, dtype=torch.float64)
+    write_safetensors(path, tensors, {"run": run, "seconds": str(history.seconds)})
+
+
+def _load_state(path, model, optimizers, history, run: str) -> None:
+    try:
+        with safe_open(path, "pt") as file:
+            header = file.metadata() or {}
+            # copies: Adam keeps what it is given, and Windows replaces no file that is mapped into memory
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}
+    except SafetensorError as error:
+        raise ResumeError(f"{path}: not the saved state of a run ({error}); remove it to start afresh") from None
+    if header.get("run") != run:
+        raise ResumeError(
+            f"{path}: saved by another run ({header.get('run')}), not by this one ({run}); remove it to start afresh"
+        )
+    try:
+        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+    except RuntimeError as error:
+        raise ResumeError(f"{path}: saved with another model ({error}); remove it to start afresh") from None
+    states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer."):
+            _, kind, index, key = name.split(".")
+            states[int(kind)].setdefault(int(index), {})[key] = tensor
+    for optimizer, state in zip(optimizers, states, strict=True):
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    history.losses = tensors["losses"].tolist()
+    history.seconds = float(header["seconds"])

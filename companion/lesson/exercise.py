@@ -1,0 +1,311 @@
+"""What an exercise is: the course's answer, fresh inputs, and the mistakes that it knows by name.
+
+In a lesson an `Exercise` decorates the learner's function, and checks it in the next cell:
+
+    @exercises.newton_step
+    def newton_step(M, S):
+        raise NotImplementedError  # your code here
+
+    exercises.newton_step.check(newton_step)        # newton_step: not attempted
+
+Until the function is written, calling it gives the course's answer, so that the rest of the lesson runs. A wrong
+function makes ``check`` raise a `Mistake` that says what is wrong. ``grade`` is the same check on other inputs, never
+with the stand-in.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from companion.lesson.attempts import Attempt, Mistake, NotAttempted, examined, failing_line, is_stub, own_function
+from companion.lesson.near_misses import family
+from companion.lesson.trials import CPU_ADVICE, CRASHES, Late, Searched, copied, ignores, in_float64, leaves_device
+
+CHECK_SEEDS = range(5)
+GRADE_SEEDS = range(1000, 1006)
+CONFIRM_SEEDS = range(2000, 2003)
+FLOAT32_TOLERANCE = 1e-5  # for answers in another dtype than the course's
+
+
+def draw_size(generator: torch.Generator, low: int, high: int) -> int:
+    """A whole number from ``low`` to ``high``, both included: sizes that differ from draw to draw show what is
+    hard-wired.
+    """
+    return int(torch.randint(low, high + 1, (), generator=generator))
+
+
+def draw_normal(generator: torch.Generator, *shape: int) -> Tensor:
+    """Independent N(0, 1) entries in float64."""
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Exercise:
+    """An exercise on a pure function from tensors (and numbers) to one tensor.
+
+    ``draw(generator)`` gives one call's arguments by name, in order; sizes should vary from draw to draw. ``mistakes``
+    maps a diagnosis to the wrong function that it recognises: a function that answers as it does, and not as the
+    course's, gets that diagnosis, the first that fits. A mistake that nobody listed is looked for among the near misses
+    of ``answer`` (`companion.lesson.near_misses`), which is therefore a plain function, written as a good learner would
+    write it. Values are right within ``tolerance``, relative to the largest entry of the course's answer. Unless the
+    task ``states_dtype``, another floating-point dtype is no mistake.
+    """
+
+    name: str
+    answer: Callable[..., Tensor]
+    draw: Callable[[torch.Generator], dict[str, Any]]
+    mistakes: Mapping[str, Callable[..., Tensor]] = field(default_factory=dict)
+    tolerance: float = 1e-6
+    states_dtype: bool = False
+
+    def __call__(self, function: Callable[..., Any]) -> "Attempt":
+        """Decorate the learner's function."""
+        return Attempt(self, function)
+
+    def check(self, function: Callable[..., Any]) -> None:
+        """Print 'correct' or 'not attempted', or raise a `Mistake` with the diagnosis. What harms nobody is advice, on
+        a line of its own.
+        """
+        try:
+            advice = self._examine(own_function(function), CHECK_SEEDS)
+        except NotAttempted:
+            print(f"{self.name}: not attempted")
+        else:
+            print(f"{self.name}: correct", *(f"  Advice: {each}." for each in advice), sep="\n")
+
+    def grade(self, function: Callable[..., Any], seeds: Sequence[int] = GRADE_SEEDS) -> None:
+        """Raise unless the learner's own function is right on inputs that ``check`` has not used."""
+        self._examine(own_function(function), seeds)
+
+    def _examine(self, function: Callable[..., Any], seeds: Sequence[int]) -> list[str]:
+        examined.add(self)
+        try:
+            advice = []
+            for seed in seeds:
+                inputs = self._drawn(seed)
+                advice += [each for each in self._examine_on(inputs, function) if each not in advice]
+            return advice + [CPU_ADVICE] * leaves_device(function, inputs)
+        finally:
+            examined.discard(self)
+
+    def _drawn(self, seed: int) -> dict[str, Any]:
+        return self.draw(torch.Generator().manual_seed(seed))
+
+    def _examine_on(self, inputs: dict[str, Any], function: Callable[..., Any]) -> list[str]:
+        given = copied(inputs)
+        got = self._call(function, given)
+        for name, value in inputs.items():
+            if isinstance(value, Tensor) and not torch.equal(value, given[name]):
+                raise Mistake(f"{self.name}: changes its argument {name} in place; work on a new tensor instead")
+        expected = self.answer(**copied(inputs))
+        advice = self._compare_form(got, expected, inputs, function)
+        if advice and got.dtype != expected.dtype:
+            got = got.to(expected.dtype)
+        if not self._close(got.detach(), expected, FLOAT32_TOLERANCE if advice else 0):
+            raise Mistake(f"{self.name}: {self._diagnosis(function, inputs, got.detach(), expected)}")
+        return advice
+
+    def _call(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
+        try:
+            return function(*inputs.values())
+        except NotAttempted:
+            raise
+        except CRASHES as error:
+            if is_stub(function, error):
+                raise NotAttempted(f"{self.name}: not attempted") from None
+            raise self._crash(function, error, inputs) from None
+
+    def _crash(self, function: Callable[..., Any], error: BaseException, inputs: dict[str, Any]) -> Mistake:
+        text, line = str(error), failing_line(function, error)
+        reason = (f" at `{line}`" if line else "") + (f": {text}" if text else "")
+        hint = ""
+        if "dtype" in text or "scalar type" in text:
+            hint = (
+                " A tensor that you create has another dtype than the inputs: pass dtype=... on, or use "
+                "torch.zeros_like and its kin."
+            )
+        return Mistake(f"{self.name}: raises {type(error).__name__}{reason}.{hint} The inputs were {_forms(inputs)}.")
+
+    def _compare_form(
+        self, got: Any, expected: Tensor, inputs: dict[str, Any], function: Callable[..., Any]
+    ) -> list[str]:
+        if got is None:
+            raise Mistake(f"{self.name}: returns nothing; is a `return` missing?")
+        if type(got) not in (Tensor, torch.nn.Parameter):
+            raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {tuple(expected.shape)}")
+        if got.shape != expected.shape:
+            hint = _shape_hint(tuple(got.shape), tuple(expected.shape))
+            wrong = f"wrong shape {tuple(got.shape)}, must be {tuple(expected.shape)}, for {_forms(inputs)}.{hint}"
+            raise Mistake(f"{self.name}: {wrong}{self._reason(function, inputs)}")
+        if got.device != expected.device:
+            raise Mistake(f"{self.name}: the answer is on {got.device}, the inputs are on {expected.device}")
+        if not torch.isfinite(got).all() and torch.isfinite(expected).all():
+            many = f"{int((~torch.isfinite(got)).sum())} of {got.numel()} entries are NaN or infinite"
+            raise Mistake(f"{self.name}: {many}{self._reason(function, inputs)}")
+        return [] if got.dtype == expected.dtype else self._compare_dtype(got, expected, inputs)
+
+    def _compare_dtype(self, got: Tensor, expected: Tensor, inputs: dict[str, Any]) -> list[str]:
+        whole = {got.dtype, expected.dtype} <= {torch.int32, torch.int64}
+        if whole or (got.is_floating_point() and expected.is_floating_point() and not self.states_dtype):
+            return [f"the answer is in {got.dtype}; {expected.dtype} would go with what follows"]
+        given = {value.dtype for value in inputs.values() if isinstance(value, Tensor)}
+        source = ", that of the inputs" if expected.dtype in given else ""
+        raise Mistake(f"{self.name}: wrong dtype {got.dtype}, must be {expected.dtype}{source}")
+
+    def _float64_is_right(self, function: Callable[..., Any], inputs: dict[str, Any], expected: Tensor) -> bool:
+        wide = in_float64(function, inputs)
+        return isinstance(wide, Tensor) and wide.dtype == expected.dtype and self._close(wide.detach(), expected)
+
+    def _close(self, got: Tensor, expected: Tensor, tolerance: float = 0) -> bool:
+        if got.shape != expected.shape:
+            return False
+        got, expected = _wide(got), _wide(expected)
+        sizes = expected.abs()
+        scale = torch.where(sizes.isfinite(), sizes, 0).max() if sizes.numel() else 0
+        within = max(tolerance, self.tolerance) * scale
+        return bool(((got == expected) | ((got - expected).abs() <= within)).all())  # inf == inf, but inf - inf is NaN
+
+    def _near_miss(self, function: Callable[..., Any], inputs: dict[str, Any]) -> str | None:
+        """What a wrong answer gets wrong, if it behaves like a function one step away from the course's."""
+        try:
+            return family(self).named(function, inputs)
+        except CRASHES:  # a help that fails must not stand in the way of what is certain
+            return None
+
+    def _reason(self, function: Callable[..., Any], inputs: dict[str, Any]) -> str:
+        sentence = self._searched(function, lambda searched: self._near_miss(searched, inputs))
+        return f" The reason: {sentence}." if sentence else ""
+
+    def _diagnosis(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
+        found = self._searched(function, lambda searched: next(self._diagnoses(searched, inputs, got, expected)))
+        return found or self._compare_values(_wide(got), _wide(expected))
+
+    def _searched(self, function: Callable[..., Any], search: Callable[..., str | None]) -> str | None:
+        """What a search finds wrong with a function that has been rejected, or None when its time is up. That time is
+        its own: a function that runs elsewhere may say by ``searching`` how it is counted there.
+        """
+        try:
+            with getattr(function, "searching", contextlib.nullcontext)():
+                return search(Searched(function))
+        except Late:
+            return None
+
+    def _diagnoses(
+        self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor
+    ) -> Iterator[str]:
+        """What fits the wrong answer, the most telling first."""
+        for diagnosis, wrong in self.mistakes.items():
+            imitation = wrong(**copied(inputs))
+            if not self._close(imitation, expected) and self._close(got, imitation) and self._imitates(wrong, function):
+                yield diagnosis
+        for name, value in inputs.items():
+            if isinstance(value, Tensor) and self._close(got, value):
+                yield f"the answer is the argument {name}, unchanged"
+        if not got.any():
+            sentence = self._near_miss(function, inputs)
+            yield "every entry is 0" + (f": {sentence}" if sentence else "")
+        if self._wavers(function, inputs, got):
+            yield (
+                "gives another answer when called again: does it draw random numbers, or keep something "
+                "between the calls?"
+            )
+        if got.dtype == torch.bool and self._close(~got, expected):
+            yield "True and False are exchanged"
+        if self._float64_is_right(function, inputs, expected):
+            yield f"nearly right, off by {_share(got, expected)} of the largest entry: a part is in float32"
+        sentence = self._near_miss(function, inputs)
+        draws = [inputs, *map(self._drawn, CONFIRM_SEEDS)]
+        for name in inputs:
+            if ignores(function, self.answer, draws, name, self._close):
+                told = sentence and sentence != f"{name} is not used"
+                yield f"does not use its argument {name}" + (f": {sentence}" if told else "")
+        if sentence:
+            yield sentence
+        yield self._compare_values(_wide(got), _wide(expected))
+
+    def _wavers(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor) -> bool:
+        again = function(*copied(inputs).values())
+        return not (isinstance(again, Tensor) and self._close(again.nan_to_num(), got.nan_to_num()))
+
+    def _imitates(self, wrong: Callable[..., Tensor], function: Callable[..., Any]) -> bool:
+        """Whether two functions agree on further inputs: on a single one, of small sizes, different mistakes may look
+        alike.
+        """
+        for inputs in map(self._drawn, CONFIRM_SEEDS):
+            try:
+                got = function(*copied(inputs).values())
+            except CRASHES:  # a wrong answer that crashes elsewhere is not the one imitated
+                return False
+            if not (isinstance(got, Tensor) and self._close(got, wrong(**copied(inputs)))):
+                return False
+        return True
+
+    def _compare_values(self, got: Tensor, expected: Tensor) -> str:
+        if self._close(-got, expected):
+            return "the sign is flipped"
+        ratio = (got * expected).sum() / expected.square().sum()
+        if (
+            got.numel() > 1 and ratio.abs() > 1e-9 and self._close(got / ratio, expected)
+        ):  # one number is a multiple of any other
+            return f"every entry is {ratio:.4g} times what it should be"
+        if got.ndim >= 2 and got.shape[-1] == got.shape[-2] and self._close(got.mT, expected):
+            return "the answer is transposed"
+        off, largest = _off(got, expected)
+        if off.max() < 1e-3 * largest:
+            share = _share(got, expected)
+            return f"nearly right, off by {share} of the largest entry: is a small number added, or left out?"
+        at = tuple(int(i) for i in torch.unravel_index(off.argmax(), got.shape))
+        if not at:
+            return f"wrong value {got:.6g}, should be {expected:.6g}"
+        many = int((~(off <= self.tolerance * largest)).sum())  # NaN is not at most anything
+        return (
+            f"wrong values in {many} of {got.numel()} entries; the worst is at {list(at)}: {got[at]:.6g}, "
+            f"should be {expected[at]:.6g}"
+        )
+
+
+def _wide(values: Tensor) -> Tensor:
+    return values.to(torch.complex128 if values.is_complex() else torch.float64)
+
+
+def _share(got: Tensor, expected: Tensor) -> str:
+    off, largest = _off(_wide(got), _wide(expected))
+    return f"{off.max() / largest:.0e}"
+
+
+def _off(got: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
+    """Return by how much each entry is off, and the largest finite size that is due.
+
+    The same infinity in both is off by 0, although inf - inf is NaN, which would win every argmax.
+    """
+    sizes = expected.abs()
+    return torch.where(got == expected, 0, (got - expected).abs()), torch.where(sizes.isfinite(), sizes, 0).max()
+
+
+def _forms(inputs: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {_form(value)}" for name, value in inputs.items())
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return str(tuple(value.shape))
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+
+def _shape_hint(got: tuple[int, ...], right: tuple[int, ...]) -> str:
+    if sorted(got) == sorted(right):
+        return (
+            " It is the transpose of the right shape."
+            if len(right) == 2
+            else " The sizes are right, their order is not."
+        )
+    if [size for size in got if size > 1] == [size for size in right if size > 1]:
+        return f" A dimension of size 1 is {'too many' if len(got) > len(right) else 'missing'}."
+    if right and got == (*right, right[-1]):
+        n = right[-1]
+        return f" ({n},) and ({n}, 1) broadcast to ({n}, {n}): do two such tensors meet?"
+    return ""

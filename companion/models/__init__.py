@@ -1,1 +1,0 @@
-"""What learns, and what is built by hand from explicit weights."""

@@ -1,1 +1,0 @@
-"""Transformers that nobody trained: explicit weights that carry out an algorithm."""

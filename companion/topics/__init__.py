@@ -1,0 +1,1 @@
+"""A topic is a room: its data, models, constructions by hand, baselines, probes, recipes and exercises."""

@@ -1,0 +1,1 @@
+"""Addition with Fourier features (lesson 04)."""

@@ -1,0 +1,1 @@
+"""Attention: weights, heads, residual stream (lesson 01)."""

@@ -1,0 +1,1 @@
+"""Trigger bigrams and induction heads (lesson 06)."""

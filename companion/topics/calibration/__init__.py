@@ -1,0 +1,1 @@
+"""Calibration and hallucination (lesson 13)."""

@@ -1,0 +1,279 @@
+"""What is generated: the unseen, miscalibration, the floor under hallucination, and what grading rewards."""
+
+import math
+
+import torch
+from torch import Generator, Tensor
+
+from companion.lesson.exercise import Exercise, draw_size
+
+
+def _between(generator: Generator, low: float, high: float) -> float:
+    return low + (high - low) * torch.rand((), generator=generator, dtype=torch.float64).item()
+
+
+def _uniform(generator: Generator, *shape: int) -> Tensor:
+    return torch.rand(*shape, generator=generator, dtype=torch.float64)
+
+
+def _shares(generator: Generator, *shape: int) -> Tensor:
+    """Distributions along the last axis."""
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).softmax(-1)
+
+
+# -- good_turing
+
+
+def _draw_corpus(generator: Generator) -> dict:
+    n = draw_size(generator, 24, 32)
+    rank = torch.randint(1, 40, (n,), generator=generator)
+    drawn = torch.where(_uniform(generator, n) < 0.5, rank, rank % 6)
+    return {"drawn": drawn, "gamma": _between(generator, 0.3, 0.6)}
+
+
+def _good_turing(drawn: Tensor, gamma: float) -> Tensor:
+    n = len(drawn)
+    _, times = drawn.unique(return_counts=True)
+    once = (times == 1).sum() / n
+    radius = 1 / n + 2.42 * math.sqrt(math.log(4 / gamma) / n)
+    return torch.stack([once, once.new_tensor(radius)])
+
+
+def _estimate(drawn: Tensor, gamma: float, *, once=lambda times, n: (times == 1).sum() / n, radius=None) -> Tensor:
+    """Estimate and radius, one of them done differently."""
+    n = len(drawn)
+    width = _good_turing(drawn, gamma)[1] if radius is None else torch.tensor(radius(n, gamma))
+    return torch.stack([once(drawn.unique(return_counts=True)[1], n), width])
+
+
+good_turing = Exercise(
+    name="good_turing",
+    answer=_good_turing,
+    draw=_draw_corpus,
+    mistakes={
+        "divided by the number of different facts; n is the number of documents": lambda drawn, gamma: _estimate(
+            drawn, gamma, once=lambda times, n: (times == 1).sum() / len(times)
+        ),
+        "counts the different facts; only those that occur exactly once": lambda drawn, gamma: _estimate(
+            drawn, gamma, once=lambda times, n: torch.tensor(len(times) / n)
+        ),
+        "counts the facts that occur more than once": lambda drawn, gamma: _estimate(
+            drawn, gamma, once=lambda times, n: (times > 1).sum() / n
+        ),
+        "the radius lacks its first term, 1 / n": lambda drawn, gamma: _estimate(
+            drawn, gamma, radius=lambda n, gamma: 2.42 * math.sqrt(math.log(4 / gamma) / n)
+        ),
+        "the radius lacks the square root": lambda drawn, gamma: _estimate(
+            drawn, gamma, radius=lambda n, gamma: 1 / n + 2.42 * math.log(4 / gamma) / n
+        ),
+        "the root is not divided by n": lambda drawn, gamma: _estimate(
+            drawn, gamma, radius=lambda n, gamma: 1 / n + 2.42 * math.sqrt(math.log(4 / gamma))
+        ),
+    },
+)
+
+
+# -- miscalibration
+
+
+def _draw_bins(generator: Generator) -> dict:
+    m = draw_size(generator, 9, 13)
+    value = torch.randint(4, (m,), generator=generator).double() / 16  # some groups say the same
+    value[:2] = value[0]
+    p = torch.randint(4, (m,), generator=generator).double()  # and some facts are equally likely
+    p[0] = 5
+    return {"value": value[torch.randperm(m, generator=generator)], "g": _shares(generator, m), "p": p / p.sum()}
+
+
+def _miscalibration(value: Tensor, g: Tensor, p: Tensor) -> Tensor:
+    _, bins = value.unique(return_inverse=True)
+    gap = torch.zeros_like(g).index_add(0, bins, g - p)
+    return gap.abs().sum() / 2
+
+
+def _gaps(bins: Tensor, g: Tensor, p: Tensor) -> Tensor:
+    _, bins = bins.unique(return_inverse=True)
+    return torch.zeros_like(g).index_add(0, bins, g - p)
+
+
+miscalibration = Exercise(
+    name="miscalibration",
+    answer=_miscalibration,
+    draw=_draw_bins,
+    mistakes={
+        "the factor 1/2 is missing: mass that is too much in one bin is missing in another": lambda value, g, p: (
+            _gaps(value, g, p).abs().sum()
+        ),
+        "the groups are not put into bins: those of the same value belong together": lambda value, g, p: (
+            (g - p).abs().sum() / 2
+        ),
+        "the bins are those of p; they must be of what the model says": lambda value, g, p: (
+            _gaps(p, g, p).abs().sum() / 2
+        ),
+        "the largest gap; the sum over all bins was asked for": lambda value, g, p: _gaps(value, g, p).abs().max(),
+        "gaps are squared; their absolute values are asked for": lambda value, g, p: (
+            _gaps(value, g, p).square().sum() / 2
+        ),
+    },
+)
+
+
+# -- floor
+
+
+def _draw_terms(generator: Generator) -> dict:
+    models = draw_size(generator, 3, 5)
+    return {
+        "once": _uniform(generator, models),
+        "mis": _uniform(generator, models) / 2,
+        "sparsity": _between(generator, 1e-4, 1e-2),
+        "n": draw_size(generator, 400, 4000),
+        "delta": _between(generator, 0.02, 0.3),
+    }
+
+
+def _floor(once: Tensor, mis: Tensor, sparsity: float, n: int, delta: float) -> Tensor:
+    crowding = 3 * sparsity / delta
+    chance = math.sqrt(6 * math.log(6 / delta) / n)
+    return once - mis - crowding - chance
+
+
+floor = Exercise(
+    name="floor",
+    answer=_floor,
+    draw=_draw_terms,
+    mistakes={
+        "1 / delta is missing: the sparsity costs 3 sparsity / delta": lambda once, mis, sparsity, n, delta: (
+            once - mis - 3 * sparsity - math.sqrt(6 * math.log(6 / delta) / n)
+        ),
+        "the miscalibration is added; it lowers the floor": lambda once, mis, sparsity, n, delta: (
+            once + mis - 3 * sparsity / delta - math.sqrt(6 * math.log(6 / delta) / n)
+        ),
+        "the term of chance is added; it lowers the floor": lambda once, mis, sparsity, n, delta: (
+            once - mis - 3 * sparsity / delta + math.sqrt(6 * math.log(6 / delta) / n)
+        ),
+        "the term of chance is not divided by n": lambda once, mis, sparsity, n, delta: (
+            once - mis - 3 * sparsity / delta - math.sqrt(6 * math.log(6 / delta))
+        ),
+        "the square root is missing": lambda once, mis, sparsity, n, delta: (
+            once - mis - 3 * sparsity / delta - 6 * math.log(6 / delta) / n
+        ),
+        "the term of the sparsity is left out": lambda once, mis, sparsity, n, delta: (
+            once - mis - math.sqrt(6 * math.log(6 / delta) / n)
+        ),
+        "the term of chance is left out": lambda once, mis, sparsity, n, delta: once - mis - 3 * sparsity / delta,
+    },
+)
+
+
+# -- validity_bound
+
+
+def _draw_statements(generator: Generator) -> dict:
+    V, E = draw_size(generator, 4, 5), draw_size(generator, 14, 20)
+    p = torch.zeros(V + E, dtype=torch.float64)
+    p[:V] = _shares(generator, V)
+    g = 0.7 + 0.6 * _uniform(generator, V + E)
+    loud = torch.tensor([0, 1, V, V + 1, V + 2])  # two facts and three false statements are said often
+    near = torch.tensor([2, V + 3])  # and one of each a little less often than 1 / |E|
+    g[loud] = 0
+    g[near] = 0
+    often = (1.4 + 0.6 * _uniform(generator, 5)) / E
+    between = (1 / E + 1 / (V + E)) / 2
+    g = g / g.sum() * (1 - often.sum() - 2 * between)
+    g[loud], g[near] = often, between
+    order = torch.randperm(V + E, generator=generator)
+    return {"g": g[order], "p": p[order], "false": (torch.arange(V + E) >= V)[order]}
+
+
+def _validity_bound(g: Tensor, p: Tensor, false: Tensor) -> Tensor:
+    E, V = false.sum(), (~false).sum()
+    says_valid = g > 1 / E
+    missed = p[~says_valid].sum()
+    fooled = (says_valid & false).sum() / E
+    error = (missed + fooled) / 2
+    delta = (g[says_valid].sum() - p[says_valid].sum()).abs()
+    return 2 * error - V / E - delta
+
+
+def _bounded(
+    g,
+    p,
+    false,
+    *,
+    threshold=lambda g, E: 1 / E,
+    error=lambda missed, fooled: (missed + fooled) / 2,
+    rest=lambda E, V, delta: V / E + delta,
+) -> Tensor:
+    """The bound with one thing done differently."""
+    E, V = false.sum(), (~false).sum()
+    says_valid = g > threshold(g, E)
+    missed, fooled = p[~says_valid].sum(), (says_valid & false).sum() / E
+    delta = (g[says_valid].sum() - p[says_valid].sum()).abs()
+    return 2 * error(missed, fooled) - rest(E, V, delta)
+
+
+validity_bound = Exercise(
+    name="validity_bound",
+    answer=_validity_bound,
+    draw=_draw_statements,
+    mistakes={
+        "the threshold is 1 over the number of all statements; it must be that of the false ones": (
+            lambda g, p, false: _bounded(g, p, false, threshold=lambda g, E: 1 / len(g))
+        ),
+        "delta is left out: the bare inequality err >= 2 err_iiv - |V| / |E| is false": lambda g, p, false: _bounded(
+            g, p, false, rest=lambda E, V, delta: V / E
+        ),
+        "|V| / |E| is left out": lambda g, p, false: _bounded(g, p, false, rest=lambda E, V, delta: delta),
+        "delta is added; it lowers the bound": lambda g, p, false: _bounded(
+            g, p, false, rest=lambda E, V, delta: V / E - delta
+        ),
+        "the error is not halved: each kind of statement is one half of the questions": lambda g, p, false: _bounded(
+            g, p, false, error=lambda missed, fooled: missed + fooled
+        ),
+        "the false statements that pass are left out of the error": lambda g, p, false: _bounded(
+            g, p, false, error=lambda missed, fooled: missed / 2
+        ),
+        "the facts that do not pass are left out of the error": lambda g, p, false: _bounded(
+            g, p, false, error=lambda missed, fooled: fooled / 2
+        ),
+        "the factor 2 in front of the error is missing": lambda g, p, false: _bounded(
+            g, p, false, error=lambda missed, fooled: (missed + fooled) / 4
+        ),
+    },
+)
+
+
+# -- best_score
+
+
+def _draw_confidence(generator: Generator) -> dict:
+    q = _uniform(generator, draw_size(generator, 8, 12))
+    return {"q": q, "t": (0.2, 0.35, 0.6, 0.75)[draw_size(generator, 0, 3)]}
+
+
+def _best_score(q: Tensor, t: float) -> Tensor:
+    answer = q - (1 - q) * t / (1 - t)
+    return answer.clamp_min(0)
+
+
+def _guess(q: Tensor, t: float) -> Tensor:
+    return q - (1 - q) * t / (1 - t)
+
+
+best_score = Exercise(
+    name="best_score",
+    answer=_best_score,
+    draw=_draw_confidence,
+    mistakes={
+        "never abstains: what would lose points is better left unsaid, for 0": _guess,
+        "answers wherever q is above 1/2; the threshold is t": lambda q, t: torch.where(q > 0.5, _guess(q, t), 0.0),
+        "a wrong answer costs t / (1 - t), not t": lambda q, t: (q - (1 - q) * t).clamp_min(0),
+        "a wrong answer costs t / (1 - t), not (1 - t) / t": lambda q, t: (q - (1 - q) * (1 - t) / t).clamp_min(0),
+        "a wrong answer costs nothing here; that is binary grading, t = 0": lambda q, t: q,
+        "the penalty is paid whatever comes; only a wrong answer, with probability 1 - q, pays it": lambda q, t: (
+            q - t / (1 - t)
+        ).clamp_min(0),
+        "abstaining is given 1 point; it is worth 0": lambda q, t: _guess(q, t).clamp_min(1),
+    },
+)

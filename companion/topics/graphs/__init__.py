@@ -1,0 +1,1 @@
+"""Graph connectivity (lesson 11)."""

@@ -1,0 +1,62 @@
+"""What lesson 11 shows of two cliques in a run that is longer than its own."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from companion.core.arguments import at_least
+from companion.core.measuring import Row, measurement
+from companion.core.recipe import recipe
+from companion.topics.graphs.data import connected, disjoint
+from companion.topics.graphs.model import Channels, ChannelsConfig
+from companion.topics.graphs.recipes import EIGHT, SEEDS, chosen
+
+WATCHED = ("within", "5%", "60%")  # the arms that are watched
+
+
+def clique_margins(
+    arms: tuple[str, ...] = WATCHED, *, steps: int = 10_000, every: int = 100, seed: int = 2
+) -> Float[Tensor, "marks runs"]:
+    """How two cliques of four fare in a run of the recipe graphs-channels that is longer than its own: every so many
+    steps the largest logit of a pair from different cliques, which must be below 0; five runs for each arm.
+
+    Raises ValueError for a number below 1.
+
+    ``arms``: of `ARMS`.
+    ``steps``, ``every``: how long to train, and from one measurement to the next.
+    ``seed``: of the numbers and the graphs.
+    """
+    at_least(steps=(steps, 1), every=(every, 1))
+    graph = disjoint(1, "clique", (4, 4), generator=0)
+    apart = connected(graph)[0] == 0
+    course, config = recipe("graphs-channels"), ChannelsConfig(1, SEEDS * len(arms))
+
+    @torch.no_grad()
+    def largest(model):
+        return model(graph[:, None].float())[0, :, apart].amax(1)
+
+    draw, schedule = chosen(config, arms, **EIGHT), replace(course.schedule, steps=steps)
+    longer = replace(course, build=lambda: Channels(config), draw=draw, schedule=schedule)
+    _, history = longer.train(seed=seed, each=largest, every=every)
+    return torch.stack(history.looks)
+
+
+@measurement(
+    "graphs-two-cliques-by-steps",
+    "the largest logit of a pair from different cliques while three arms train ten times as long, five runs each",
+    seeds=(2,),
+    recipes=lambda scale: [recipe("graphs-channels", scale)],
+    tolerance=0.1,
+    because="runs drift apart by rounding, by a small part of what they learn",
+)
+def two_cliques_by_steps(seed: int, scale: str) -> list[Row]:
+    """Measure `clique_margins` every 100 steps of 10,000."""
+    margins = clique_margins(steps=101 if scale == "smoke" else 10_000, every=100, seed=seed)
+    return [
+        {"step": 100 * mark, "arm": arm, "run": run, "logit": logits[SEEDS * place + run]}
+        for mark, logits in enumerate(margins.tolist())
+        for place, arm in enumerate(WATCHED)
+        for run in range(SEEDS)
+    ]

@@ -1,0 +1,103 @@
+"""Recipes of lesson 11: random graphs under several filters, for the disentangled transformer and for the standard one.
+
+The arms are ways to choose from one pool of random graphs (Ye, Fu, Jia, Sharan 2026, arXiv:2510.19753): ``within``
+keeps those whose diameter the model can handle, ``all`` keeps everything, ``matched`` is the control of the filter
+(`companion.topics.graphs.data.matched`); ``5%``, ``20%`` and ``60%`` have that share of graphs beyond the capacity.
+"""
+
+import math
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from companion.core.recipe import register
+from companion.core.training import Schedule
+from companion.topics.graphs.data import connected, erdos_renyi, matched, within
+from companion.topics.graphs.model import Channels, ChannelsConfig, GraphModel, GraphModelConfig
+
+BEYOND = {"within": 0.0, "5%": 0.05, "20%": 0.2, "60%": 0.6}  # the share beyond capacity, where the arm sets it
+ARMS = (*BEYOND, "all", "matched")
+SEEDS = 5  # runs of `Channels` for each arm, side by side
+
+
+def every_pair(model, graphs, answers):
+    """Cross-entropy of all pairs; runs side by side are added up, so that each has its own gradient."""
+    return F.binary_cross_entropy_with_logits(model(graphs), answers, reduction="none").mean((0, -2, -1)).sum()
+
+
+@cache
+def pool(n: int, p: tuple[float, float], steps: int, many: int) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Random graphs, their answers, and which of them are ``within`` the capacity, ``beyond`` it, kept by the filter's
+    control, or there at ``all``; drawn once.
+
+    ``n``, ``p``: nodes, and the range of the edge probability.
+    ``steps``: the capacity.
+    ``many``: how many graphs.
+    """
+    graphs = erdos_renyi(many, n, *p, generator=n)
+    kept = within(graphs, steps)
+    groups = {
+        "within": kept,
+        "beyond": ~kept,
+        "all": torch.ones_like(kept),
+        "matched": matched(graphs, kept, generator=n + 1),
+    }
+    places = {name: group.nonzero().flatten() for name, group in groups.items()}
+    return graphs.bool(), connected(graphs), places
+
+
+def chosen(config: ChannelsConfig | GraphModelConfig, arms: tuple[str, ...], **task):
+    """Graphs as the arms choose them from the `pool` of a ``task``, and who is connected; `Channels` gets graphs of its
+    own for every run, arm after arm.
+    """
+
+    def pick(arm, places, shape, generator):
+        def one_of(name):
+            many = len(places[name])
+            return places[name][torch.randint(many, shape, generator=generator, device=generator.device).cpu()]
+
+        if arm not in BEYOND:
+            return one_of(arm)
+        beyond = torch.rand(shape, generator=generator, device=generator.device) < BEYOND[arm]
+        return torch.where(beyond.cpu(), one_of("beyond"), one_of("within"))
+
+    def draw(batch, generator):
+        graphs, answers, places = pool(**task)
+        side_by_side = isinstance(config, ChannelsConfig)
+        shape = (batch, config.runs // len(arms)) if side_by_side else (batch,)
+        picked = [pick(arm, places, shape, generator) for arm in arms]
+        places = torch.cat(picked, -1)
+        return graphs[places].float().to(generator.device), answers[places].float().to(generator.device)
+
+    return draw
+
+
+SMALL = {"n": 5, "p": (0.1, 0.5), "steps": 3, "many": 1000}
+EIGHT = {"n": 8, "p": (0.05, 0.4), "steps": 3, "many": 16_384}
+TWENTY = {"n": 20, "p": (0.08, 0.08), "steps": 9, "many": 1_000_000}
+RUNS, arms = SEEDS * len(ARMS), {"arms": ARMS}
+register(
+    "graphs-channels",
+    "connectivity by the disentangled transformer, every arm from five seeds side by side (lesson 11)",
+    model=Channels,
+    sampler=chosen,
+    loss=every_pair,
+    smoke=(ChannelsConfig(1, RUNS), Schedule(30, 8, 0.1, warmup=1, clip=math.inf), arms | SMALL),
+    course=(ChannelsConfig(1, RUNS), Schedule(1000, 32, 0.1, warmup=1, clip=math.inf), arms | EIGHT),
+    paper=(ChannelsConfig(2, RUNS), Schedule(10_000, 256, 0.01, clip=math.inf), arms | TWENTY),
+)
+for arm in ("within", "all"):
+    register(
+        f"graphs-standard-{arm}",
+        f"connectivity by the course's decoder, graphs {'within capacity' if arm == 'within' else 'as they come'} "
+        "(lesson 11)",
+        model=GraphModel,
+        sampler=chosen,
+        loss=every_pair,
+        smoke=(GraphModelConfig(5, 16, mlp=2), Schedule(40, 16, 1e-2, warmup=5), {"arms": (arm,)} | SMALL),
+        course=(GraphModelConfig(8, 32), Schedule(2000, 64, 5e-3, warmup=50), {"arms": (arm,)} | EIGHT),
+        paper=(GraphModelConfig(20, 512, 2), Schedule(1_000_000, 1000, 1e-4), {"arms": (arm,)} | TWENTY),
+        stored=torch.bfloat16,
+    )

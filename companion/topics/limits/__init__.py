@@ -1,0 +1,1 @@
+"""What one pass can compute (lesson 12)."""

@@ -1,0 +1,160 @@
+"""Words and pointers by doubling, with explicit weights in the course's `Decoder`; and parity by counting.
+
+`WordDecoder` computes every prefix of a word over a permutation group in ceil(log2 T) layers (Liu et al. 2023,
+arXiv:2210.10749, theorem 1, has the depth; the weights are ours). Place t holds the product f of the 2^l symbols up to
+it; a layer fetches g, that of the place 2^l before, and writes g then f in f's place. `HopDecoder` follows pointers k
+times in floor(log2 k) + 1 layers: the pointers themselves are doubled, and the binary digits of k say which of them are
+taken (Sanford, Hsu, Telgarsky 2024, arXiv:2402.09268, solve the k-hop task so, in one layer more, since their pointers
+must be found first).
+
+A permutation of n points is the n x n table that has a 1 at [x, where x goes]. Both are in float64, unless another
+``dtype`` is to show what its precision costs; the softmax leaves exp(-beta) on each wrong place.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from companion.core.arguments import at_least, check_range, positive
+from companion.core.blocks import Blocks
+from companion.core.decoder import Decoder, DecoderConfig
+
+GATE = 10.0  # GELU(-10) is 0 and GELU(10) is 10, to 1e-21
+
+
+class WordDecoder:
+    """The product of every prefix of a word, for permutations of ``points`` points and words up to ``length``.
+
+    >>> WordDecoder(points=5, length=32, layers=5)(words)    # (batch, 32, 5) -> tables (batch, 32, 5, 5)
+
+    Place 0 holds the identity; symbol t stands at place t, which after l layers has the product of the last 2^l symbols
+    up to it. So prefixes up to 2^layers are right.
+
+    ``points``, ``length``, ``layers``: how many points are permuted, symbols at most, and layers.
+    ``beta``: the score of the place that is looked at; that of all others is 0.
+    ``dtype``: of the weights and of the stream.
+
+    Raises ValueError for a number below 1 or a beta that is not positive.
+    """
+
+    def __init__(
+        self, points: int, length: int, layers: int, *, beta: float = 40.0, dtype: torch.dtype = torch.float64
+    ):
+        at_least(points=(points, 1), length=(length, 1), layers=(layers, 1))
+        positive(beta=beta)
+        n = points
+        self.points, self.length = points, length
+        self.blocks = Blocks(f=n * n, g=n * n, one=1, place=length + 1)
+        width = self.blocks.width
+        hidden = n**3 + 4 * n * n
+        shape = {"context": length + 1, "norm": False, "mlp": -(-hidden // width), "positions": False}
+        self.decoder = Decoder(DecoderConfig(width, layers, heads=1, **shape)).double().requires_grad_(False)
+        for layer, block in enumerate(self.decoder.blocks):
+            before = (torch.arange(length + 1) - 2**layer).clamp_min(0)
+            look = F.one_hot(before, length + 1).double().mT  # [place that is looked at, place that looks]
+            # the decoder divides scores by sqrt(width)
+            block.attention.qkv.weight[:] = torch.cat(
+                [
+                    beta * width**0.5 * self.blocks.matrix("place", "place", look),
+                    self.blocks.matrix("place", "place"),
+                    self.blocks.matrix("g", "f"),
+                ]
+            )
+            block.attention.out.weight[:] = torch.eye(width, dtype=torch.float64)
+            up, down = self._composition(n)
+            for weight in (block.mlp[1].weight, block.mlp[3].weight):
+                weight.zero_()
+            block.mlp[1].weight[:hidden] = up
+            block.mlp[3].weight[:, :hidden] = down
+        self.dtype, self.decoder = dtype, self.decoder.to(dtype)
+
+    def _composition(self, n: int) -> tuple[Tensor, Tensor]:
+        """An MLP that puts 'g, then f' in place of f and empties g: a unit for every x -> y -> z, and pairs GELU(u) -
+        GELU(-u) = u that erase.
+        """
+        rows = {name: self.blocks.rows(name) for name in ("f", "g", "one")}
+        x, y, z = torch.cartesian_prod(*[torch.arange(n)] * 3).T
+        chains = GATE * (rows["g"][n * x + y] + rows["f"][n * y + z] - rows["one"])
+        old = torch.cat([rows["f"], rows["g"]])
+        up = torch.cat([chains, old, -old])
+        down = torch.cat([rows["f"][n * x + z] / GATE, -old, old])
+        return up, down.mT
+
+    def stream(self, words: Int[Tensor, "batch length n"]) -> Float[Tensor, "batch places width"]:
+        """What the decoder reads: the identity, then the symbols. Raises ValueError for a word that is too long or
+        not over ``points`` points.
+        """
+        batch, length, n = words.shape
+        if length > self.length or n != self.points:
+            raise ValueError(
+                f"words of shape {tuple(words.shape)}: at most {self.length} symbols, of {self.points} points"
+            )
+        check_range(words=(words, n))
+        start = torch.arange(n, device=words.device).expand(batch, 1, n)
+        x = torch.zeros(batch, length + 1, self.blocks.width, dtype=torch.float64, device=words.device)
+        x[..., self.blocks["f"]] = F.one_hot(torch.cat([start, words], 1), n).flatten(2).double()
+        x[..., self.blocks["one"]] = 1
+        x[..., self.blocks["place"]] = torch.eye(self.length + 1, dtype=torch.float64)[: length + 1]
+        return x
+
+    def __call__(self, words: Int[Tensor, "batch length n"]) -> Float[Tensor, "batch length n n"]:
+        """The table of every prefix."""
+        f = self.decoder.to(words.device)(self.stream(words).to(self.dtype))[:, 1:, self.blocks["f"]]
+        return f.unflatten(-1, (self.points, self.points))
+
+
+class HopDecoder:
+    """Where ``hops`` hops along pointers lead from each of ``n`` places, in floor(log2 hops) + 1 layers of four heads,
+    without an MLP.
+
+    The stream of a place: itself, its pointer p, and c, where the hops so far have led. If the layer's binary digit of
+    ``hops`` is 1, c becomes p of c; p becomes p of p. Two more heads fetch what stood there before, and take it away.
+    Raises ValueError for a number below 1 or a beta that is not positive.
+    """
+
+    def __init__(self, n: int, hops: int, *, beta: float = 40.0):
+        at_least(n=(n, 1), hops=(hops, 1))
+        positive(beta=beta)
+        self.n = n
+        self.blocks = Blocks(here=n, p=n, c=n, spare=n)
+        width, layers = self.blocks.width, hops.bit_length()
+        shape = {"context": n, "causal": False, "norm": False, "mlp": 0, "positions": False}
+        self.decoder = Decoder(DecoderConfig(width, layers, heads=4, **shape)).double().requires_grad_(False)
+        rows, scale = {name: self.blocks.rows(name) for name in ("here", "p", "c")}, beta * n**0.5
+        for layer, block in enumerate(self.decoder.blocks):
+            taken = hops >> layer & 1
+            # each head: which block asks, what it fetches where it looks, into which block, with which sign
+            heads = [("p", "p", "p", 1), ("here", "p", "p", -1), ("c", "p", "c", taken), ("here", "c", "c", -taken)]
+            asks, fetches, writes, signs = zip(*heads, strict=True)
+            block.attention.qkv.weight[:] = torch.cat(
+                [scale * rows[name] for name in asks]
+                + [rows["here"]] * 4
+                + [sign * rows[name] for name, sign in zip(fetches, signs, strict=True)]
+            )
+            block.attention.out.weight[:] = torch.cat([rows[name] for name in writes]).mT
+
+    def __call__(self, pointers: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n n"]:
+        """Row i: where the hops from place i lead, one-hot. Raises ValueError for a number of places that is not n, and
+        for a pointer that leads nowhere.
+        """
+        if pointers.shape[1] != self.n:
+            raise ValueError(f"pointers of shape {tuple(pointers.shape)}: must have {self.n} places")
+        check_range(pointers=(pointers, self.n))
+        x = torch.zeros(*pointers.shape, self.blocks.width, dtype=torch.float64, device=pointers.device)
+        x[..., self.blocks["here"]] = x[..., self.blocks["c"]] = torch.eye(self.n, dtype=torch.float64)
+        x[..., self.blocks["p"]] = F.one_hot(pointers, self.n).double()
+        return self.decoder.to(x.device)(x)[..., self.blocks["c"]]
+
+
+def counted_parity(bits: Int[Tensor, "batch length"], dtype: torch.dtype = torch.float64) -> Float[Tensor, "batch"]:
+    """The parity of all bits in one layer: a head without scores averages them, and ReLUs with kinks at 1, 2, .. T fold
+    T times the average, the count, into a zigzag between 0 and 1.
+
+    The weights depend on T, and their number grows with it. Every number is rounded to ``dtype``; with b significant
+    bits counts above 2^b are no longer told from their neighbours.
+    """
+    length = bits.shape[1]
+    count = length * bits.to(dtype).mean(1)
+    kinks = torch.arange(1, length + 1, device=bits.device).to(dtype)
+    return count + 2 * ((count[:, None] - kinks).relu() * (-1) ** kinks).sum(1)

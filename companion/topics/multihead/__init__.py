@@ -1,0 +1,1 @@
+"""Multi-head attention that can be learned provably (lesson 09)."""

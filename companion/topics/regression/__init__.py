@@ -1,0 +1,1 @@
+"""Linear regression in context (lessons 02 and 03)."""

@@ -1,0 +1,1 @@
+"""Sensitivity and simplicity bias (lesson 10)."""

@@ -1,0 +1,234 @@
+"""What is measured in lesson 10 while its recipes train, or after: accuracy, sensitivity, robustness, sharpness."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from companion.core.arguments import at_least
+from companion.core.measuring import Row, measurement
+from companion.core.recipe import Recipe, recipe
+from companion.core.training import seeded
+from companion.topics.sensitivity.data import (
+    CORRUPTIONS,
+    another,
+    corrupted,
+    cube,
+    digits,
+    patches,
+    truth_table,
+    windows,
+)
+from companion.topics.sensitivity.model import ClassifierConfig, one_hot
+from companion.topics.sensitivity.probes import answers, changes, largest_curvature, noisy_parts, rise_under_noise
+from companion.topics.sensitivity.recipes import LENGTHS, RIVALS, fit
+from companion.topics.sensitivity.tasks import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
+
+MARKS = 30  # of a training run
+NOISES = (0.25, 0.5, 1.0)  # standard deviations added to one patch
+NUDGE = 0.1  # added to a token's one-hot vector, in sums
+SHAKEN = 0.02  # the noise on weights
+
+
+def measured(
+    chosen: Recipe, measure: Callable[[nn.Module], Tensor], *, marks: int = MARKS, seed: int = 0
+) -> tuple[nn.Module, Tensor]:
+    """Train a recipe and measure the model at the start and after each of so many equal parts of its steps: the model,
+    and (marks + 1, figures).
+
+    ``chosen``: the recipe.
+    ``measure``: of the model, a row of figures.
+    ``marks``: how many parts; at most the recipe's steps.
+    ``seed``: of weights and batches.
+
+    Raises ValueError for a number of marks that does not divide the steps.
+    """
+    at_least(marks=(marks, 1))
+    if chosen.schedule.steps % marks:
+        raise ValueError(f"marks = {marks}: must divide the steps, {chosen.schedule.steps}")
+    every = chosen.schedule.steps // marks
+    with seeded(seed):
+        model, history = chosen.train(seed=seed, each=measure, every=every)
+    return model, torch.stack([*history.looks, measure(model)])
+
+
+def right(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
+    """The share of right answers."""
+    return (answers(model, x) == labels).double().mean()
+
+
+def of_function(task: str, config: ClassifierConfig, many: int) -> Callable[[nn.Module], Tensor]:
+    """Measures accuracy on the training set, sensitivity, and accuracy on fresh strings without noise."""
+    tokens, labels = (each[:400] for each in examples(task, config.length, many))
+    fresh = draw_tokens(task, 500, config.length, 3)
+    held, asked = one_hot(fresh, config.features), function_of(task, config.length)(fresh)
+    copies = one_hot(another(fresh[:64], config.features, generator=4), config.features)
+    x = one_hot(tokens, config.features)
+    return lambda model: torch.stack(
+        [right(model, x, labels), changes(model, held[:64], copies).double().mean(), right(model, held, asked)]
+    )
+
+
+def of_images() -> Callable[[nn.Module], Tensor]:
+    """Measures accuracy on the training digits, on the others, and sensitivity to each of the `NOISES` on a patch."""
+    images, labels = digits()
+    x, held = patches(images[:TRAINED]), patches(images[TRAINED:])
+    copies = [noisy_parts(held[:60], std, generator=5) for std in NOISES]
+    return lambda model: torch.stack(
+        [
+            right(model, x[:400], labels[:400]),
+            right(model, held, labels[TRAINED:]),
+            *(changes(model, held[:60], each).double().mean() for each in copies),
+        ]
+    )
+
+
+def of_words(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
+    """Measures accuracy on training windows, on the others, and how often the answer changes with another word at each
+    place.
+    """
+    tokens, labels = windows(config.length, config.features)
+    train = len(tokens) * 3 // 4
+    x = one_hot(tokens, config.features)
+    held = x[train:]
+    copies = one_hot(another(tokens[train:], config.features, generator=6), config.features)
+    return lambda model: torch.cat(
+        [
+            torch.stack([right(model, x[:train], labels[:train]), right(model, held, labels[train:])]),
+            changes(model, held, copies).double().mean(0),
+        ]
+    )
+
+
+def measure_of(name: str, scale: str = "course") -> Callable[[nn.Module], Tensor]:
+    """What is measured of a recipe for a task, digits or text while it trains."""
+    config = recipe(name, scale).model().config
+    task = name.split("-")[1]
+    if task == "digits":
+        return of_images()
+    return of_words(config) if task == "text" else of_function(task, config, TASKS[task][1] if scale != "smoke" else 64)
+
+
+def sharpness(kind: str, n: int, seed: int, scale: str = "course") -> Tensor:
+    """Of a transformer trained on all strings of n bits: share right, loss, and the loss's rise under noise of
+    `SHAKEN` on the weights.
+
+    ``kind``: "parity" or "majority".
+    ``n``: how many bits; one of those with a recipe.
+    ``seed``: of weights and batches.
+    ``scale``: of the recipe.
+    """
+    model, _ = recipe(f"sensitivity-{kind}-{n}", scale).train(seed=seed)
+    config = model.config
+    x, labels = one_hot(cube(config.length), 2), truth_table(kind, config.length)
+    with torch.no_grad():
+        loss = fit(model, x, labels).double()
+    rise = rise_under_noise(lambda: fit(model, x, labels), model, SHAKEN, generator=seed)
+    return torch.stack([right(model, x, labels), loss, torch.tensor(rise).double()])
+
+
+def grokking(model: nn.Module) -> Tensor:
+    """Of a model of sums: accuracy on training pairs, on the others, and how often the answer changes under noise of
+    `NUDGE` on one of its tokens' vectors, on training pairs.
+    """
+    config = model.config
+    tokens, labels, train = table_of_sums(config.classes, 0.5)
+    x = one_hot(tokens, config.features)
+    noisy = noisy_parts(x[train], NUDGE, generator=7)
+    return torch.stack(
+        [
+            right(model, x[train], labels[train]),
+            right(model, x[~train], labels[~train]),
+            changes(model, x[train], noisy).double().mean(),
+        ]
+    )
+
+
+def robustness(model: nn.Module, *, seed: int = 0) -> Tensor:
+    """Of a model of digits: accuracy on images held out under each of the `CORRUPTIONS`, the Hessian's largest
+    eigenvalue and the loss's rise under noise on the weights, both on 200 training images.
+    """
+    images, labels = digits()
+    held, asked = images[TRAINED:], labels[TRAINED:]
+    shares = [right(model, patches(corrupted(held, kind, generator=seed)), asked) for kind in CORRUPTIONS]
+    x, y = patches(images[:200]), labels[:200]
+    sharp = [
+        largest_curvature(lambda: fit(model, x, y), model, generator=seed),
+        rise_under_noise(lambda: fit(model, x, y), model, SHAKEN, generator=seed),
+    ]
+    return torch.cat([torch.stack(shares), torch.tensor(sharp).double()])
+
+
+FUNCTION = ("training_accuracy", "sensitivity", "clean_accuracy")
+IMAGES = ("training_accuracy", "held_out_accuracy", *(f"noise_{std:g}" for std in NOISES))
+WORDS = ("training_accuracy", "held_out_accuracy", *(f"word_{place}" for place in range(1, 25)))
+CURVES = {  # networks, and what is measured of them
+    "labels": (RIVALS, FUNCTION),
+    "features": (RIVALS[:1], FUNCTION),
+    "clean": (RIVALS[:1], FUNCTION),
+    "writes": (RIVALS, FUNCTION),
+    "random": (RIVALS, FUNCTION),
+    "digits": ((*RIVALS, "cnn", "augmented", "steadied"), IMAGES),
+    "text": (RIVALS, WORDS),
+    "sums": (RIVALS[:1], ("training_accuracy", "held_out_accuracy", "sensitivity")),
+}
+ROBUST = ("transformer", "augmented", "steadied")
+DRIFT = "in the middle of a run rounding moves the step at which something is learned"
+
+
+def _name(task: str, network: str) -> str:
+    return "sensitivity-sums" if task == "sums" else f"sensitivity-{task}-{network}"
+
+
+def curve(task: str, seed: int, scale: str, network: str) -> list[Row]:
+    """Measure a network of one of the `CURVES` at the start and after each of `MARKS` parts of its training."""
+    name = _name(task, network)
+    measure = grokking if task == "sums" else measure_of(name, scale)
+    _, rows = measured(recipe(name, scale), measure, seed=seed)
+    return [{"mark": mark, **dict(zip(CURVES[task][1], row, strict=True))} for mark, row in enumerate(rows.tolist())]
+
+
+def _plans(task: str, scale: str) -> list[Recipe]:
+    return [recipe(_name(task, network), scale) for network in CURVES[task][0]]
+
+
+for _task, (_networks, _) in CURVES.items():
+    measurement(
+        f"sensitivity-{_task}",
+        f"accuracy and sensitivity of the task '{_task}' at {MARKS} marks of training, by {', '.join(_networks)}",
+        cells=[{"network": network} for network in _networks],
+        recipes=partial(_plans, _task),
+        tolerance=0.15,
+        because=DRIFT,
+    )(partial(curve, _task))
+
+
+@measurement(
+    "sensitivity-robust",
+    "trained on digits: accuracy under six corruptions, the Hessian's largest eigenvalue, the rise under noise",
+    cells=[{"network": network} for network in ROBUST],
+    recipes=lambda scale: [recipe(_name("digits", network), scale) for network in ROBUST],
+    tolerance=0.15,
+    because="the eigenvalue of a trained network moves by a tenth with its rounding, and accuracies by some images",
+)
+def robust(seed: int, scale: str, network: str) -> list[Row]:
+    """Train a network on digits and measure its `robustness`."""
+    model, _ = measured(recipe(_name("digits", network), scale), of_images(), seed=seed)
+    return [dict(zip((*CORRUPTIONS, "curvature", "rise"), robustness(model).tolist(), strict=True))]
+
+
+@measurement(
+    "sensitivity-sharpness",
+    "transformers trained on all strings of 3 to 5 bits: share right, loss, and its rise under noise on the weights",
+    cells=[{"bits": n, "function": kind} for n in LENGTHS for kind in ("parity", "majority")],
+    recipes=lambda scale: [
+        recipe(f"sensitivity-{kind}-{n}", scale) for n in LENGTHS for kind in ("parity", "majority")
+    ],
+    tolerance=0.01,
+    because="losses near 0 and their rises are compared as they are",
+    quick=True,
+)
+def sharp(seed: int, scale: str, bits: int, function: str) -> list[Row]:
+    """Train a transformer on all strings and measure its `sharpness`."""
+    return [dict(zip(("accuracy", "loss", "rise"), sharpness(function, bits, seed, scale).tolist(), strict=True))]

@@ -1,0 +1,119 @@
+"""One interface for all that is compared: a sequence of vectors in, class logits out, by a transformer, an LSTM, an MLP
+or a CNN.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from companion.core.arguments import as_generator, at_least, check_range, positive
+from companion.core.decoder import Decoder, DecoderConfig
+from companion.core.lstm import LSTM, LSTMConfig
+
+KINDS = ("transformer", "lstm", "mlp", "cnn")
+
+
+@dataclass(frozen=True)
+class ClassifierConfig:
+    """Sequences of ``length`` vectors of ``features`` numbers, in ``classes`` classes.
+
+    ``kind``: what computes; a CNN takes the vectors for patches of an image, row by row.
+    ``width``, ``layers``, ``heads``: of the network; heads mean nothing but to the transformer.
+    ``readout``: of the last place, or of the mean of all; the MLP and the CNN have neither.
+    """
+
+    kind: str
+    length: int
+    features: int = 2
+    classes: int = 2
+    width: int = 32
+    layers: int = 2
+    heads: int = 2
+    readout: str = "mean"
+
+    def __post_init__(self):
+        at_least(length=(self.length, 1), features=(self.features, 1), classes=(self.classes, 2))
+        at_least(width=(self.width, 1), layers=(self.layers, 1))
+        if self.kind not in KINDS:
+            raise ValueError(f"kind = {self.kind!r}: must be one of {', '.join(KINDS)}")
+        if self.readout not in ("last", "mean"):
+            raise ValueError(f"readout = {self.readout!r}: must be 'last' or 'mean'")
+        if self.kind == "cnn" and not (_root(self.length) and _root(self.features)):
+            raise ValueError(f"length = {self.length}, features = {self.features}: a CNN needs squares")
+
+
+def _root(number: int) -> int:
+    root = round(number**0.5)
+    return root if root * root == number else 0
+
+
+class Classifier(nn.Module):
+    """A linear map into the network, the network, a linear readout. Tokens enter as `one_hot` vectors."""
+
+    def __init__(self, config: ClassifierConfig):
+        super().__init__()
+        self.config = config
+        width, into = config.width, config.features
+        if config.kind == "mlp":
+            sizes = [config.length * into, *[width] * config.layers]
+            self.network = nn.Sequential(
+                nn.Flatten(), *(part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.GELU()))
+            )
+        elif config.kind == "cnn":
+            channels = [1, *[width] * config.layers]
+            self.network = nn.Sequential(
+                *(
+                    part
+                    for pair in pairwise(channels)
+                    for part in (nn.Conv2d(*pair, 3, stride=2, padding=1), nn.GELU())
+                ),
+                nn.Flatten(),
+            )
+        elif config.kind == "lstm":
+            self.network = LSTM(LSTMConfig(width, config.layers))
+        else:
+            shape = {"heads": config.heads, "context": config.length, "causal": False}
+            self.network = Decoder(DecoderConfig(width, config.layers, **shape))
+        self.read = nn.Linear(into, width) if config.kind in ("transformer", "lstm") else nn.Identity()
+        sides = _root(config.length) * _root(config.features)
+        for _ in range(config.layers if config.kind == "cnn" else 0):
+            sides = (sides + 1) // 2
+        self.answer = nn.Linear(width * sides**2 if config.kind == "cnn" else width, config.classes)
+
+    def forward(self, x: Float[Tensor, "batch length features"]) -> Float[Tensor, "batch classes"]:
+        if self.config.kind == "cnn":
+            side = _root(self.config.length) * _root(self.config.features)
+            patch = _root(self.config.features)
+            x = F.fold(x.mT, (side, side), patch, stride=patch)  # (batch, 1, side, side)
+        states = self.network(self.read(x))
+        if states.ndim == 3:
+            states = states[:, -1] if self.config.readout == "last" else states.mean(1)
+        return self.answer(states)
+
+
+def one_hot(tokens: Int[Tensor, "*batch length"], vocabulary: int) -> Float[Tensor, "*batch length vocabulary"]:
+    """A 1 at each token's place. Raises ValueError for an unknown token."""
+    check_range(tokens=(tokens, vocabulary))
+    return F.one_hot(tokens, vocabulary).float()
+
+
+@torch.no_grad()
+def uniform_weights(model: nn.Module, size: float, *, generator: torch.Generator | int) -> nn.Module:
+    """Draw all matrices of a model again, uniformly from -size to size, set all biases to 0, and return the model.
+
+    Bhattamishra et al. (2023, arXiv:2211.12316) take size = 10; norms keep what they have. Raises ValueError for a size
+    that is not positive.
+    """
+    positive(size=size)
+    generator = as_generator(generator)
+    for name, numbers in model.named_parameters():
+        if numbers.ndim > 1:
+            drawn = torch.empty_like(numbers, device=generator.device).uniform_(-size, size, generator=generator)
+            numbers.copy_(drawn)
+        elif "bias" in name:
+            numbers.zero_()
+    return model

@@ -1,0 +1,142 @@
+"""Recipes of lesson 10: sparse functions under noise, digits, two manuals, parity against majority, and grokking, each
+by a transformer and its rivals.
+
+All sizes are ours; the sources train on CIFAR-10, ImageNet, MRPC and QQP (Vasudeva et al. 2025, arXiv:2403.06925) or on
+longer strings (Bhattamishra et al. 2023, arXiv:2211.12316), and the scale ``paper`` stands for theirs. What they train
+on is in `companion.topics.sensitivity.tasks`, what is measured meanwhile in
+`companion.topics.sensitivity.recipes.measures`.
+"""
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from companion.core.recipe import register
+from companion.core.training import Schedule
+from companion.topics.sensitivity.model import Classifier, ClassifierConfig
+from companion.topics.sensitivity.tasks import TASKS, of_cube, of_digits, of_sums, of_task, of_text
+
+RIVALS = ("transformer", "lstm", "mlp")
+LENGTHS = (3, 4, 5)  # of strings for parity and majority
+AUGMENTED = 0.5  # the noise that training adds to one patch
+SHARE = 0.5  # of the loss, that asks for steady logits
+
+
+def fit(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy."""
+    return F.cross_entropy(model(x), labels)
+
+
+def with_noisy_part(x: Tensor) -> Tensor:
+    """Each input with N(0, AUGMENTED^2) on one of its vectors; the draw is the CPU's global generator's, on every
+    device.
+    """
+    here = F.one_hot(torch.randint(x.shape[1], (len(x),)), x.shape[1])[..., None]
+    return x + AUGMENTED * (here * torch.randn_like(x, device="cpu")).to(x)
+
+
+def fit_noisy(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy of inputs with noise on a patch: augmentation."""
+    return fit(model, with_noisy_part(x), labels)
+
+
+def fit_steadily(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
+    """(1 - p) cross-entropy + p times the mean squared change of logits under noise on a patch, p = `SHARE`: the
+    regulariser of Vasudeva et al. (2025, arXiv:2403.06925; by their code).
+    """
+    plain = model(x)
+    return (1 - SHARE) * F.cross_entropy(plain, labels) + SHARE * F.mse_loss(model(with_noisy_part(x)), plain)
+
+
+def fit_with_decay(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy and 0.0005 times the sum of all squared weights."""
+    return fit(model, x, labels) + 5e-4 * sum(each.square().sum() for each in model.parameters())
+
+
+def _config(kind: str, length: int, features: int, classes: int = 2, width: int = 32) -> ClassifierConfig:
+    """About as many weights for each kind: an LSTM, read at its last place, has one layer, an MLP is four times as
+    wide.
+    """
+    if kind == "lstm":
+        return ClassifierConfig(kind, length, features, classes, width, layers=1, readout="last")
+    return ClassifierConfig(kind, length, features, classes, 4 * width if kind == "mlp" else width)
+
+
+TINY = Schedule(steps=150, batch=16, lr=1e-2, warmup=5)
+for task, (vocabulary, many, steps) in TASKS.items():
+    for kind in RIVALS:
+        register(
+            f"sensitivity-{task}-{kind}",
+            f"the lesson's task '{task}', by the {kind} (lesson 10)",
+            model=Classifier,
+            sampler=of_task,
+            loss=fit,
+            smoke=(
+                _config(kind, 6, vocabulary, width=8),
+                replace(TINY, steps=TINY.steps * (3 if kind == "lstm" else 1)),
+                {"task": task, "many": 64},
+            ),
+            course=(
+                _config(kind, 16, vocabulary),
+                Schedule(steps * (3 if kind == "lstm" else 1), 64, 3e-3, warmup=20),  # the LSTM is late
+                {"task": task, "many": many},
+            ),
+            paper=(
+                _config(kind, 40, vocabulary, width=256),
+                Schedule(20_000, 256, 1e-4),
+                {"task": task, "many": 10_000},
+            ),
+        )
+for name, kind, loss in (
+    ("transformer", "transformer", fit),
+    ("lstm", "lstm", fit),
+    ("mlp", "mlp", fit),
+    ("cnn", "cnn", fit),
+    ("augmented", "transformer", fit_noisy),
+    ("steadied", "transformer", fit_steadily),
+):
+    register(
+        f"sensitivity-digits-{name}",
+        f"handwritten digits as 16 patches, by the {kind}{'' if name == kind else ', ' + name} (lesson 10)",
+        model=Classifier,
+        sampler=of_digits,
+        loss=loss,
+        smoke=(_config(kind, 16, 4, 10, 8), TINY),
+        course=(_config(kind, 16, 4, 10), Schedule(900 if kind == "lstm" else 300, 64, 3e-3, warmup=20)),
+        paper=(_config(kind, 16, 4, 10, 256), Schedule(10_000, 128, 1e-4)),
+    )
+for kind in RIVALS:
+    register(
+        f"sensitivity-text-{kind}",
+        f"which of two manuals 24 words are from, by the {kind} (lesson 10)",
+        model=Classifier,
+        sampler=of_text,
+        loss=fit,
+        smoke=(_config(kind, 24, 400, width=8), TINY),
+        course=(_config(kind, 24, 400), Schedule(450 if kind == "lstm" else 150, 32, 3e-3, warmup=10)),
+        paper=(_config(kind, 24, 400, width=256), Schedule(2000, 32, 1e-4)),
+    )
+for kind in ("parity", "majority"):
+    for n in LENGTHS:
+        register(
+            f"sensitivity-{kind}-{n}",
+            f"the {kind} of {n} bits, by the transformer (lesson 10)",
+            model=Classifier,
+            sampler=of_cube,
+            loss=fit,
+            smoke=(_config("transformer", 3, 2, width=8), TINY, {"kind": kind}),
+            course=(_config("transformer", n, 2), Schedule(700, 32, 3e-3, warmup=50), {"kind": kind}),
+            paper=(_config("transformer", n, 2, width=128), Schedule(10_000, 1024, 3e-4), {"kind": kind}),
+        )
+register(
+    "sensitivity-sums",
+    "a + b modulo 23 from half of the table, with weight decay: grokking (lesson 10)",
+    model=Classifier,
+    sampler=of_sums,
+    loss=fit_with_decay,
+    smoke=(_config("transformer", 2, 5, 5, 8), TINY),
+    course=(ClassifierConfig("transformer", 2, 23, 23, 48, 1), Schedule(1500, 128, 3e-3, warmup=50)),
+    paper=(ClassifierConfig("transformer", 2, 113, 113, 128, 1), Schedule(40_000, 4096, 1e-3)),
+)

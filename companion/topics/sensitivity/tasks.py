@@ -1,0 +1,132 @@
+"""What is trained on in lesson 10: fixed sets of examples, so that there is a training accuracy to compare at."""
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from companion.topics.sensitivity.baselines import best_under_noise
+from companion.topics.sensitivity.data import (
+    Sparse,
+    cube,
+    digits,
+    last_write,
+    patches,
+    strings,
+    truth_table,
+    turned,
+    windows,
+    writes,
+)
+from companion.topics.sensitivity.model import ClassifierConfig, one_hot
+
+TASKS = {  # tokens, examples, steps of training
+    "labels": (2, 800, 600),
+    "features": (2, 2400, 600),
+    "clean": (2, 2400, 600),
+    "writes": (3, 600, 600),
+    "random": (2, 150, 600),
+}
+FLIPPED, BLURRED = 0.1, 0.2  # of the labels; of the bits, where these are noisy
+TRAINED = 1200  # of the 1,797 digits
+
+
+@cache
+def trapped(k: int = 4, p: float = BLURRED) -> Tensor:
+    """The first random function of k bits that differs at two values or more from the best answer that noise leaves."""
+    tables = (truth_table("random", k, generator=seed) for seed in range(1000))
+    return next(table for table in tables if (table != best_under_noise(table, p)).sum() >= 2)
+
+
+@cache
+def function_of(task: str, n: int) -> Callable[[Tensor], Tensor]:
+    """What is to be learned without noise: a function of n tokens."""
+    if task == "writes":
+        return last_write
+    table = trapped() if task in ("features", "clean") else truth_table("majority", 3)
+    places = torch.randperm(n, generator=torch.Generator().manual_seed(n))[: len(table).bit_length() - 1]
+    return Sparse(table, places)
+
+
+def draw_tokens(task: str, many: int, n: int, seed: int) -> Tensor:
+    """Strings of a task, without noise.
+
+    ``task``: one of `TASKS`.
+    ``many``, ``n``: how many strings, and tokens in each.
+    ``seed``: of the draw.
+    """
+    return writes(many, n, generator=seed)[0] if task == "writes" else strings(many, n, generator=seed)
+
+
+@cache
+def examples(task: str, n: int, many: int) -> tuple[Tensor, Tensor]:
+    """The training set of a task: tokens and labels, with its noise."""
+    tokens = draw_tokens(task, many, n, 1)
+    labels = function_of(task, n)(tokens)
+    if task == "random":
+        return tokens, strings(many, 1, generator=2)[:, 0]
+    if task == "features":
+        return turned(tokens, BLURRED, generator=2), labels
+    return (tokens, labels) if task == "clean" else (tokens, turned(labels, FLIPPED, generator=2))
+
+
+def batches(x: Tensor, labels: Tensor, vocabulary: int = 0) -> Callable[[int, torch.Generator], tuple[Tensor, Tensor]]:
+    """Random examples of a fixed set; tokens of a ``vocabulary`` become `one_hot` vectors."""
+
+    def draw(batch, generator):
+        chosen = torch.randint(len(x), (batch,), generator=generator, device=generator.device).cpu()
+        picked = one_hot(x[chosen], vocabulary) if vocabulary else x[chosen]
+        return picked.to(generator.device), labels[chosen].to(generator.device)
+
+    return draw
+
+
+def of_task(config: ClassifierConfig, task: str, many: int):
+    """Batches of a task's training set."""
+
+    def draw(batch, generator):
+        return batches(*examples(task, config.length, many), config.features)(batch, generator)
+
+    return draw
+
+
+def of_digits(config: ClassifierConfig):  # noqa: ARG001 - images have one size
+    """Batches of the training digits, as patches."""
+
+    def draw(batch, generator):
+        images, labels = digits()
+        return batches(patches(images[:TRAINED]), labels[:TRAINED])(batch, generator)
+
+    return draw
+
+
+def of_text(config: ClassifierConfig):
+    """Batches of the first three quarters of the windows."""
+
+    def draw(batch, generator):
+        tokens, labels = windows(config.length, config.features)
+        train = len(tokens) * 3 // 4
+        return batches(tokens[:train], labels[:train], config.features)(batch, generator)
+
+    return draw
+
+
+def of_cube(config: ClassifierConfig, kind: str):
+    """Batches of all strings, and their parity or majority."""
+    bits = cube(config.length)
+    return batches(bits, truth_table(kind, config.length), 2)
+
+
+def of_sums(config: ClassifierConfig, share: float = 0.5):
+    """Batches of part of the table of a + b modulo the number of classes."""
+    tokens, labels, train = table_of_sums(config.classes, share)
+    return batches(tokens[train], labels[train], config.classes)
+
+
+@cache
+def table_of_sums(modulus: int, share: float) -> tuple[Tensor, Tensor, Tensor]:
+    """All pairs, their sums modulo a number, and which pairs are for training."""
+    tokens = torch.cartesian_prod(torch.arange(modulus), torch.arange(modulus))
+    train = torch.rand(len(tokens), generator=torch.Generator().manual_seed(0)) < share
+    return tokens, tokens.sum(1) % modulus, train

@@ -1,0 +1,1 @@
+"""Learned data structures (lesson 08)."""

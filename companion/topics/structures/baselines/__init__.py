@@ -1,0 +1,1 @@
+"""What learned data structures are compared with: searches, search trees, sketches of streams."""

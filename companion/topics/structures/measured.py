@@ -1,0 +1,106 @@
+"""What lesson 08 shows of the recipe's first form and its present one, at equal time and at other temperatures."""
+
+import math
+import time
+from functools import partial
+
+import numpy as np
+import torch
+from torch import nn
+
+from companion.core.measuring import Row, measurement
+from companion.core.training import Schedule, seeded, train
+from companion.topics.structures.data import problems
+from companion.topics.structures.model import Structure, StructureConfig
+from companion.topics.structures.probes import best_so_far
+from companion.topics.structures.recipes import cross_entropies, queries
+
+PRESENT = {"marks": False, "norm": True, "hidden": 256}
+FORMS = {
+    "one query": {"sets": 128, "asked": 1, "steps": 480},
+    "sixteen queries": {"sets": 16, "asked": 16, "steps": 800, **PRESENT},
+}
+
+
+def accuracy_over_time(
+    sets: int,
+    asked: int,
+    steps: int,
+    *,
+    n: int = 32,
+    lookups: int = 5,
+    seed: int = 0,
+    earlier: float = 0.3,
+    readings: int = 20,
+    **switches,
+) -> list[tuple[float, list[float]]]:
+    """Pairs (CPU seconds of training, for each lookup the share of 2,000 fresh queries whose nearest point was seen).
+
+    Raises ValueError for steps < readings.
+
+    ``sets``, ``asked``: sets of points a step, and queries for each.
+    ``steps``: how long it trains.
+    ``n``, ``lookups``: numbers on the line, and how many of them may be looked at.
+    ``seed``: of weights, training and test.
+    ``earlier``: what a lookup counts for in the loss, against the one after it.
+    ``readings``: how often it is read, the last time at the end.
+    ``switches``: of `StructureConfig`.
+    """
+    if steps < readings:
+        raise ValueError(f"steps = {steps!r}: must be at least readings, {readings}")
+    config = StructureConfig(n, 1, lookups, **switches)
+    with seeded(seed):
+        model = Structure(config)
+    fresh = problems("line", n)(2000, torch.Generator().manual_seed(10_000 + seed))
+    sample, due = queries("line")(config, asked=asked), torch.linspace(0, steps - 1, readings).long().tolist()
+    away, started = 0.0, time.process_time()
+
+    def reading(model: nn.Module) -> tuple[float, list[float]]:
+        """What the network finds now; the time that it takes to look is none of training."""
+        nonlocal away
+        now = time.process_time()
+        seen = best_so_far(model.search(fresh.points, fresh.query), fresh.distances)
+        read = (now - started - away, seen.double().mean(0).tolist())
+        away += time.process_time() - now
+        return read
+
+    loss, schedule = partial(cross_entropies, earlier=earlier), Schedule(steps, sets, 3e-3, warmup=30)
+    history = train(model, sample, loss, schedule, seed=seed, label=f"{n} numbers", each=reading, every=due[:-1])
+    return [*history.looks, reading(model)]
+
+
+@measurement(
+    "structures-accuracy-by-seconds",
+    "32 numbers: nearest points seen, every two CPU seconds, by the recipe's first form and its present one",
+    cells=[{"form": form} for form in FORMS],
+    tolerance=math.inf,
+    because="how far a run gets in a second is the machine's own",
+)
+def accuracy_by_seconds(seed: int, scale: str, form: str) -> list[Row]:
+    """Measure the accuracy at 20 steps of a run, and read it off between them at even seconds."""
+    plan, small = FORMS[form], scale == "smoke"
+    readings = accuracy_over_time(**plan | ({"steps": 20} if small else {}), seed=seed)
+    seconds, shares = zip(*readings, strict=True)
+    last = seconds[-1] if small else 2 * int(seconds[-1] // 2)
+    at = np.linspace(last / 18, last, 18) if small else np.arange(2, last + 1, 2)
+    found = np.interp(at, seconds, [share[-1] for share in shares])
+    return [{"cpu_seconds": second, "seen": seen} for second, seen in zip(at.tolist(), found.tolist(), strict=True)]
+
+
+@measurement(
+    "structures-soft-lookups",
+    "32 numbers: nearest points seen by each lookup after 1,600 steps, by temperature and weight of earlier lookups",
+    cells=[
+        {"temperature": temperature, "earlier": earlier}
+        for temperature, earlier in ((2.0, 0.3), (0.7, 0.3), (0.7, 0.5))
+    ],
+    tolerance=0.05,
+    because="runs drift apart by rounding; seeds differ by as much",
+)
+def soft_lookups(seed: int, scale: str, temperature: float, earlier: float) -> list[Row]:
+    """Measure at the end of a run what each of five lookups has seen."""
+    steps = 20 if scale == "smoke" else 1600
+    readings = accuracy_over_time(
+        16, 16, steps, seed=seed, earlier=earlier, temperature=temperature, readings=2, **PRESENT
+    )
+    return [{"lookup": lookup, "seen": seen} for lookup, seen in enumerate(readings[-1][1], 1)]

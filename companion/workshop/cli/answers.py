@@ -1,0 +1,192 @@
+"""The answers between ``### BEGIN SOLUTION`` and ``### END SOLUTION``, written from the functions that the exercises
+hold as the course's own. An answer is changed there, nowhere else.
+"""
+
+import ast
+import dis
+import inspect
+import io
+import pkgutil
+import re
+import textwrap
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import nbformat
+
+from companion.core.files import atomic_write
+from companion.lesson.exercise import Exercise
+from companion.workshop.cli.lessons import Lesson, LessonError
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+DECORATED = re.compile(r"^@(\w+)\.(\w+)$", re.M)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an answer stands: the ``number``-th cell of a lesson's source, under the decorator of ``exercise``."""
+
+    lesson: Lesson
+    number: int
+    cell: nbformat.NotebookNode
+    exercise: Exercise
+
+    def error(self, reason: str) -> LessonError:
+        """Return the error that names this place."""
+        return LessonError(f"{self.lesson.name}: cell {self.number}, the answer of {self.exercise.name}: {reason}")
+
+
+def answer_text(exercise: Exercise) -> str:
+    """Return the body of an exercise's answer as a learner would write it: without signature and docstring, dedented,
+    with its comments. Where it calls another exercise's answer, that exercise's name stands. Raises ValueError unless
+    the answer is a plain ``def`` whose body has lines of its own.
+    """
+    function = inspect.unwrap(exercise.answer)
+    source = _source(function)
+    if not source.startswith(("def ", "@")):
+        raise ValueError(f"must be a plain `def`, is `{source.splitlines()[0]}`")
+    definition = ast.parse(source).body[0]
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    above = next(each.end[0] for each in tokens if each.type == tokenize.NEWLINE and each.end[0] >= definition.lineno)
+    if ast.get_docstring(definition) is not None:
+        above = definition.body[0].end_lineno
+    text = textwrap.dedent("\n".join(source.splitlines()[above:])).strip("\n")
+    for name, other in _other_answers(function).items():
+        text = re.sub(rf"\b{name}\b", other, text)
+    if not text:
+        raise ValueError("has no lines below its signature")
+    return text
+
+
+def _source(function: Callable[..., Any]) -> str:
+    return textwrap.dedent(inspect.getsource(function))
+
+
+def put_answer(source: str, text: str) -> str:
+    """Return a cell's source with ``text`` between its markers, indented as they are. Raises ValueError unless it has
+    one of each, in their order.
+    """
+    lines = source.split("\n")
+    begin, end = ([at for at, line in enumerate(lines) if line.strip() == marker] for marker in (BEGIN, END))
+    for marker, found in ((BEGIN, begin), (END, end)):
+        if len(found) != 1:
+            raise ValueError(f"there are {len(found)} lines `{marker}`; there must be one")
+    if begin > end:
+        raise ValueError(f"`{END}` stands before `{BEGIN}`")
+    indent = lines[begin[0]].removesuffix(BEGIN)
+    return "\n".join([*lines[: begin[0] + 1], textwrap.indent(text, indent), *lines[end[0] :]])
+
+
+def places(lesson: Lesson, notebook: nbformat.NotebookNode) -> Iterator[Place]:
+    """Yield every cell whose function an exercise of the companion decorates. Raises LessonError where a cell has more
+    than one, or names one that is not there.
+    """
+    imported = _imported(notebook)
+    for number, cell in enumerate(notebook.cells, 1):
+        if cell.cell_type != "code":
+            continue
+        found = []
+        for module, name in DECORATED.findall(cell.source):
+            if not imported.get(module, "").startswith("companion."):
+                continue
+            try:
+                decorator = getattr(pkgutil.resolve_name(imported[module]), name)
+            except AttributeError:
+                raise LessonError(f"{lesson.name}: cell {number}: {imported[module]} has no exercise {name}") from None
+            if isinstance(decorator, Exercise):
+                found.append(Place(lesson, number, cell, decorator))
+        if len(found) > 1:
+            raise found[0].error("another exercise stands in the same cell; give it its own")
+        yield from found
+
+
+def _imported(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """What a notebook's imports bind: names, and the dotted paths of what they name."""
+    bound = {}
+    for tree in _trees(notebook):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+                bound |= {each.asname or each.name.split(".")[0]: prefix + each.name for each in node.names}
+    return bound
+
+
+def _trees(notebook: nbformat.NotebookNode) -> Iterator[ast.Module]:
+    """The code cells without their answers, but for those that Python cannot parse, which have a magic."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            try:
+                yield ast.parse(put_answer(cell.source, "pass") if BEGIN in cell.source else cell.source)
+            except (ValueError, SyntaxError):
+                continue
+
+
+def _checked_text(place: Place, known: set[str]) -> str:
+    """The text of an answer, for a notebook that has the names ``known`` and a stub of the same parameters."""
+    function = inspect.unwrap(place.exercise.answer)
+    try:
+        text = answer_text(place.exercise)
+        stub = ast.parse(put_answer(place.cell.source, "pass")).body
+    except (ValueError, SyntaxError) as error:
+        raise place.error(str(error)) from None
+    due = ", ".join(inspect.signature(function).parameters)
+    stubs = [", ".join(each.arg for each in node.args.args) for node in stub if isinstance(node, ast.FunctionDef)]
+    if stubs != [due]:
+        raise place.error(
+            f"the stub's parameters are {' and '.join(stubs)}; those of {_named(place.exercise)} are {due}"
+        )
+    others = _other_answers(function)
+    for name in sorted(_globals(compile(_source(function), function.__name__, "exec")) & function.__globals__.keys()):
+        if others.get(name, name) not in known:
+            raise place.error(
+                f"{_named(place.exercise)} uses {name}, which the lesson does not have; make it part of the answer"
+            )
+    return text
+
+
+def _other_answers(function: Callable[..., Any]) -> dict[str, str]:
+    """The names that the exercises' answers have in a function's module, and the exercises' own, which learners use."""
+    everything = function.__globals__
+    names = {id(inspect.unwrap(each.answer)): each.name for each in everything.values() if isinstance(each, Exercise)}
+    return {name: names[at] for name, value in everything.items() if (at := id(inspect.unwrap(value))) in names}
+
+
+def _globals(code: CodeType) -> set[str]:
+    """The global names that a piece of code uses, and the functions in it."""
+    names = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
+    return names.union(*(_globals(each) for each in code.co_consts if isinstance(each, CodeType)))
+
+
+def _named(exercise: Exercise) -> str:
+    function = inspect.unwrap(exercise.answer)
+    return f"{function.__module__}.{function.__name__}"
+
+
+def put_answers(lesson: Lesson) -> tuple[nbformat.NotebookNode, list[str]]:
+    """Return a lesson's source with every answer as its exercise has it, and a line for each that was another. Raises
+    LessonError where one cannot be written.
+    """
+    notebook = nbformat.read(lesson.source, as_version=4)
+    known = _imported(notebook).keys() | {
+        node.name for tree in _trees(notebook) for node in tree.body if isinstance(node, ast.FunctionDef)
+    }
+    lines = []
+    for place in places(lesson, notebook):
+        source = put_answer(place.cell.source, _checked_text(place, known))
+        if source != place.cell.source:
+            lines.append(
+                f"{lesson.name}/{lesson.source.name}: cell {place.number}, the answer of {place.exercise.name} is not "
+                f"that of {_named(place.exercise)}; change it there, and `release` writes it here"
+            )
+            place.cell.source = source
+    return notebook, lines
+
+
+def write_answers(lesson: Lesson) -> None:
+    """Write a lesson's source with every answer as its exercise has it, and nothing if none is another."""
+    notebook, differences = put_answers(lesson)
+    if differences:
+        atomic_write(lesson.source, nbformat.writes(notebook) + "\n")

@@ -1,0 +1,75 @@
+"""``examine``: load a model that others trained from a local folder, and put a lesson's probes to it."""
+
+from argparse import Namespace
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from companion.core.files import atomic_write
+from companion.lesson.figures import png
+from companion.pretrained import LanguageModel, number_tokens, published_regressor, token_embeddings
+from companion.topics.addition import examined as addition
+from companion.topics.bigrams import examined as bigrams
+from companion.topics.regression import examined as in_context
+
+
+def main(arguments: Namespace) -> int:
+    """Print what the probes of ``arguments.topic`` see in the model; draw it if ``arguments.out`` says where."""
+    examined, drawn = {
+        "regression": (regression, "The similarities are"),
+        "numbers": (numbers, "The spectrum is"),
+        "induction": (induction, "The scores are"),
+    }[arguments.topic]
+    command = f"examine {arguments.topic}"
+    try:
+        out = figure_file(arguments.out)
+        figure = examined(arguments)
+    except ValueError as error:
+        print(f"{command}: {error}")
+        return 2
+    return 0 if out is None else keep(command, drawn, out, png(figure))
+
+
+def regression(arguments: Namespace) -> Figure:
+    """Examine an in-context regressor of Garg et al.'s code, on prompts of condition number ``arguments.kappa``."""
+    return in_context.examine(published_regressor(arguments.folder), name=arguments.folder, kappa=arguments.kappa)
+
+
+def numbers(arguments: Namespace) -> Figure:
+    """Examine the embeddings of ``arguments.numbers`` numbers; with ``arguments.add``, train an adder on them."""
+    tokens = number_tokens(arguments.folder, arguments.numbers)
+    embeddings = token_embeddings(arguments.folder, list(tokens.values()))
+    first, *_, last = tokens
+    name = f"{arguments.folder}: {first!r} to {last!r}, one token each, embeddings of width {embeddings.shape[1]}"
+    return addition.examine(embeddings, name=name, scale=arguments.add)
+
+
+def induction(arguments: Namespace) -> Figure:
+    """Examine the heads and MLPs of a GPT-2 or a Pythia."""
+    return bigrams.examine(LanguageModel(arguments.folder), name=arguments.folder)
+
+
+def figure_file(out: str | None) -> Path | None:
+    """Return where the figure goes; None where none is wanted. Raises ValueError for what is no PNG file's name."""
+    if out is None:
+        return None
+    path = Path(out)
+    if path.suffix != ".png" or path.is_dir():
+        raise ValueError(f"out = {out!r}: must be a file that ends in .png")
+    return path
+
+
+def keep(command: str, what: str, path: Path, content: bytes) -> int:
+    """Write a figure and say so; return the command's exit status, 1 if it cannot be written.
+
+    ``command``: who speaks where it fails.
+    ``what``: what is drawn, as the subject of a sentence, with its verb.
+    ``path``, ``content``: the file, and the PNG for it.
+    """
+    try:
+        atomic_write(path, content)
+    except OSError as error:
+        print(f"{command}: out = {str(path)!r}: cannot be written ({error.strerror})")
+        return 1
+    print(f"{what} drawn in {path}")
+    return 0

@@ -1,0 +1,78 @@
+"""``grade``: which lessons does `companion.workshop.grading` mark, and is there a sandbox?"""
+
+import os
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+
+from companion.workshop.cli.lessons import Lesson, LessonError, select_lessons
+from companion.workshop.cli.release import generate
+from companion.workshop.cli.setup import ROOT
+from companion.workshop.grading.course import classroom, formgrader, lms
+from companion.workshop.grading.course.names import one_line
+from companion.workshop.grading.course.settings import SettingsError
+from companion.workshop.grading.notebook.handout import HandoutError, handout
+from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.sandbox import walls
+
+
+def main(arguments: Namespace, root: Path = ROOT) -> int:
+    """Grade the lessons, then open the form grader if asked to. 1 if a submission could not be marked, 2 if nothing
+    could be done.
+    """
+    try:
+        lessons = select_lessons(arguments.lessons, root) if arguments.lessons else []
+    except LessonError as error:
+        print(f"grade: {error}")
+        return 2
+    if not (lessons or arguments.formgrader):
+        print("grade: which LESSON? Or --formgrader, to mark written answers")
+        return 2
+    if arguments.take_in and len(lessons) != 1:
+        print("grade: --take-in ZIP needs one LESSON")
+        return 2
+    if lessons and not _can_run(unsafe=arguments.unsafe):
+        return 2
+    status = 0
+    for lesson in lessons:
+        try:
+            for archive in arguments.take_in:
+                unpacked = lms.take_in(Path(archive), root / "grading", lesson.name)
+                late = f"; marked as late: {', '.join(unpacked.late)}" if unpacked.late else ""
+                print(one_line(f"{archive}: notebooks of {len(unpacked.students)} students{late}"))
+            options = {"only": arguments.student, "force": arguments.force}
+            left = grade(lesson, root, jobs=arguments.jobs, unsafe=arguments.unsafe, **options)
+        except (HandoutError, SettingsError) as error:
+            print(f"grade: {error}")
+            return 2
+        status = status or int(bool(left))
+    if arguments.formgrader:
+        formgrader.serve(root)
+    return status
+
+
+def _can_run(*, unsafe: bool) -> bool:
+    """Whether submissions can be run here; says why not, or at what risk."""
+    if os.name == "nt":
+        print("grade: a submission talks through pipes that Windows does not have; in WSL this works. Nothing was run.")
+        return False
+    if reason := walls.missing():
+        print(f"grade: NO SANDBOX: {reason}.")
+        print("Submissions are programs by strangers; without a sandbox they run with all your rights.")
+        if not unsafe:
+            print("Nothing was run. --unsafe runs them all the same.")
+            return False
+    return True
+
+
+def grade(lesson: Lesson, root: Path = ROOT, **options) -> list[str]:
+    """Grade one lesson's submissions (`classroom.grade`); the names of those that could not be marked."""
+    return classroom.grade(questions(lesson, root), lesson.source, root, **options)
+
+
+def questions(lesson: Lesson, root: Path) -> Handout:
+    """The lesson's questions, and what its learners were given: made anew from the solution."""
+    (root / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root / "build") as folder:
+        made = generate([lesson], Path(folder), [lesson])
+        return handout(lesson.source, made / lesson.name / lesson.source.name)

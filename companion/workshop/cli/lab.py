@@ -1,0 +1,29 @@
+"""``lab``: JupyterLab on a learner's own copies of the lessons."""
+
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import NoReturn
+
+from companion.workshop.cli import work
+from companion.workshop.cli.setup import ROOT, go_on_as
+
+SETTINGS = Path(__file__).parent / "jupyter"  # Markdown opens rendered: the start page is Markdown
+
+
+def main(arguments: Namespace, root: Path = ROOT) -> NoReturn:
+    """Serve ``work/`` until interrupted, and open its start page in the browser."""
+    for line in work.refresh(root):
+        print(line)
+    command = [sys.executable, "-m", "jupyterlab", f"--port={arguments.port}", f"--ServerApp.root_dir={root / 'work'}"]
+    command += ["--FileContentsManager.post_save_hook=companion.workshop.cli.work.after_saving"]
+    command += ["--LabApp.default_url=/lab/tree/README.md"] + ["--no-browser"] * arguments.no_browser
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        # whoever is root here is most likely in a container, where JupyterLab would refuse to start
+        command.append("--allow-root")
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(
+        filter(None, [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH")])
+    )
+    os.chdir(root)
+    go_on_as(command)

@@ -1,0 +1,98 @@
+"""The lessons there are: folders ``solutions/NN-topic`` with a notebook of the same name."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from companion.workshop.cli.setup import ROOT
+
+FACTS = {"title": str, "question": str, "minutes": int, "machine_seconds": int, "needs": list}
+
+
+class LessonError(ValueError):
+    """A lesson that is not there or not as it should be; the message names it."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson by its source."""
+
+    name: str
+    source: Path
+
+    def facts(self) -> dict:
+        """Title, question, minutes, machine_seconds and needs: the notebook's metadata ``companion``. Raises
+        LessonError where it lacks one, or one is of the wrong type.
+        """
+        facts = json.loads(self.source.read_text(encoding="utf-8"))["metadata"].get("companion", {})
+        wrong = [f"{fact} ({kind.__name__})" for fact, kind in FACTS.items() if not isinstance(facts.get(fact), kind)]
+        if wrong:
+            raise LessonError(f"{self.name}: the notebook's metadata 'companion' needs {', '.join(wrong)}")
+        return facts
+
+
+def all_lessons(root: Path = ROOT) -> list[Lesson]:
+    """All lessons, in order."""
+    sources = sorted(root.glob("solutions/*/*.ipynb"))
+    return [Lesson(source.stem, source) for source in sources if source.stem == source.parent.name]
+
+
+def released(root: Path = ROOT) -> list[Lesson]:
+    """The lessons as learners get them, in order."""
+    paths = sorted(root.glob("lessons/*/*.ipynb"))
+    return [Lesson(path.stem, path) for path in paths if path.stem == path.parent.name]
+
+
+def select_lessons(words: list[str], root: Path = ROOT, *, among: list[Lesson] | None = None) -> list[Lesson]:
+    """The lessons (``among`` these) that ``words`` name, in order: a number, a whole name, or a part of one name only;
+    all of them if no word is given.
+
+    Raises LessonError, naming what there is, for a word that names none or more than one.
+    """
+    lessons = all_lessons(root) if among is None else among
+    if not words:
+        return lessons
+    found = set()
+    for word in words:
+        fits = [lesson for lesson in lessons if word == lesson.name] or [
+            lesson
+            for lesson in lessons
+            if (lesson.name.startswith(f"{word}-") if word.isdigit() else word in lesson.name)
+        ]
+        if len(fits) != 1:
+            there = ", ".join(lesson.name for lesson in fits or lessons) or "no lesson yet"
+            raise LessonError(
+                f"LESSON = {word!r}: {'fits more than one' if fits else 'there is no such lesson'}; there is {there}"
+            )
+        found.add(fits[0])
+    return [lesson for lesson in lessons if lesson in found]
+
+
+def start_page(
+    lessons: list[Lesson], columns: tuple[str, ...] = (), more: dict[str, tuple[str, ...]] | None = None
+) -> str:
+    """The map of the lessons in Markdown: what JupyterLab opens on. ``columns`` are further columns of its table, which
+    ``more`` fills for each lesson by name.
+    """
+    head = ["Lesson", "The question", "You need", "Machine", "First", *columns]
+    lines = [
+        "# Transformers as Algorithms",
+        "",
+        "Read and run the lessons in this order. Each is one notebook: a question, code to read, exercises that check "
+        "themselves.",
+        "",
+        f"| {' | '.join(head)} |",
+        "|" + "---|" * len(head),
+    ]
+    for lesson in lessons:
+        facts = lesson.facts()
+        link = f"[{lesson.name[:2]} {facts['title']}]({lesson.name}/{lesson.name}.ipynb)"
+        needs = "<br>".join(facts["needs"]) or "nothing"
+        row = [link, facts["question"], f"{facts['minutes']} min", machine_time(facts["machine_seconds"]), needs]
+        lines.append(f"| {' | '.join([*row, *(more or {}).get(lesson.name, ())])} |")
+    return "\n".join(lines) + "\n"
+
+
+def machine_time(seconds: int) -> str:
+    """Seconds as people say them."""
+    return f"{seconds} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,50 @@
+"""``progress``: what is solved and predicted in ``work/``, read from the saved notebooks; and a lesson started anew."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from companion.workshop.cli import work
+from companion.workshop.cli.lessons import Lesson, LessonError, released, select_lessons
+from companion.workshop.cli.setup import ROOT
+
+
+def main(arguments: Namespace, root: Path = ROOT) -> int:
+    """Print a line for each lesson, or with ``--reset`` start one anew."""
+    try:
+        if arguments.reset:
+            [lesson] = select_lessons([arguments.reset], among=released(root))
+            return _reset(lesson, root, sure=arguments.yes)
+        lessons = select_lessons(arguments.lessons, among=released(root))
+    except LessonError as error:
+        print(f"progress: {error}")
+        return 1
+    work.refresh(root)
+    results = {lesson.name: work.best(root / "work" / lesson.name) for lesson in lessons}
+    rows = [("Lesson", "Exercises", "Predictions")]
+    rows += [(name, str(result.exercises), str(result.predictions)) for name, result in results.items()]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def _reset(lesson: Lesson, root: Path, *, sure: bool) -> int:
+    if not (root / "work" / lesson.name).exists():
+        print(f"{lesson.name} has not been opened yet: there is nothing to start anew")
+        return 0
+    if not sure:
+        if not sys.stdin.isatty():
+            print("progress: --reset asks before it puts your copy aside; nobody is there to answer (--yes says so)")
+            return 1
+        question = f"Start {lesson.name} anew? Your copy with all answers and predictions is put aside. [y/N] "
+        if input(question).strip().lower() not in {"y", "yes"}:
+            print("Nothing was changed")
+            return 1
+    try:
+        aside = work.reset(lesson, root)
+    except PermissionError as error:  # Windows moves no folder in which a kernel runs
+        print(f"progress: {error.strerror}: close {lesson.name} in JupyterLab, shut its kernel down, and try again")
+        return 1
+    print(f"A fresh copy is in work/{lesson.name}; yours is now {aside.relative_to(root).as_posix()}")
+    return 0

@@ -1,0 +1,179 @@
+"""``release``: the exercises' answers into ``solutions/``, then ``lessons/`` from it with nbgrader, byte for byte the
+same on every machine.
+"""
+
+import shutil
+import tempfile
+from argparse import Namespace
+from fnmatch import fnmatch
+from pathlib import Path
+
+import nbformat
+from nbgrader.converters import GenerateAssignment
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import capture_log
+from traitlets.config import Config
+
+from companion.workshop.cli import launch
+from companion.workshop.cli.answers import put_answers, write_answers
+from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons, start_page
+from companion.workshop.cli.setup import ROOT
+
+STUB = "# your code here\nraise NotImplementedError"
+LEFT_BEHIND = (".*", "__*", "predictions*.json")  # by editors and runs
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+
+def main(arguments: Namespace, root: Path = ROOT) -> int:
+    """Write the answers and make the lessons, or with ``--check`` tell what differs."""
+    try:
+        lessons = select_lessons(arguments.lessons, root)
+        others = [f"solutions/{line}" for lesson in lessons for line in put_answers(lesson)[1]]
+        print(*others, sep="\n", end="\n" * bool(others))
+        if not arguments.check:
+            for lesson in lessons:
+                write_answers(lesson)
+        (root / "build").mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            dir=root / "build"
+        ) as folder:  # on lessons/'s own disk, so that a rename will do
+            made = generate(lessons, Path(folder), all_lessons(root), launch.repository(root))
+            (made / "README.md").write_bytes(start_page(all_lessons(root)).encode())
+            differences = compare(made, root / "lessons", whole=not arguments.lessons)
+            for difference in differences:
+                print(f"lessons/{difference}")
+            if arguments.check:
+                many = len(others) + len(differences)
+                print(f"{many} differences; run `release`" if many else "The lessons are up to date")
+                return int(bool(many))
+            replace(made, root / "lessons", whole=not arguments.lessons)
+            print("Released " + ", ".join(lesson.name for lesson in lessons))
+    except LessonError as error:
+        print(f"release: {error}")
+        return 1
+    return 0
+
+
+def generate(lessons: list[Lesson], folder: Path, course: list[Lesson], repository: str = "") -> Path:
+    """Make lessons and return where they lie. Raises LessonError with nbgrader's reason.
+
+    ``lessons``: which ones.
+    ``folder``: where they are made.
+    ``course``: all there are.
+    ``repository``: ``owner/name``, from where a lesson on Colab installs the companion; empty if there is none.
+    """
+    made = folder / "lessons"
+    made.mkdir()
+    config = Config()
+    config.CourseDirectory.root = str(folder)
+    config.CourseDirectory.source_directory = "solutions"
+    config.CourseDirectory.release_directory = "lessons"
+    config.GenerateAssignment.no_database = True
+    config.SaveCells.enabled = False
+    config.ClearSolutions.code_stub = {"python": STUB}
+    for lesson in lessons:
+        source = folder / "solutions" / lesson.name
+        shutil.copytree(lesson.source.parent, source, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
+        notebook = nbformat.read(source / lesson.source.name, as_version=4)
+        notebook.metadata = {
+            "companion": notebook.metadata.get("companion"),
+            "kernelspec": KERNEL,
+            "language_info": {"name": "python"},
+        }
+        notebook.cells.append(footer(lesson, course))
+        if repository:
+            notebook.cells.insert(1, colab(repository))
+        nbformat.write(notebook, source / lesson.source.name)
+        config.CourseDirectory.assignment_id = lesson.name
+        result = capture_log(GenerateAssignment(coursedir=CourseDirectory(config=config), config=config))
+        if not result["success"]:
+            reason = result.get("log") or result["error"]
+            raise LessonError(f"{lesson.name}: nbgrader could not make it\n{reason}")
+        _settle(made / lesson.name / lesson.source.name)
+    return made
+
+
+def colab(repository: str) -> nbformat.NotebookNode:
+    """A folded cell that installs the companion on Colab, with the torch that is there, and does nothing elsewhere."""
+    source = f'import sys\n\nif "google.colab" in sys.modules:\n    %pip install -q git+https://github.com/{repository}'
+    fold = {"tags": ["colab"], "jupyter": {"source_hidden": True}, "cellView": "form"}
+    return nbformat.v4.new_code_cell(source, id="colab", metadata=fold)
+
+
+def footer(lesson: Lesson, course: list[Lesson]) -> nbformat.NotebookNode:
+    """The cell under a lesson's references: links to the one before, the next and the map."""
+    place = course.index(lesson)
+    neighbours = {
+        "Before": course[place - 1] if place else None,
+        "Next": course[place + 1] if place + 1 < len(course) else None,
+    }
+    links = [
+        f"{word}: [{other.name[:2]} {other.facts()['title']}](../{other.name}/{other.name}.ipynb)"
+        for word, other in neighbours.items()
+        if other
+    ]
+    return nbformat.v4.new_markdown_cell(" · ".join([*links, "[All lessons](../README.md)"]), id="footer")
+
+
+def _settle(path: Path) -> None:
+    """Write a notebook as every version and platform does: no outputs, sorted keys, a newline at the end."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    path.write_bytes((nbformat.writes(notebook).rstrip("\n") + "\n").encode())
+
+
+def compare(made: Path, lessons: Path, *, whole: bool) -> list[str]:
+    """One line for every file of ``made`` that ``lessons`` has otherwise, and (``whole``) for every one that it has
+    beside them.
+    """
+    new = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
+    old = {path.relative_to(lessons) for path in _files(lessons)}
+    if not whole:
+        touched = {path.parts[0] for path in new}
+        old = {path for path in old if path.parts[0] in touched}
+    lines = [f"{path.as_posix()}: is missing" for path in sorted(new - old)]
+    lines += [f"{path.as_posix()}: comes from no solution" for path in sorted(old - new)]
+    for path in sorted(new & old):
+        if (made / path).read_bytes() != (lessons / path).read_bytes():
+            lines.append(
+                f"{path.as_posix()}: differs{_where(made / path, lessons / path) if path.suffix == '.ipynb' else ''}"
+            )
+    return lines
+
+
+def _files(lessons: Path) -> list[Path]:
+    """What stands in ``lessons``, but for what editors and runs leave there."""
+    paths = (path for path in lessons.rglob("*") if path.is_file())
+    return [
+        path
+        for path in paths
+        if not any(fnmatch(part, pattern) for part in path.relative_to(lessons).parts for pattern in LEFT_BEHIND)
+    ]
+
+
+def _where(made: Path, kept: Path) -> str:
+    """In which cells two notebooks differ."""
+    try:
+        new, old = nbformat.read(made, as_version=4), nbformat.read(kept, as_version=4)
+    except nbformat.reader.NotJSONError:
+        return ": not a notebook"
+    if len(new.cells) != len(old.cells):
+        return f": {len(old.cells)} cells instead of {len(new.cells)}"
+    cells = [str(number) for number, pair in enumerate(zip(new.cells, old.cells, strict=True), 1) if pair[0] != pair[1]]
+    return f" in cell {', '.join(cells)}" if cells else " in the notebook's metadata or form"
+
+
+def replace(made: Path, lessons: Path, *, whole: bool) -> None:
+    """Move what was made to where it belongs, one lesson at a time and each in one rename."""
+    lessons.mkdir(exist_ok=True)
+    gone = made.parent / "gone"
+    gone.mkdir()
+    for old in lessons.iterdir():
+        if (made / old.name).exists() or (whole and not old.name.startswith(".")):
+            old.rename(gone / old.name)
+        if (made / old.name).exists():
+            (made / old.name).rename(old)
+    for new in made.iterdir():
+        new.rename(lessons / new.name)

@@ -1,0 +1,93 @@
+"""What a saved notebook says of its learner: exercises and predictions. Nothing is run. Standard library only."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# a visible cell asks as in `predictions.number("steps", ...)`, see companion.lesson.widgets.Predictions
+ASKS = re.compile(r"^\s*predictions\.(?:number|choice|words)\(\s*[\"']([^\"']+)[\"']", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Exercises:
+    """How many exercises a notebook's checks call right or wrong, and how many were not attempted (or not run)."""
+
+    solved: int = 0
+    wrong: int = 0
+    not_attempted: int = 0
+
+    def __str__(self) -> str:
+        if not (total := self.solved + self.wrong + self.not_attempted):
+            return "-"
+        others = [f"{self.wrong} wrong"] * bool(self.wrong)
+        others += [f"{self.not_attempted} not attempted"] * bool(self.not_attempted)
+        return f"{self.solved} of {total} solved" + "".join(f", {other}" for other in others)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many questions ask for a prediction, how many have one, and how many of those came right."""
+
+    asked: int = 0
+    made: int = 0
+    judged: int = 0
+    right: int = 0
+
+    def __str__(self) -> str:
+        if not self.asked:
+            return "-"
+        return f"{self.made} of {self.asked} made" + (f", {self.right} of {self.judged} right" if self.judged else "")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Of one notebook."""
+
+    exercises: Exercises = field(default_factory=Exercises)
+    predictions: Score = field(default_factory=Score)
+
+
+def of_notebook(path: Path) -> Results:
+    """What ``path`` and the predictions beside it say; nothing at all for a file that is no notebook."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        verdicts = [_verdict(cell) for cell in code if _is_check(cell)]
+        asked = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Results()
+    exercises = Exercises(*(verdicts.count(verdict) for verdict in ("solved", "wrong", "not attempted")))
+    return Results(exercises, _score(path.parent, asked))
+
+
+def _is_check(cell: dict) -> bool:
+    graded = cell["metadata"].get("nbgrader", {})
+    return bool(graded.get("grade")) and not graded.get("solution")
+
+
+def _verdict(cell: dict) -> str:
+    """A check prints ``name: correct`` or ``name: not attempted``, or raises."""
+    outputs = cell["outputs"]
+    if any(output["output_type"] == "error" for output in outputs):
+        return "wrong"
+    text = "".join("".join(output.get("text", "")) for output in outputs)
+    solved = re.search(r": correct\b", text) and not re.search(r": not attempted\b", text)
+    return "solved" if solved else "not attempted"
+
+
+def _score(folder: Path, asked: set[str]) -> Score:
+    kept = _kept(folder)
+    made = [entry for id, entry in kept.items() if id in asked and entry.get("prediction") is not None]
+    verdicts = [entry.get("verdict") for entry in made]
+    right = verdicts.count("right")
+    return Score(len(asked), len(made), right + verdicts.count("not"), right)
+
+
+def _kept(folder: Path) -> dict[str, dict]:
+    """The predictions of the lesson that ``folder`` is named after."""
+    try:
+        kept = json.loads((folder / "predictions.json").read_text(encoding="utf-8"))["lessons"][folder.name]
+        return {id: entry for id, entry in kept.items() if isinstance(entry, dict)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,176 @@
+"""``run``: executes the solutions with papermill and reports seconds, memory, errors, and what became of each claim."""
+
+import base64
+import json
+import math
+import tempfile
+import threading
+import time
+from argparse import Namespace
+from collections import Counter
+from pathlib import Path
+
+import nbconvert
+import nbformat
+import papermill
+import psutil
+from papermill.exceptions import PapermillExecutionError
+
+from companion.core.files import atomic_write
+from companion.lesson.claims import FAILS, HOLDS, MIME, UNASSESSED
+from companion.workshop.cli import scoreboard
+from companion.workshop.cli.lessons import Lesson, LessonError, select_lessons
+from companion.workshop.cli.setup import ROOT
+
+
+def main(arguments: Namespace, root: Path = ROOT) -> int:
+    """Run the lessons one after the other; 1 if a cell of any failed."""
+    if arguments.readme and arguments.lessons:
+        print("run: --readme needs a run of all lessons; leave LESSON out")
+        return 2
+    try:
+        lessons = select_lessons(arguments.lessons, root)
+    except LessonError as error:
+        print(f"run: {error}")
+        return 2
+    out = Path(arguments.out)
+    out.mkdir(parents=True, exist_ok=True)
+    report = {
+        "lessons": [
+            execute(lesson, arguments.scale, arguments.seed, out, figure=arguments.readme) for lesson in lessons
+        ]
+    }
+    atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    for entry in report["lessons"]:
+        counts = Counter(claim["verdict"] for claim in entry["claims"])
+        print(
+            f"{entry['lesson']}: {entry['seconds']:.0f} s, {entry['peak_rss_mib']:.0f} MiB, "
+            f"{counts[HOLDS]} of {len(entry['claims'])} claims hold, {counts[FAILS]} do not, "
+            f"{counts[UNASSESSED]} not assessed, {len(entry['errors'])} errors"
+        )
+        for error in entry["errors"]:
+            print(f"  {error}")
+    print(f"The executed notebooks and report.json are in {out}")
+    if arguments.readme:
+        scoreboard.update(report, root)
+    return int(any(entry["errors"] for entry in report["lessons"]))
+
+
+def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = False) -> dict:
+    """Run one lesson's notebook, keep it as .ipynb and .html in ``out``, and return its entry of the report.
+
+    With ``figure``, the picture at the lesson's head is drawn anew (see `draw_head`).
+
+    ``lesson``: which one.
+    ``scale``, ``seed``: what its parameters cell is set to.
+    ``out``: the folder for what it makes.
+    ``figure``: whether the picture at its head is drawn anew.
+    """
+    with tempfile.TemporaryDirectory(dir=out) as folder, PeakMemory() as peak:
+        path = Path(folder) / lesson.source.name
+        started, failure = time.perf_counter(), None
+        try:
+            papermill.execute_notebook(
+                lesson.source,
+                path,
+                parameters={"SCALE": scale, "SEED": seed},
+                cwd=lesson.source.parent,
+                progress_bar={"desc": f"{lesson.name} ({scale})"},
+                autosave_cell_every=0,
+                extra_arguments=["--log-level=ERROR"],  # ipykernel warns of TCP without encryption on every start
+            )
+        except PapermillExecutionError as error:
+            failure = f"{error.ename}: {error.evalue}"
+        except Exception as error:  # a kernel that died, a notebook that cannot be read: the other lessons go on
+            failure = f"{type(error).__name__}: {error}"
+        seconds = time.perf_counter() - started
+        errors, claims = [], []
+        if path.exists():
+            notebook = nbformat.read(path, as_version=4)
+            claims = harvest(notebook)
+            atomic_write(out / f"{lesson.name}.ipynb", nbformat.writes(notebook))
+            if figure and not failure:
+                draw_head(notebook, lesson)
+            exporter = nbconvert.HTMLExporter(embed_images=True)
+            # A widget is dead on a page without a kernel: show the picture or the text that stands for it
+            live = "application/vnd.jupyter.widget-view+json"
+            for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+                if {"image/png", "text/html"} & set(output.get("data", {})):
+                    output.data.pop(live, None)
+            html, _ = exporter.from_notebook_node(
+                notebook, {"metadata": {"name": lesson.name, "path": str(lesson.source.parent)}}
+            )
+            atomic_write(out / f"{lesson.name}.html", html)
+        if failure:
+            place = f"{lesson.name}, {failing_cell(notebook, lesson)}" if path.exists() else lesson.name
+            errors.append(f"{place}: {failure}")
+    return {
+        "lesson": lesson.name,
+        "scale": scale,
+        "seed": seed,
+        "seconds": round(seconds, 1),
+        "peak_rss_mib": round(peak.bytes / 2**20, 1),
+        "errors": errors,
+        "claims": claims,
+    }
+
+
+def harvest(notebook: nbformat.NotebookNode) -> list[dict]:
+    """The claims that the notebook's outputs hold, in order."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    return [claim for output in outputs for claim in output.get("data", {}).get(MIME, [])]
+
+
+def draw_head(executed: nbformat.NotebookNode, lesson: Lesson) -> None:
+    """Save the picture that the cell tagged ``figure`` shows as ``figure.png`` beside the solution."""
+    for cell in executed.cells:
+        if "figure" in cell.metadata.get("tags", []):
+            [picture] = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
+            (lesson.source.parent / "figure.png").write_bytes(base64.b64decode(picture))
+
+
+def failing_cell(executed: nbformat.NotebookNode, lesson: Lesson) -> str:
+    """``cell 17 ("Newton's method")``: the place of the cell that failed in the source, and the heading that it stands
+    under.
+    """
+    # the last that began
+    failed = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")][-1]
+    heading = "no heading"
+    for number, cell in enumerate(nbformat.read(lesson.source, as_version=4).cells, 1):
+        if cell.cell_type == "markdown":
+            titles = [line.lstrip("# ") for line in cell.source.splitlines() if line.startswith("#")]
+            heading = titles[-1] if titles else heading
+        if cell.id == failed:
+            return f'cell {number} ("{heading}")'
+    return "the parameters"
+
+
+class PeakMemory(threading.Thread):
+    """Samples, while it stands open, the resident memory of the processes that this one has started (kernels); keeps
+    the largest sum.
+    """
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.bytes, self.done = 0, threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.join()
+
+    def run(self):
+        this, looked, processes = psutil.Process(), -math.inf, []
+        while not self.done.wait(0.05):
+            if time.monotonic() - looked > 0.25:  # to find them takes longer than to ask them
+                looked, processes = time.monotonic(), this.children(recursive=True)
+            total = 0
+            for process in processes:
+                try:
+                    total += process.memory_info().rss
+                except psutil.Error:  # it ended between the two calls
+                    continue
+            self.bytes = max(self.bytes, total)

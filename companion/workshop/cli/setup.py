@@ -1,0 +1,195 @@
+"""Set-up, with the standard library alone: the environment at hand if the course is installed in it, else ``.venv``."""
+
+import hashlib
+import importlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+ROOT = Path(__file__).resolve().parents[3]
+CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
+PAUSE = 5  # seconds to press Ctrl-C before something is installed, where somebody is watching
+
+
+def ensure(extras: tuple[str, ...], argv: list[str], *, cpu: bool = False, root: Path = ROOT) -> None:
+    """Return if this interpreter has the course of ``root`` with all that it and ``extras`` need; else make or mend
+    ``root/.venv`` if need be and go on in it with the same ``argv``, without returning.
+
+    ``extras``: of the course, in pyproject.toml.
+    ``argv``: the command's arguments.
+    ``cpu``: whether PyTorch is to be its CPU-only build.
+    ``root``: the checkout.
+    """
+    venv = root / ".venv"
+    inside = venv.exists() and Path(sys.prefix).resolve() == venv.resolve()
+    python, lacking, old = venv_python(venv), missing(extras, root), outdated(venv, extras, root)
+    try:
+        if (lacking and (inside or old)) or (inside and old and stamp(venv)):
+            install(venv, extras, root, cpu=cpu)
+            lacking = missing(extras, root)
+            if inside and lacking:
+                sys.exit(f"Set-up: pip finished, but {venv} still lacks {', '.join(lacking)}; remove it and try again.")
+    except subprocess.CalledProcessError as error:
+        command = f"Set-up: this failed with exit status {error.returncode}:\n  {in_shell(error.cmd)}\n"
+        sys.exit(
+            f"{command}Its own message is above. The same command goes on from here; COURSE_PIP_ARGS can hold\n"
+            "options for pip. If `venv` is what is missing, on Debian and Ubuntu: `apt install python3-venv`."
+        )
+    except KeyboardInterrupt:
+        sys.exit("Set-up: interrupted. The same command goes on from here.")
+    folder = python.parent if lacking else Path(sys.executable).parent
+    os.environ["PATH"] = os.pathsep.join([str(folder), os.environ.get("PATH", "")])  # nbgrader starts others by name
+    os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, whatever lies elsewhere
+    if lacking:
+        go_on_as([str(python), "-m", "companion", *argv])
+
+
+def go_on_as(command: list[str]) -> NoReturn:
+    """Let ``command`` take this process's place: signals reach it, and its exit status is ours."""
+    sys.stdout.flush()
+    if os.name != "nt":
+        os.execv(command[0], command)
+    # there execv returns to the shell at once and leaves the new process in the background
+    process = subprocess.Popen(command)
+    while True:
+        try:
+            sys.exit(process.wait())
+        except KeyboardInterrupt:  # the command got it too, and ends when it is ready: JupyterLab stops its kernels
+            continue
+
+
+def missing(extras: tuple[str, ...], root: Path = ROOT) -> list[str]:
+    """What this interpreter's environment lacks: the course itself, if it was not installed from ``root``, and
+    requirements of ``pyproject.toml`` that are not met.
+    """
+    importlib.invalidate_caches()  # pip may just have installed into this very environment
+    project = _project(root)
+    course = [] if root.resolve() in installed_from(project["name"]) else [project["name"]]
+    try:
+        from packaging.requirements import Requirement  # noqa: PLC0415 (an environment with the course has it)
+    except ImportError:
+        return course or ["packaging"]
+    unmet = []
+    for text in _requirements(project, extras):
+        requirement = Requirement(text)
+        try:
+            is_met = requirement.specifier.contains(metadata.version(requirement.name), prereleases=True)
+        except metadata.PackageNotFoundError:
+            is_met = False
+        if not is_met and (requirement.marker is None or requirement.marker.evaluate()):
+            unmet.append(text)
+    return course + unmet
+
+
+def installed_from(name: str) -> list[Path]:
+    """The folders that ``name`` was installed from (``pip install -e``): kernels start elsewhere and must find it."""
+    origins = [distribution.read_text("direct_url.json") for distribution in metadata.distributions(name=name)]
+    return [Path(url2pathname(urlparse(json.loads(origin)["url"]).path)).resolve() for origin in origins if origin]
+
+
+def outdated(venv: Path, extras: tuple[str, ...], root: Path = ROOT) -> bool:
+    """True unless today's requirements, with these extras, were completely installed into ``venv``."""
+    done = stamp(venv)
+    if not venv_python(venv).exists() or done.get("fingerprint") != _fingerprint(root):
+        return True
+    project = _project(root)
+    return not set(_requirements(project, extras)) <= set(_requirements(project, tuple(done["extras"])))
+
+
+def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool = False) -> None:
+    """Install the course with ``extras`` into ``venv``, having said so; the stamp that calls it complete comes last.
+
+    ``venv``: an environment that is there.
+    ``extras``: of the course, in pyproject.toml.
+    ``root``: the checkout.
+    ``cpu``: whether PyTorch is to be its CPU-only build.
+    """
+    extras = tuple(sorted({*extras, *stamp(venv).get("extras", ())}))
+    name, python = _project(root)["name"], str(venv_python(venv))
+    others = [str(other) for other in installed_from(name) if other != root.resolve()]
+    print(f"Set-up: installing the course from {root} and what it needs into {venv}", flush=True)
+    print(f"        (what {sys.prefix} has comes from {', '.join(others)})\n" * bool(others), end="")
+    print("        takes a few minutes and 2 GB of disk the first time. Ctrl-C stops it.", flush=True)
+    if others and not venv.exists():
+        _agreed(venv)
+    time.sleep(PAUSE * sys.stdin.isatty())
+    _stamp_file(venv).unlink(missing_ok=True)
+    # what is there may have been made without pip (uv), or its interpreter be gone
+    make = (
+        [python, "-m", "ensurepip"] if Path(python).exists() else [sys.executable, "-m", "venv", "--clear", str(venv)]
+    )
+    subprocess.check_call(make, stdout=subprocess.DEVNULL)
+    target = f".[{','.join(extras)}]" if extras else "."
+    options = pip_options(os.environ.get("COURSE_PIP_ARGS", "")) + ["--extra-index-url", CPU_WHEELS] * cpu
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "-c", "constraints.txt", "-e", target]
+    subprocess.check_call(pip + options, cwd=root)
+    _stamp_file(venv).write_text(json.dumps({"fingerprint": _fingerprint(root), "extras": extras}), encoding="utf-8")
+
+
+def pip_options(text: str) -> list[str]:
+    """The words of ``text`` as a shell has them; on Windows a backslash is part of a path."""
+    words = shlex.shlex(text, posix=True)
+    words.whitespace_split, words.commenters = True, ""
+    words.escape = "" if os.name == "nt" else words.escape
+    return list(words)
+
+
+def in_shell(command: list[str]) -> str:
+    """``command`` as one would type it."""
+    return subprocess.list2cmdline(command) if os.name == "nt" else shlex.join(command)
+
+
+def _agreed(venv: Path) -> None:
+    """Ask whether a second checkout should have an environment of its own; exit without a yes, or if there is nobody to
+    ask.
+    """
+    if not sys.stdin.isatty():
+        by_hand = in_shell([sys.executable, "-m", "venv", str(venv)])
+        sys.exit(f"Set-up: nothing was installed, for there is nobody to ask. If it should be: {by_hand}")
+    if input("        Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+        sys.exit("Set-up: nothing was installed.")
+
+
+def venv_python(venv: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def stamp(venv: Path) -> dict:
+    """What was completely installed into ``venv``: nothing that we know of, if it was filled by hand."""
+    try:
+        return json.loads(_stamp_file(venv).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _stamp_file(venv: Path) -> Path:
+    return venv / "companion.json"
+
+
+def _project(root: Path) -> dict:
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def _fingerprint(root: Path) -> str:
+    return hashlib.sha256(json.dumps(_project(root)).encode() + (root / "constraints.txt").read_bytes()).hexdigest()
+
+
+def _requirements(project: dict, extras: tuple[str, ...]) -> list[str]:
+    """Base requirements and those of the extras, with the project's own extras among them (``name[a,b]``) unfolded."""
+    found = list(project["dependencies"])
+    for extra in extras:
+        for requirement in project["optional-dependencies"][extra]:
+            own = re.fullmatch(re.escape(project["name"]) + r"\[([\w,]+)\]", requirement)
+            found += _requirements(project | {"dependencies": []}, tuple(own[1].split(","))) if own else [requirement]
+    return found

@@ -1,0 +1,163 @@
+"""A learner's own folder, ``work/``: copies of the lessons, which no update overwrites once they hold answers.
+
+Standard library only. Beside its copies, each lesson's folder has a record of what was copied into it (RECORD): so an
+untouched copy is told from one that somebody has worked in, even after JupyterLab has saved it.
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from companion.core.files import atomic_write
+from companion.workshop.cli.lessons import Lesson, released, start_page
+from companion.workshop.cli.results import Results, of_notebook
+
+RECORD = ".copied.json"
+ASIDE = "aside"
+
+
+def refresh(root: Path) -> list[str]:
+    """Bring ``work/`` up to date with ``lessons/``; one line for each lesson of which a newer version was laid beside
+    one's own.
+    """
+    lessons = released(root)
+    messages = [line for lesson in lessons if (line := _refresh_lesson(lesson, root / "work" / lesson.name))]
+    write_start_page(root)
+    return messages
+
+
+def write_start_page(root: Path) -> None:
+    """``work/README.md``: the map of the lessons, with what is solved and predicted, and where a newer version lies."""
+    work = root / "work"
+    lessons = [lesson for lesson in released(root) if (work / lesson.name).is_dir()]
+    results = {lesson.name: best(work / lesson.name) for lesson in lessons}
+    columns = ("Exercises", "Predictions")
+    lines = [
+        start_page(lessons, columns, {name: (str(r.exercises), str(r.predictions)) for name, r in results.items()})
+    ]
+    for lesson in lessons:
+        others = [path for path in copies(work / lesson.name) if path.stem != lesson.name]
+        if others:
+            link = f"[{others[-1].stem}]({quote(f'{lesson.name}/{others[-1].name}')})"
+            lines.append(
+                f"\n**There is a newer version of lesson {lesson.name[:2]}:** {link}. Yours is as you left it.\n"
+            )
+    lines.append(
+        "\nThese are your own copies: no update overwrites what you write in them. This page is written anew\n"
+        "whenever a notebook is saved; `python3 -m companion progress` prints the same,\n"
+        "and with `--reset 02` lesson 02 starts anew.\n"
+    )
+    atomic_write(work / "README.md", "".join(lines))
+
+
+def reset(lesson: Lesson, root: Path) -> Path:
+    """Put the learner's folder of a lesson aside and make a fresh one; where the old one lies now. Raises OSError where
+    it cannot be moved: on Windows while a kernel runs in it.
+    """
+    work = root / "work"
+    number = 1
+    while (aside := work / ASIDE / f"{lesson.name} {number}").exists():
+        number += 1
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    (work / lesson.name).rename(aside)
+    refresh(root)
+    return aside
+
+
+def copies(folder: Path) -> list[Path]:
+    """The copies of a lesson in its folder, the newest version last."""
+    numbers = {_name(folder.name, number): number for number in range(1, 100)}
+    found = [path for path in folder.glob("*.ipynb") if path.name in numbers]
+    return sorted(found, key=lambda path: numbers[path.name])
+
+
+def best(folder: Path) -> Results:
+    """The results of a lesson: of that copy of it in which most is solved, the newest of several."""
+    results = [of_notebook(path) for path in copies(folder)]
+    return max(reversed(results), key=lambda result: result.exercises.solved, default=Results())
+
+
+def after_saving(*, model: dict, contents_manager: Any, **_: Any) -> None:
+    """What JupyterLab calls when it has saved a file (``post_save_hook``): the start page follows the notebooks."""
+    if model.get("type") == "notebook":
+        try:
+            write_start_page(Path(contents_manager.root_dir).parent)
+        except OSError as error:  # never in the way of saving
+            print(f"The start page could not be written: {error}", file=sys.stderr)
+
+
+def _refresh_lesson(lesson: Lesson, folder: Path) -> str:
+    """Copy what is new; the line to say if the learner's notebook was left as it is and the new one lies beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    record = _read_record(folder)
+    message = ""
+    for source in sorted(path for path in lesson.source.parent.iterdir() if path.is_file()):
+        if source.name.startswith("."):
+            continue
+        version, there = _hash(source), folder / source.name
+        if source == lesson.source:
+            there, message = _place(lesson, folder, record, version)
+            if there is None:
+                continue
+        elif there.exists() and _hash(there) != record.get(source.name, {}).get("version"):
+            continue  # the learner's own file of that name, or one that was changed
+        if not there.exists() or _hash(there) != version:
+            atomic_write(there, source.read_bytes())
+        record[there.name] = {"version": version, "text": _text(there)}
+    atomic_write(folder / RECORD, json.dumps(record, indent=1) + "\n")
+    return message
+
+
+def _place(lesson: Lesson, folder: Path, record: dict, version: str) -> tuple[Path | None, str]:
+    """Where this version of the notebook belongs (None: it is there already), and what to say about it."""
+    there = copies(folder)
+    text = _text(lesson.source)
+    for copy in there:
+        known = record.get(copy.name)
+        if known is None and _text(copy) == text:  # the record was lost
+            record[copy.name] = {"version": version, "text": text}
+        if record.get(copy.name, {}).get("version") == version:
+            return None, ""
+    untouched = [copy for copy in there if _text(copy) == record.get(copy.name, {}).get("text")]
+    if untouched:
+        return untouched[-1], ""
+    if not there:
+        return folder / lesson.source.name, ""
+    number = 2
+    while (folder / _name(lesson.name, number)).exists():
+        number += 1
+    new = folder / _name(lesson.name, number)
+    return new, f"{lesson.name}: there is a newer version; it lies beside yours as {new.name}"
+
+
+def _name(lesson: str, number: int) -> str:
+    """``02-x.ipynb``, ``02-x (new version).ipynb``, ``02-x (new version 2).ipynb``, ..."""
+    suffix = {1: "", 2: " (new version)"}.get(number, f" (new version {number - 1})")
+    return f"{lesson}{suffix}.ipynb"
+
+
+def _text(path: Path) -> str:
+    """A hash of what a person can change in a notebook, whatever was run; of any other file, of its bytes."""
+    if path.suffix != ".ipynb":
+        return _hash(path)
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = json.dumps([[cell["cell_type"], "".join(cell["source"])] for cell in cells])
+    except (ValueError, KeyError, TypeError):
+        return _hash(path)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _read_record(folder: Path) -> dict:
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        return record if isinstance(record, dict) else {}
+    except (OSError, ValueError):
+        return {}

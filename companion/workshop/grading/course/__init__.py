@@ -1,0 +1,1 @@
+"""Keeping a class: hand-ins, deadlines, marks, feedback, gradebook, learning platforms."""

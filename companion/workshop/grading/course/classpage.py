@@ -1,0 +1,69 @@
+"""The class on one page: a histogram, what was said of each exercise, answers that are alike, who needs a person."""
+
+from collections import defaultdict
+from statistics import mean, median
+
+from companion.workshop.grading.course.book import Book
+from companion.workshop.grading.course.feedback import OUTCOMES, PAGES, diagnoses, outcomes, people, reasons
+from companion.workshop.grading.notebook.syntax import shape
+
+BARS = 10
+
+
+def class_page(book: Book, failed: list[str]) -> str:
+    """The page as HTML, without a script."""
+    totals = [book.total(student) for student in book.results]
+    return PAGES.get_template("class.html").render(
+        title=book.handout.name,
+        many=len(totals),
+        absent=len(book.everybody()) - len(totals),
+        out_of=f"{book.handout.points:g}",
+        average=f"{mean(totals):.3g}" if totals else "–",
+        middle=f"{median(totals):g}" if totals else "–",
+        bars=histogram(totals, book.handout.points),
+        outcomes=OUTCOMES,
+        exercises=[
+            {
+                "name": question.answer_id,
+                "counts": [outcomes(book, question.id)[name] for name in OUTCOMES],
+                "diagnoses": diagnoses(book, question.id)[:10],
+            }
+            for question in book.handout.automatic
+        ],
+        alike=alike(book),
+        people=[(book.label(student), "; ".join(reasons(book, student))) for student in people(book)],
+        failed=[book.label(student) for student in failed],
+    )
+
+
+def histogram(totals: list[float], most: float) -> list[dict]:
+    """How many have how many points: bars from 0 to ``most``, each with its height in percent of the highest."""
+    many = [0] * BARS
+    for points in totals:
+        many[min(BARS - 1, int(BARS * points / most)) if most else 0] += 1
+    step = most / BARS
+    return [
+        {
+            "low": f"{step * number:g}",
+            "high": f"{step * (number + 1):g}",
+            "many": count,
+            "height": 100 * count // max(1, *many),
+        }
+        for number, count in enumerate(many)
+    ]
+
+
+def alike(book: Book) -> list[dict]:
+    """Groups of students whose answer to an exercise has one syntax tree, whatever its names, spaces and comments: a
+    hint for a person, and no more. Short answers are left out; those like the course's own are a group of their own.
+    """
+    groups = []
+    for question in book.handout.automatic:
+        by_shape = defaultdict(list)
+        for student, result in sorted(book.results.items()):
+            if form := result["shapes"].get(question.id):
+                by_shape[form].append(book.label(student))
+        ours = by_shape.pop(shape(book.handout.solutions.get(question.id, "")), [])
+        groups += [{"name": f"{question.answer_id}, as the course has it", "students": ours}] if ours else []
+        groups += [{"name": question.answer_id, "students": names} for names in by_shape.values() if len(names) > 1]
+    return groups

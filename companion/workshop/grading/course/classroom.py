@@ -1,0 +1,223 @@
+"""Marks what was handed in, in sandboxes and in parallel, and writes grades, feedback, a summary and nbgrader's
+gradebook.
+
+grading/submitted/STUDENT/NN-topic/NN-topic.ipynb    handed in; each is kept (`handins`)
+grading/settings.toml, roster.csv                    deadlines and who is in the class (`settings`, `roster`)
+grading/NN-topic/grades.csv                          the class; grows as results come
+grading/NN-topic/summary.md, class.html              how each exercise was answered, and what needs a person
+grading/NN-topic/canvas.csv, moodle.csv              points for an LMS (`lms`)
+grading/NN-topic/overrides.csv                       points that you give instead, with a reason
+grading/NN-topic/results/                            what is known of each submission; only what changed is marked again
+grading/feedback/STUDENT/NN-topic.html               for the student; all of them in grading/NN-topic/feedback.zip
+grading/autograded/, gradebook.db                    for nbgrader's form grader, where the written answers are marked
+grading/secret                                       the inputs' seeds come from it: keep it, and keep it to yourself
+"""
+
+import hashlib
+import json
+import platform
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from joblib import Parallel, delayed
+from tqdm.auto import tqdm
+
+from companion.core.files import atomic_write
+from companion.workshop.grading.course import formgrader, lms
+from companion.workshop.grading.course.book import Book
+from companion.workshop.grading.course.classpage import class_page
+from companion.workshop.grading.course.feedback import page, summary, table
+from companion.workshop.grading.course.handins import HandIn, collect
+from companion.workshop.grading.course.marking import mark, nothing
+from companion.workshop.grading.course.names import file_name, one_line
+from companion.workshop.grading.course.roster import read_overrides, read_roster
+from companion.workshop.grading.course.settings import SettingsError, read_settings
+from companion.workshop.grading.notebook.parsing import parsed
+from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.notebook.submissions import Unreadable
+from companion.workshop.grading.sandbox.package import KINDS
+from companion.workshop.grading.sandbox.sandbox import Limits
+
+COMPANION = Path(__file__).resolve().parents[3]
+OFTEN = 2.0  # seconds between two writings of grades.csv
+
+
+def grade(
+    handout: Handout,
+    source: Path,
+    root: Path,
+    *,
+    jobs: int | None = None,
+    unsafe: bool = False,
+    limits: Limits | None = None,
+    only: str = "",
+    force: bool = False,
+) -> list[str]:
+    """Grade one lesson's submissions; the names of those that could not be marked, because the sandbox failed.
+
+    Submissions are marked through joblib: ``joblib.parallel_config(backend="dask")`` around this call spreads them over
+    a cluster whose machines share the disk. Results are kept and the gradebook is written here, by one process. Raises
+    SettingsError.
+
+    ``handout``: the lesson as its learners got it.
+    ``source``: its solution, from which the form grader's notebooks are made.
+    ``root``: the checkout, in which ``grading/`` lies.
+    ``jobs``: how many submissions at a time; as many as joblib is told, unless said.
+    ``unsafe``: mark without a sandbox, where the system has none.
+    ``limits``: what a submission may use.
+    ``only``: the one student whose hand-in is marked; everybody's, if empty.
+    ``force``: mark again what is known.
+    """
+    grading, limits = root / "grading", limits or Limits()
+    folder = grading / handout.name
+    (folder / "results").mkdir(parents=True, exist_ok=True)
+    with locked(grading):
+        settings, seeds = read_settings(grading / "settings.toml"), _seeds(grading, handout.name)
+        hand_ins = collect(grading, handout.name, settings, limits.notebook)
+        if only and only not in hand_ins:
+            raise SettingsError(f"--student {only!r} has handed in nothing; there is {', '.join(hand_ins) or 'nobody'}")
+        course = fingerprint(handout, seeds, limits, unsafe=unsafe)
+        results = {name: _known(folder, hand_in, course) for name, hand_in in hand_ins.items()}
+        chosen = [hand_in for name, hand_in in hand_ins.items() if only in ("", name)]
+        new = [hand_in for hand_in in chosen if force or results[hand_in.student] is None]
+        results |= {hand_in.student: None for hand_in in new}
+        book = Book(
+            handout,
+            settings,
+            read_roster(grading / "roster.csv"),
+            read_overrides(folder / "overrides.csv", handout),
+            key=_secret(grading),
+            persons=formgrader.persons(grading, handout),
+        )
+        failed = []
+        for hand_in, result in _marked(new, handout, seeds, limits, jobs=jobs, unsafe=unsafe):
+            if isinstance(result, str):
+                failed.append(hand_in.student)
+                tqdm.write(one_line(f"{hand_in.student}: not marked: {result}"))
+                continue
+            results[hand_in.student] = result | {"course": course, "contents": hand_in.key, "student": hand_in.student}
+            atomic_write(_kept(folder, hand_in.student), json.dumps(results[hand_in.student], indent=1) + "\n")
+            book.results = _dated(results, hand_ins)
+            if time.monotonic() - book.written > OFTEN:
+                atomic_write(folder / "grades.csv", table(book))
+                book.written = time.monotonic()
+        book.results = _dated(results, hand_ins)
+        formgrader.record(grading, handout, source, book, {hand_in.student for hand_in in new})
+        _publish(grading, folder, book, failed)
+    print(
+        summary(book, failed)
+        + f"\n{len(new)} marked, {len(hand_ins) - len(new)} as before; see {folder.relative_to(root)}"
+    )
+    return failed
+
+
+def _marked(new: list[HandIn], handout: Handout, seeds: list[int], limits: Limits, *, jobs: int | None, unsafe: bool):
+    """Each hand-in with its result, or with what kept it from being marked, as they come."""
+    jobs_to_do = (delayed(_attempt)(hand_in, handout, seeds, limits, unsafe) for hand_in in new)
+    marked = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(jobs_to_do)
+    return tqdm(marked, total=len(new), desc=f"{handout.name}: marking")
+
+
+def _dated(results: dict[str, dict | None], hand_ins: dict[str, HandIn]) -> dict[str, dict[str, Any]]:
+    """The results there are, with when they were handed in."""
+    return {
+        name: result | {"when": hand_ins[name].when, "days_late": hand_ins[name].days_late}
+        for name, result in results.items()
+        if result is not None
+    }
+
+
+def _publish(grading: Path, folder: Path, book: Book, failed: list[str]) -> None:
+    """All that people read."""
+    atomic_write(folder / "grades.csv", table(book))
+    atomic_write(folder / "summary.md", summary(book, failed))
+    atomic_write(folder / "class.html", class_page(book, failed))
+    pages = {name: page(book, name) for name in book.results}
+    for name, text in pages.items():
+        target = grading / "feedback" / file_name(name) / f"{book.handout.name}.html"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(target, text)
+    lms.export(folder, book, pages)
+
+
+@contextmanager
+def locked(grading: Path) -> Iterator[None]:
+    """One run at a time. Raises SettingsError if there is another."""
+    with (grading / ".lock").open("ab") as file:
+        try:
+            import fcntl  # noqa: PLC0415 (not on Windows)
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            pass
+        except OSError:
+            raise SettingsError("another run is grading in this checkout; wait until it has ended") from None
+        yield
+
+
+def _attempt(
+    hand_in: HandIn, handout: Handout, seeds: list[int], limits: Limits, unsafe: bool
+) -> tuple[HandIn, dict[str, Any] | str]:
+    if hand_in.path is None:
+        return hand_in, nothing(hand_in.problem, handout)
+    try:
+        return hand_in, mark(parsed(hand_in.path.read_bytes(), handout), handout, seeds, limits, unsafe=unsafe)
+    except Unreadable as error:
+        return hand_in, nothing(str(error), handout)
+    except Exception as error:  # one submission must not stop the others; it is named, and the exit status says so
+        return hand_in, f"{type(error).__name__}: {error}"
+
+
+def fingerprint(handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> str:
+    """A SHA-256 of all that decides a result but the submission: also of course, grader, Python and torch.
+
+    ``handout``: the lesson as its learners got it.
+    ``seeds``: of the secret inputs.
+    ``limits``: what a submission may use.
+    ``unsafe``: whether there is no sandbox.
+    """
+    about = (handout, seeds, limits, unsafe, torch.__version__, platform.python_version())
+    digest = hashlib.sha256(repr(about).encode())
+    for path in sorted(COMPANION.rglob("*")):
+        if path.suffix in KINDS and path.is_file():
+            digest.update(f"{path.relative_to(COMPANION)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _known(folder: Path, hand_in: HandIn, course: str) -> dict[str, Any] | None:
+    """What was found out about this very hand-in before, if the lesson and the grader are still the same."""
+    try:
+        result = json.loads(_kept(folder, hand_in.student).read_text(encoding="utf-8"))
+        same = result["course"] == course and result["contents"] == hand_in.key
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return result if same else None
+
+
+def _kept(folder: Path, name: str) -> Path:
+    return folder / "results" / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"
+
+
+def _seeds(grading: Path, lesson: str) -> list[int]:
+    """The seeds of the inputs on which answers are graded: the same for everybody and every time, but known to the
+    staff alone.
+    """
+    return list(_integers(_secret(grading) + lesson, 6))
+
+
+def _secret(grading: Path) -> str:
+    path = grading / "secret"
+    if not path.exists():
+        atomic_write(path, secrets.token_hex(16) + "\n")
+        path.chmod(0o600)
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _integers(key: str, many: int) -> Iterator[int]:
+    for number in range(many):
+        yield int.from_bytes(hashlib.sha256(f"{key}/{number}".encode()).digest()[:6], "big")

@@ -1,0 +1,104 @@
+"""What was handed in: every notebook is kept, and one of each student's counts.
+
+grading/submitted/STUDENT/NN-topic/*.ipynb             as it is handed in; may be written over by the next
+grading/kept/STUDENT/NN-topic/TIME-HASH.ipynb          every notebook that was ever seen there, or imported
+
+The time is the file's own, or what nbgrader's ``timestamp.txt`` beside it says. What counts is the last hand-in before
+the deadline; if there is none, the last one, late.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from companion.core.files import atomic_write
+from companion.workshop.grading.course.names import file_name, student
+from companion.workshop.grading.course.settings import Settings, parse_stamp, stamp
+from companion.workshop.grading.notebook.submissions import Unreadable, read_notebook
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """A notebook that was handed in, or the ``problem`` that kept it from being read."""
+
+    student: str
+    path: Path | None
+    when: datetime
+    problem: str = ""
+    days_late: int = 0
+
+    @property
+    def key(self) -> str:
+        """By which one hand-in is told from another."""
+        return self.path.name if self.path else f"problem: {self.problem}"
+
+
+def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dict[str, HandIn]:
+    """Keep what is new, and choose: the hand-in that counts, by student, in the order of their names.
+
+    ``grading``: the folder with ``submitted`` and ``kept`` in it.
+    ``lesson``: its name, NN-topic.
+    ``settings``: which say what is late.
+    ``largest``: the most bytes that a notebook may have.
+    """
+    by_student: dict[str, list[HandIn]] = {}
+    for folder in sorted((grading / "submitted").glob(f"*/{lesson}")):
+        if folder.is_dir() or folder.is_symlink():
+            name = student(folder.parent.name)
+            problem = _keep_folder(grading, name, lesson, folder, largest)
+            if problem:
+                by_student.setdefault(name, []).append(HandIn(name, None, datetime.fromtimestamp(0, UTC), problem))
+    for folder in sorted((grading / "kept").glob(f"*/{lesson}")):
+        name = (folder.parent / "student.txt").read_text(encoding="utf-8")
+        for path in sorted(folder.glob("*.ipynb")):
+            when = parse_stamp(path.name.partition("Z-")[0] + "Z")
+            late = settings.late_days(name, lesson, when)
+            by_student.setdefault(name, []).append(HandIn(name, path, when, "", late))
+    return {name: hand_in_that_counts(hand_ins) for name, hand_ins in sorted(by_student.items())}
+
+
+def hand_in_that_counts(hand_ins: list[HandIn]) -> HandIn:
+    """The hand-in that counts: the last in time, else the last late, else one that cannot be read."""
+    readable = [hand_in for hand_in in hand_ins if hand_in.path]
+    in_time = [hand_in for hand_in in readable if hand_in.days_late == 0]
+    return max(in_time or readable or hand_ins, key=lambda hand_in: (hand_in.when, hand_in.key))
+
+
+def _keep_folder(grading: Path, name: str, lesson: str, folder: Path, largest: int) -> str:
+    """Keep the notebook in a folder; why it cannot be read, if so."""
+    try:
+        data, changed = read_notebook(folder, lesson, largest)
+    except Unreadable as error:
+        return str(error)
+    keep(grading, name, lesson, data, _timestamp(folder) or datetime.fromtimestamp(changed, UTC))
+    return ""
+
+
+def _timestamp(folder: Path) -> datetime | None:
+    """The time in nbgrader's ``timestamp.txt``."""
+    path = folder / "timestamp.txt"
+    try:
+        text = path.read_text(encoding="utf-8")[:40].strip() if not path.is_symlink() and path.is_file() else ""
+        when = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
+    except (OSError, ValueError):
+        return None
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> None:
+    """Keep a notebook, unless the same one has been kept.
+
+    ``grading``: the folder with ``kept`` in it.
+    ``name``: the student's.
+    ``lesson``: its name, NN-topic.
+    ``data``: the notebook's bytes.
+    ``when``: it was handed in.
+    """
+    folder = grading / "kept" / file_name(name) / lesson
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    if list(folder.glob(f"*-{digest}.ipynb")):
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_write(folder.parent / "student.txt", name)
+    atomic_write(folder / f"{stamp(when)}-{digest}.ipynb", data)

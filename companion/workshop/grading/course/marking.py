@@ -1,0 +1,234 @@
+"""Marks one submission: the learner's functions run in the sandbox, and are compared out here, on inputs that they
+cannot know.
+
+`Remote` stands for the learner's function: it sends the inputs of a call into the sandbox and gives back what comes
+out. So the check is the very one of the lesson (`companion.lesson.exercise.Exercise.grade`), in a process that has
+never run a line of the submission: whatever a submission does to the checks, to torch's comparison or to random seeds,
+it does in its own process alone.
+
+Every exercise is first examined on the inputs of its public check, and then, all of them being through, on secret ones.
+So what is told of an error was said before any secret was to be known; of what happens on secret inputs, only the kind
+is told.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from companion.lesson.exercise import CHECK_SEEDS, Exercise, Mistake, NotAttempted
+from companion.lesson.trials import Late
+from companion.workshop.grading.notebook.questions import Handout, Question
+from companion.workshop.grading.notebook.submissions import Submission
+from companion.workshop.grading.sandbox import wire
+from companion.workshop.grading.sandbox.rooms import Workers
+from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
+
+RIGHT, WRONG, STOPPED, CRASHED = "right", "wrong", "stopped", "crashed"
+NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+")
+Entry = dict[str, Any]
+
+
+class LearnersError(Exception):
+    """What the learner's code raised, by the name of its class; ``own_line`` is the line that did."""
+
+    own_line = ""
+
+
+class Remote:
+    """The learner's function: a call of it is a call in the sandboxed process. Nothing that comes back is told to
+    anybody unless the answer's own ``source`` has it.
+    """
+
+    def __init__(self, question: Question, submission: Submission, workers: Workers):
+        self.question, self.submission, self.workers = question, submission, workers
+        self.name, self.source = question.exercise[1], submission.answers[question.id]
+        self.lines = {line.strip() for line in self.source.splitlines()}
+        self.silent = self.search = False
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """While calls look for what the answer gets wrong: their time is their own. Raises Late once it is used up."""
+        self.search = True
+        try:
+            with self.workers.searching():
+                yield
+        except Stopped:
+            raise Late from None
+        finally:
+            self.search = False
+
+    def define(self) -> None:
+        """Run the answer's cells, unless this process has. Raises what the answer's cell raises."""
+        process, key = self.workers.process, self.question.id
+        if key in process.defined:
+            return
+        job = {
+            "define": key,
+            "exercise": self.question.exercise,
+            "function": self.question.function,
+            "answer": self.source,
+            "before": self.submission.before[key],
+        }
+        process.send(wire.encode(job))
+        message, _ = self._reply(process)
+        if "raised" in message:
+            raise self._error(message)
+        process.defined.add(key)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Call the function. A check that asks what it gives in float64 says so by torch's default, and in there it is
+        done alike; out here nothing may change what is written and read.
+        """
+        wide = torch.get_default_dtype() is torch.float64
+        with torch._C.DisableTorchFunction():
+            return self._call(inputs, wide=wide)
+
+    def _call(self, inputs: tuple[Any, ...], *, wide: bool) -> Any:
+        process = self.workers.process
+        if self.search and process.left <= 0:
+            raise Late
+        process.send(wire.encode({"call": self.question.id, "wide": wide}, list(inputs)))
+        message, values = self._reply(process)
+        if "stub" in message:
+            raise NotAttempted(f"{self.name}: not attempted")
+        if "raised" in message:
+            raise self._error(message)
+        if len(values) != 1 + len(inputs):
+            raise Stopped("gave an answer of no form")
+        got, *changed = values
+        for value, new in zip(inputs, changed, strict=True):  # what the function did to its arguments, done to ours
+            if isinstance(new, Tensor) and isinstance(value, Tensor) and value.device == new.device:
+                value.set_(new.to(value.dtype))
+        if "tensor" in message and isinstance(got, Tensor):
+            return got
+        name = str(message.get("other", ""))
+        return type(self._word(name), (), {})() if name else None
+
+    def _reply(self, process: Process) -> tuple[dict[str, Any], list[Any]]:
+        """What the process says, once all that it asks is answered."""
+        while True:
+            try:
+                message, values = wire.decode(*process.receive())
+            except wire.WireError:
+                raise Stopped("gave an answer of no form") from None
+            if "stand_in" not in message:
+                return message, values
+            process.send(self.workers.stand_in(message, values, self.submission.stubs))
+
+    def _error(self, message: dict[str, Any]) -> LearnersError:
+        text = "" if self.silent else str(message.get("text", ""))[:1000]
+        error = type(self._word(str(message["raised"])), (LearnersError,), {})(text)
+        line = str(message.get("line", ""))
+        error.own_line = line if line in self.lines else ""
+        return error
+
+    def _word(self, name: str) -> str:
+        """The name of a type, if Python, torch or the learner's own code has it: one made up as it runs could tell a
+        secret.
+        """
+        return name if name in KNOWN or re.search(rf"\b{re.escape(name)}\b", self.source) else "object"
+
+
+KNOWN = set(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__) | {
+    *("Tensor", "Parameter", "ndarray", "float64", "float32", "int64", "bool_", "generator", "function", "method"),
+    *(
+        "OutOfMemoryError",
+        "LinAlgError",
+        "_LinAlgError",
+        "UFuncTypeError",
+        "AxisError",
+        "EinopsError",
+        "module",
+        "dtype",
+    ),
+    *("NoneType", "builtin_function_or_method", "Series", "DataFrame", "EagerTensor", "Size", "device"),
+}
+
+
+def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
+    """A submission's result, as it is kept: points and diagnosis of each exercise, written answers, flags.
+
+    Raises SandboxError where the sandbox itself fails.
+
+    ``submission``: the submission, parsed.
+    ``handout``: the lesson as its learners got it.
+    ``seeds``: of the secret inputs, on which what passes the public check is tried again.
+    ``limits``: what the submission's process may use.
+    ``unsafe``: run it without a sandbox.
+    """
+    started = time.monotonic()
+    entries: dict[str, Entry] = {}
+    with Workers(limits, handout, course=submission.course, unsafe=unsafe) as workers:
+        for question in handout.automatic:
+            entries[question.id] = _without_running(question, submission) or _marked(
+                question, submission, CHECK_SEEDS, workers, secret=False
+            )
+        for question in handout.automatic:
+            if entries[question.id]["outcome"] == RIGHT:
+                entries[question.id] = _marked(question, submission, seeds, workers, secret=True)
+    elsewhere = [name for name in submission.passed if entries[name]["outcome"] in (WRONG, CRASHED, STOPPED)]
+    return {
+        "problem": "",
+        "exercises": entries,
+        "elsewhere": elsewhere,
+        "written": submission.written,
+        "pictures": submission.pictures,
+        "answers": submission.answers,
+        "shapes": submission.shapes,
+        "flags": sorted(set(submission.flags)),
+        "seconds": round(time.monotonic() - started, 2),
+    }
+
+
+def nothing(problem: str, handout: Handout) -> dict[str, Any]:
+    """The result of a submission that cannot be read."""
+    entries = {question.id: entry(0.0, "missing", "no answer was found") for question in handout.automatic}
+    empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers", "shapes")}
+    return {"problem": problem, "exercises": entries, "elsewhere": [], "flags": [], "seconds": 0.0} | empty
+
+
+def _without_running(question: Question, submission: Submission) -> Entry | None:
+    if question.id not in submission.answers:
+        return entry(0.0, "missing", "no answer was found")
+    return entry(0.0, "not attempted", "not attempted") if question.id in submission.stubs else None
+
+
+def _marked(question: Question, submission: Submission, seeds: Any, workers: Workers, *, secret: bool) -> Entry:
+    """One exercise's points, outcome and diagnosis."""
+    module, name = question.exercise
+    exercise: Exercise = getattr(import_module(module), name)
+    remote = Remote(question, submission, workers)
+    remote.silent = secret
+    before = "passes the visible check, but not on other inputs: " if secret else ""
+    try:
+        with workers.open():
+            remote.define()
+            exercise.grade(remote, seeds)
+        return entry(question.points, RIGHT, "correct")
+    except NotAttempted:
+        return entry(0.0, "not attempted", "not attempted")
+    except Mistake as mistake:
+        message = str(mistake).removeprefix(f"{name}: ")
+        return entry(0.0, WRONG, before + (NUMBER.sub("…", message) if secret else message))
+    except Stopped as stopped:
+        return entry(0.0, STOPPED, str(stopped) if str(stopped).startswith("not tried") else before + str(stopped))
+    except SandboxError:
+        raise
+    except LearnersError as error:  # the cell itself, or a call after the first
+        where = f" at `{error.own_line}`" if error.own_line else ""
+        text = f": {error}" if str(error) else ""
+        return entry(0.0, CRASHED, f"{before}raises {type(error).__name__}{where}{text}")
+    except Exception as error:  # answers of forms that nothing honest gives, and that cannot even be compared
+        return entry(0.0, CRASHED, f"{before}its answers cannot be compared ({type(error).__name__})")
+
+
+def entry(points: float, outcome: str, diagnosis: str) -> Entry:
+    """What is kept of one exercise. A diagnosis is one line of letters that can be printed."""
+    text = "".join(letter if letter.isprintable() else " " for letter in diagnosis)
+    return {"points": points, "outcome": outcome, "diagnosis": text[:600]}

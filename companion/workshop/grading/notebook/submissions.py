@@ -1,0 +1,269 @@
+"""What a submission is, read without running anything: the answers that it holds, and what in it is odd.
+
+The lesson's own notebook, not the student's, says which exercises there are. From the student's comes source text
+alone: for each exercise the cell that defines its function, wherever it stands and whatever its metadata claim, and
+those statements of other cells that define or change a name which that answer uses. So check cells may be edited,
+copied, moved or deleted: they are never run, and no metadata of the submission counts.
+"""
+
+import ast
+import base64
+import binascii
+import json
+import os
+import re
+import stat
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from companion.workshop.grading.notebook import flags
+from companion.workshop.grading.notebook.questions import Handout, Question
+from companion.workshop.grading.notebook.syntax import (
+    aliases,
+    defined,
+    imported,
+    likeness,
+    needed,
+    parse,
+    plain,
+    shape,
+    statements,
+)
+
+# what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
+EXERCISES = re.compile(r"companion\.(lesson\.(attempts|exercise|near_misses|trials)|topics\.\w+\.exercises)(\.\w+)*")
+CODE = 1 << 20  # characters of code in one notebook: more is not written by hand
+CELLS = 2000
+PICTURES = 8  # in one written answer
+PICTURE = 1 << 20  # bytes of one
+KINDS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+
+
+class Unreadable(ValueError):
+    """A file that holds no notebook of this lesson; the message says why."""
+
+
+@dataclass
+class Submission:
+    """What was handed in: by question the answer's source, its `shape`, what to run before it, and the written answers
+    with their pictures (as data URLs); which answers are stubs; whose check the notebook itself shows as passed; what
+    is odd. ``course`` says whether an answer reaches parts of the course.
+    """
+
+    answers: dict[str, str] = field(default_factory=dict)
+    before: dict[str, list[str]] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, list[str]] = field(default_factory=dict)
+    shapes: dict[str, str] = field(default_factory=dict)
+    stubs: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    course: bool = False
+
+    def as_message(self) -> dict[str, Any]:
+        """The submission as JSON can hold it: ``Submission(**message)`` is the same again."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell, believed in nothing: ``printed`` is what its outputs say that it printed."""
+
+    kind: str
+    source: str
+    grade_id: str
+    points: object
+    attachments: dict
+    printed: str
+
+
+def read_notebook(folder: Path, name: str, largest: int) -> tuple[bytes, float]:
+    """The notebook's bytes, and when it was last changed: the file ``name``.ipynb, or the only notebook in ``folder``.
+    Raises Unreadable. Follows no links.
+    """
+    if folder.is_symlink() or folder.parent.is_symlink():
+        raise Unreadable("the folder is a link")
+    # names that begin with ._ are macOS's own
+    paths = [path for path in sorted(folder.iterdir()) if path.suffix == ".ipynb" and not path.name.startswith("._")]
+    path = folder / f"{name}.ipynb"
+    if path not in paths:
+        if len(paths) != 1:
+            raise Unreadable(
+                "there is no notebook" if not paths else f"there are {len(paths)} notebooks, none named {name}.ipynb"
+            )
+        path = paths[0]
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise Unreadable("it is no file")
+            if about.st_size > largest:
+                raise Unreadable(f"the notebook has {about.st_size >> 20} MiB; at most {largest >> 20} are read")
+            return file.read(largest), about.st_mtime
+    except OSError as error:
+        raise Unreadable(f"it cannot be opened ({error.strerror})") from None
+
+
+def cells(data: bytes) -> list[Cell]:
+    """The cells of a notebook file. Raises Unreadable."""
+    if not data.strip():
+        raise Unreadable("the file is empty")
+    try:
+        all_cells = json.loads(data.decode("utf-8-sig"))["cells"]
+        if not isinstance(all_cells, list):
+            raise TypeError
+        if len(all_cells) > CELLS:
+            raise Unreadable(f"it has {len(all_cells)} cells; at most {CELLS} are read")
+        cells = [_cell(cell) for cell in all_cells]
+    except Unreadable:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
+        raise Unreadable("it is no notebook (of format 4)") from None
+    if (code := sum(len(cell.source) for cell in cells if cell.kind == "code")) > CODE:
+        raise Unreadable(f"it holds {code >> 10} KiB of code; at most {CODE >> 10} are read")
+    return cells
+
+
+def _cell(cell: dict) -> Cell:
+    source = cell.get("source", "")
+    source = "".join(source) if isinstance(source, list) else source
+    if not isinstance(source, str):
+        raise TypeError
+    source = re.sub(r"\r\n?", "\n", source.replace("\0", "")).encode("utf-8", "replace").decode()
+    metadata = cell.get("metadata")
+    marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    marks = marks if isinstance(marks, dict) else {}
+    grade_id = marks.get("grade_id")
+    attachments = cell.get("attachments")
+    return Cell(
+        str(cell["cell_type"]),
+        source,
+        grade_id if isinstance(grade_id, str) else "",
+        marks.get("points"),
+        attachments if isinstance(attachments, dict) else {},
+        _printed(cell.get("outputs")),
+    )
+
+
+def _printed(outputs: object) -> str:
+    outputs = [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
+    texts = [output.get("text", "") for output in outputs]
+    return "".join("".join(map(str, text)) if isinstance(text, list) else str(text) for text in texts)
+
+
+def pasted_pictures(cell: Cell) -> list[str]:
+    """The PNG and JPEG pictures that were pasted into a cell, as data URLs, if they are what they say and not large."""
+    pasted = [item for kinds in cell.attachments.values() if isinstance(kinds, dict) for item in kinds.items()]
+    return [url for kind, text in pasted if (url := _url(kind, text))][:PICTURES]
+
+
+def _url(kind: str, text: object) -> str:
+    text = "".join(map(str, text)) if isinstance(text, list) else str(text)
+    if kind not in KINDS or len(text) > PICTURE * 4 // 3 + 4:
+        return ""
+    try:
+        data = base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return ""
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}" if data.startswith(KINDS[kind]) else ""
+
+
+def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
+    """Pick the answers out of the cells. Raises Unreadable where not one of the lesson's questions is there."""
+    submission = Submission()
+    code = [cell for cell in all_cells if cell.kind == "code"]
+    sources = {id(cell): plain(cell.source) for cell in code}
+    names = {id(cell): defined(sources[id(cell)]) for cell in code}
+    chosen: dict[str, Cell] = {}
+    for question in handout.automatic:
+        if cell := _answer(question, code, sources, names, submission.flags):
+            chosen[question.id] = cell
+    for question in handout.written:
+        _written(question, all_cells, submission)
+    if not chosen and not any(submission.written.values()):
+        raise Unreadable("it has no answer cell of this lesson: is it another lesson's notebook?")
+    ours = set(handout.code) | set(handout.sources.values())
+    checks = {question.id for question in handout.automatic}
+    answering = {id(cell) for cell in chosen.values()}
+    own = [
+        cell for cell in code if cell.source not in ours and id(cell) not in answering and cell.grade_id not in checks
+    ]
+    course = [*map(plain, handout.code)]
+    every = statements([*course, *(sources[id(cell)] for cell in own)])
+    for question in handout.automatic:
+        if question.id in chosen:
+            answer = sources[id(chosen[question.id])]
+            submission.stubs += [question.id] if is_stub(question, answer) else []
+            others = [sources[id(cell)] for other, cell in chosen.items() if other != question.id]
+            submission.answers[question.id], submission.shapes[question.id] = answer, shape(answer)
+            submission.before[question.id] = needed(answer, every, others)
+    reached = [*submission.answers.values(), *(piece for before in submission.before.values() for piece in before)]
+    lessons = {likeness(piece.source) for piece in statements(course)}
+    reached = [source for source in dict.fromkeys(reached) if likeness(source) not in lessons]
+    submission.flags += _changed(handout, all_cells) + flags.odd(
+        reached, aliases(handout.code), set().union(*map(imported, course)), handout.automatic
+    )
+    parts = aliases([*reached, *(piece for before in submission.before.values() for piece in before)]).values()
+    submission.course = any(not EXERCISES.fullmatch(part) for part in parts)
+    submission.passed = [
+        question.id
+        for question in handout.automatic
+        if any(f"{question.exercise[1]}: correct" in cell.printed for cell in code if cell.grade_id == question.id)
+    ]
+    return submission
+
+
+def _answer(question: Question, code: list[Cell], sources: dict, names: dict, flags: list[str]) -> Cell | None:
+    """The cell that answers an exercise: the last that defines its function and is no stub, one with its mark before
+    others.
+    """
+    holders = [cell for cell in code if question.function in names[id(cell)]]
+    holders = holders or [cell for cell in code if cell.grade_id == question.answer_id]
+    if not holders:
+        flags.append(f"{question.answer_id}: no cell defines {question.function}")
+        return None
+    tried = [cell for cell in holders if not is_stub(question, sources[id(cell)])] or holders
+    marked = [cell for cell in tried if cell.grade_id == question.answer_id and question.function in names[id(cell)]]
+    if len({sources[id(cell)] for cell in tried}) > 1:
+        flags.append(f"{question.answer_id}: {len(tried)} cells define {question.function}; one was graded")
+    return (marked or tried)[-1]
+
+
+def _written(question: Question, all_cells: list[Cell], submission: Submission) -> None:
+    texts = [cell for cell in all_cells if cell.kind == "markdown" and cell.grade_id == question.id]
+    head = question.source.lstrip().partition("\n")[0]
+    texts = texts or [
+        cell for cell in all_cells if cell.kind == "markdown" and head and cell.source.lstrip().startswith(head)
+    ]
+    if not texts:
+        submission.flags.append(f"{question.id}: the written answer's cell is missing")
+        return
+    new = any(cell.source.strip() != question.source.strip() for cell in texts)
+    submission.written[question.id] = "\n\n".join(cell.source for cell in texts) if new else ""
+    submission.pictures[question.id] = [picture for cell in texts for picture in pasted_pictures(cell)][:PICTURES]
+
+
+def is_stub(question: Question, source: str) -> bool:
+    """Whether the answer is still the lesson's stub, whatever its comments and spaces."""
+    answer, stub = parse(plain(source)), parse(plain(question.source))
+    try:
+        return answer is not None and stub is not None and ast.dump(answer) == ast.dump(stub)
+    except (RecursionError, MemoryError):
+        return False
+
+
+def _changed(handout: Handout, all_cells: list[Cell]) -> list[str]:
+    """Changed checks, and false claims in the metadata."""
+    flags = []
+    for question in handout.automatic:
+        checks = [cell for cell in all_cells if cell.grade_id == question.id]
+        if len(checks) != 1:
+            many = "the check cell is missing" if not checks else "several cells are marked as this check"
+            flags.append(f"{question.id}: {many}")
+        elif checks[0].source.strip() != handout.sources[question.id].strip():
+            flags.append(f"{question.id}: the check cell was changed")
+    points = {question.id: question.points for question in handout.questions}
+    if any(cell.points is not None and cell.points != points.get(cell.grade_id) for cell in all_cells):
+        flags.append("the metadata claim points that the lesson does not give")
+    return flags

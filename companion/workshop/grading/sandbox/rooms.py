@@ -1,0 +1,101 @@
+"""The processes of one submission: the learner's, and, if an exercise that was not attempted has to stand in, one with
+the course's answers. Both are started when they are first needed, and only as long as the submission has time.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.sandbox import package, wire
+from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped, as_message
+
+TRIES = 3  # starts of a sandbox: a busy machine may refuse one
+
+
+class Workers:
+    """A context manager around the processes of one submission."""
+
+    def __init__(self, limits: Limits, handout: Handout, *, course: bool, unsafe: bool):
+        self.limits, self.handout, self.course, self.unsafe = limits, handout, course, unsafe
+        self.process: Process | None = None
+        self.answers: Process | None = None
+        self.left, self.searches, self.stops = limits.submission, limits.searches, 0
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for process in filter(None, (self.process, self.answers)):
+            process.__exit__(None, None, None)
+        self.process = self.answers = None
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """The learner's process, with the time that one exercise has. Raises Stopped if there is none left; a process
+        that was stopped is not used again.
+        """
+        if self.stops >= self.limits.stops:
+            raise Stopped(f"not tried: {self.stops} exercises before it had to be stopped")
+        if self.left <= 0:
+            raise Stopped("not tried: the submission used up its time before this exercise")
+        if self.process is None:
+            self.process = self._started(package.without_answers(course=self.course))
+        allowed = min(self.limits.exercise, self.left)
+        process = self.process
+        process.allow(allowed)
+        try:
+            yield
+        except Stopped:
+            self.stops += 1
+            process.charge()
+            self.__exit__()
+            raise
+        finally:
+            self.left -= allowed - process.left
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """A time of its own for the calls that look for what a wrong answer gets wrong: neither the exercise's nor the
+        submission's. Raises Stopped when a call outlasts it; that process is not used again.
+        """
+        process = self.process
+        process.charge()
+        left, allowed = process.left, min(self.limits.search, self.searches)
+        process.allow(allowed)
+        try:
+            yield
+        except Stopped:
+            process.charge()
+            process.__exit__(None, None, None)
+            self.process = None
+            raise
+        finally:
+            self.searches -= allowed - process.left
+            process.allow(left)
+
+    def _started(self, course: Any) -> Process:
+        for attempt in range(TRIES):
+            try:
+                process = Process(self.limits, course=course, unsafe=self.unsafe)
+                process.send(wire.encode({"limits": as_message(self.limits)}))
+                return process
+            except (SandboxError, Stopped) as error:
+                if attempt == TRIES - 1:
+                    raise SandboxError(f"{error}, {TRIES} times") from None
+        raise AssertionError("not reached")
+
+    def stand_in(self, message: dict[str, Any], values: list[Any], stubs: list[str]) -> bytes:
+        """The course's answer in place of an exercise that this submission has not attempted, and that so earns
+        nothing; for any other a refusal. It is computed in a sandbox: the inputs are a stranger's.
+        """
+        asked, named = message.get("stand_in"), message.get("named")
+        open_to = [list(question.exercise) for question in self.handout.automatic if question.id in stubs]
+        if asked not in open_to or not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+            return wire.encode({"refused": 1})
+        if self.answers is None:
+            self.answers = self._started(package.with_answers())
+        self.answers.allow(self.limits.call)
+        self.answers.send(wire.encode({"stand_in": asked, "named": named}, values))
+        reply, got = wire.decode(*self.answers.receive())
+        return wire.encode({"course": 1}, got) if "course" in reply else wire.encode({"refused": 1})

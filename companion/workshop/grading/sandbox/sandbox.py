@@ -1,0 +1,233 @@
+"""The one place that says what a submission may use: its limits, and the process that keeps to them.
+
+A learner's code runs in a process of its own behind the `companion.workshop.grading.sandbox.walls`. What it says comes
+back over one pipe as JSON and safetensors (`companion.workshop.grading.sandbox.wire`), never as objects that are
+rebuilt by running code.
+"""
+
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import psutil
+
+from companion.workshop.grading.sandbox import groups, package, walls
+
+SLACK = 5
+MESSAGE = 1 << 20  # bytes of a message's JSON
+TICK = 0.25  # seconds between two looks at the clock
+START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from companion.workshop.grading.sandbox.worker import main; main()"
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a submission's process may use. Times are seconds of computing or of waiting, but for waiting until a busy
+    machine has time; on the wall clock at most `SLACK` times as many. Sizes are in bytes.
+    """
+
+    start: float = 120  # until Python and torch are loaded, on the wall clock: the machine's time, not the learner's
+    call: float = 5  # for one exercise's cells, and for one call of the learner's function
+    exercise: float = 10  # for all cells and calls of one exercise
+    submission: float = 25  # for all exercises of one submission
+    search: float = 2  # for finding what a wrong answer gets wrong, once it is rejected; on top of its exercise's time
+    searches: float = 6  # the same for all exercises of one submission, on top of its own
+    stops: int = 2  # exercises that are stopped before the rest is not tried
+    memory: int = 3 << 30  # address space; torch alone takes about 1 GB of it
+    processes: int = 64  # threads; a second process is never allowed
+    file: int = 16 << 20  # one file
+    scratch: int = 64 << 20  # all files
+    open: int = 128  # files at a time: each could hold memory
+    output: int = 16 << 20  # one answer; what is printed goes nowhere
+    notebook: int = 20 << 20  # the file that is handed in
+
+
+class SandboxError(RuntimeError):
+    """The sandbox itself did not work; no fault of what should have run in it."""
+
+
+class Stopped(BaseException):
+    """The process was ended, or ended itself. Not an Exception: whoever handles a wrong answer's errors must not
+    swallow this one.
+    """
+
+
+class Clock:
+    """What a process uses: computing in all its threads, or passing time without waiting for a processor."""
+
+    def __init__(self, process: psutil.Process | None = None):
+        self.process, self.computed, self.delayed = process, 0.0, 0.0
+        self.restart()
+
+    def restart(self) -> None:
+        """Count from now."""
+        self.wall, self.computed, self.delayed = time.monotonic(), self._computed(), self._delayed()
+
+    def passed(self) -> float:
+        """Seconds on the wall clock."""
+        return time.monotonic() - self.wall
+
+    def used(self) -> float:
+        """Seconds that count against a limit."""
+        return max(self._computed() - self.computed, self.passed() - (self._delayed() - self.delayed))
+
+    def _computed(self) -> float:
+        try:
+            return sum(self.process.cpu_times()[:2]) if self.process else 0.0
+        except psutil.Error:  # it has ended
+            return self.computed
+
+    def _delayed(self) -> float:
+        """Seconds for which the first thread was ready and the machine busy."""
+        try:
+            return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, AttributeError, IndexError, ValueError):
+            return self.delayed
+
+
+class Process:
+    """One process in the sandbox, running `companion.workshop.grading.sandbox.worker`; a context manager that leaves
+    nothing behind.
+
+    ``course`` is the copy of the course that it sees, by default one with the worker alone. ``unsafe``
+    starts it without bubblewrap: with limits, outside the sandbox.
+    """
+
+    def __init__(self, limits: Limits, *, course: Path | None = None, unsafe: bool = False):
+        self.limits, self.buffer, self.left = limits, b"", limits.exercise
+        self.clock, self.ready, self.defined = Clock(), False, set()
+        course = course or package.without_answers(course=False)
+        self.folder = tempfile.TemporaryDirectory(prefix="scratch-") if unsafe else None
+        with tempfile.TemporaryFile() as program:
+            fences = walls.bubblewrap(course, limits.scratch, walls.seccomp(program)) if not unsafe else []
+            self.process = subprocess.Popen(
+                [*fences, sys.executable, "-I", "-B", "-c", START, str(course) if unsafe else walls.COURSE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=self.folder.name if self.folder else None,
+                env={"PATH": os.environ.get("PATH", os.defpath)} if not unsafe else walls.ENVIRONMENT,
+                pass_fds=[] if unsafe else [program.fileno()],
+                start_new_session=True,
+            )
+        self.group = groups.around(self.process.pid, limits.memory, groups.place())
+        os.set_blocking(self.process.stdin.fileno(), False)
+        os.set_blocking(self.process.stdout.fileno(), False)
+        self._start()
+
+    def _start(self) -> None:
+        try:
+            self.receive()
+        except Stopped as stopped:
+            self.process.kill()
+            message = self.process.stderr.read(10_000).decode(errors="replace").strip()
+            self.__exit__(None, None, None)
+            raise SandboxError(f"the sandbox did not start ({stopped}): {message}") from None
+        started = psutil.Process(self.process.pid)
+        worker = [started, *started.children(recursive=True)][-1]  # bubblewrap, its first process inside, and ours
+        self.clock, self.ready = Clock(worker), True
+
+    def allow(self, seconds: float) -> None:
+        """Let the process go on for ``seconds`` from now."""
+        self.left = seconds
+        self.clock.restart()
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()  # and with bubblewrap (--die-with-parent) the namespace's first process, and all others
+        self.process.wait()
+        groups.leave(self.group)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            pipe.close()
+        if self.folder:
+            self.folder.cleanup()
+
+    def send(self, data: bytes) -> None:
+        """Write ``data``. Raises Stopped if the process does not take it in time, or is gone."""
+        self.clock.wall, left = time.monotonic(), memoryview(data)
+        with self._selector(self.process.stdin, selectors.EVENT_WRITE) as selector:
+            while left:
+                self._wait(selector)
+                try:
+                    left = left[os.write(self.process.stdin.fileno(), left[: 1 << 16]) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    raise Stopped("the process ended itself") from None
+
+    def receive(self) -> tuple[bytes, bytes]:
+        """A message: its line, and as many raw bytes as the line's first number says. Raises Stopped."""
+        with self._selector(self.process.stdout, selectors.EVENT_READ) as selector:
+            while b"\n" not in self.buffer:
+                if len(self.buffer) > MESSAGE:
+                    raise Stopped("wrote too much")
+                self.buffer += self._more(selector)
+            line, _, rest = self.buffer.partition(b"\n")
+            size, _, text = line.partition(b" ")
+            if not (size.isdigit() and len(size) < 12 and int(size) <= self.limits.output):
+                raise Stopped("gave an answer that is too large, or is none")
+            raw = bytearray(rest)
+            while len(raw) < int(size):
+                raw += self._more(selector)
+        self.buffer = bytes(raw[int(size) :])
+        self.charge()
+        return text, bytes(raw[: int(size)])
+
+    def _selector(self, pipe: Any, event: int) -> selectors.BaseSelector:
+        selector = selectors.DefaultSelector()
+        selector.register(pipe, event)
+        self.looked = time.monotonic()
+        return selector
+
+    def _more(self, selector: selectors.BaseSelector) -> bytes:
+        self._wait(selector)
+        try:
+            data = os.read(self.process.stdout.fileno(), 1 << 16)
+        except BlockingIOError:
+            return b""
+        if not data:
+            raise Stopped("the process ended itself")
+        return data
+
+    def _wait(self, selector: selectors.BaseSelector) -> None:
+        """Until the pipe is ready. The clock is looked at however busy the pipe is."""
+        while True:
+            ready = selector.select(TICK)
+            if not ready or time.monotonic() - self.looked > TICK:
+                self._look()
+            if ready:
+                return
+
+    def _look(self) -> None:
+        self.looked = time.monotonic()
+        if not self.ready:
+            late = self.clock.passed() > self.limits.start
+        else:
+            seconds = min(self.limits.call, self.left)
+            late = self.clock.used() > seconds or self.clock.passed() > SLACK * seconds
+        if late:
+            raise Stopped("took too long")
+
+    def charge(self) -> None:
+        """Count what has been used since the last time."""
+        if self.ready:
+            self.left -= self.clock.used()
+        self.clock.restart()
+
+
+def as_message(limits: Limits) -> dict:
+    """The limits, for `companion.workshop.grading.sandbox.worker.limit`."""
+    return asdict(limits)

@@ -1,0 +1,168 @@
+"""The walls around a submission: bubblewrap's namespaces, and the system calls that the kernel refuses.
+
+Inside there is no network and no other process, no capability and no second process; of the disk there are the
+system's libraries, this Python environment and a copy of the course without its answers
+(`companion.workshop.grading.sandbox.package`), all read-only. ``solutions/``, the gradebook and the other submissions
+are not there at all. What may be written is
+``/scratch``, in memory and of limited size, which is gone with the process.
+"""
+
+import platform
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+ROOT = Path(__file__).resolve().parents[4]
+SCRATCH = "/scratch"
+COURSE = "/course"
+SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
+ENVIRONMENT = {
+    "HOME": SCRATCH,
+    "TMPDIR": SCRATCH,
+    "MPLCONFIGDIR": SCRATCH,
+    "IPYTHONDIR": SCRATCH,
+    "MPLBACKEND": "Agg",
+    "OMP_NUM_THREADS": "1",
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/bin:/bin",
+}
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
+# The calls that are refused, with their numbers (x86_64, aarch64); None where a machine has no such call. The standard
+# library has no way to ask for them; the tests compare the table with libseccomp's.
+CALLS = {
+    # a second process, and power over others
+    "fork": (57, None),
+    "vfork": (58, None),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_open": (434, 434),
+    "pidfd_getfd": (438, 438),
+    # a way out
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "mount": (165, 40),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "open_by_handle_at": (304, 265),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # memory that no limit counts
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+    # parts of the kernel that no answer needs
+    "perf_event_open": (298, 241),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+}
+CLONE, CLONE3 = (56, 220), (435, 435)
+LOAD, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # steps of a classic BPF program
+ALLOW, KILL, REFUSE, UNKNOWN = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
+CLONE_THREAD = 0x00010000
+
+
+def missing() -> str:
+    """Why there is no sandbox on this machine; empty if there is one."""
+    if sys.platform != "linux" or shutil.which("bwrap") is None:
+        return "bubblewrap is not installed (Debian and Ubuntu: `apt-get install bubblewrap`; it is for Linux only)"
+    if platform.machine() not in ARCHITECTURES:
+        return f"there is no table of system calls for {platform.machine()}, only for {', '.join(ARCHITECTURES)}"
+    with tempfile.TemporaryFile() as program:
+        trial = [*bubblewrap(None, 1 << 20, seccomp(program)), "/bin/true"]
+        done = subprocess.run(trial, capture_output=True, text=True, check=False, pass_fds=[program.fileno()])
+    return f"bubblewrap does not work here: {done.stderr.strip()}{_hint()}" if done.returncode else ""
+
+
+def _hint(proc: Path = Path("/proc/sys")) -> str:
+    """What a kernel's settings say about namespaces that are refused."""
+    for name, refusing, how in (
+        ("user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=15000"),
+        ("kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "an AppArmor profile that allows bwrap userns, or sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+    ):
+        try:
+            if (proc / name).read_text().strip() == refusing:
+                return f". This kernel lets no ordinary user make a user namespace ({name} is {refusing}): {how}"
+        except OSError:
+            continue
+    return ""
+
+
+def bubblewrap(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
+    """The command that puts a program behind the walls; ``package`` is to be seen as `COURSE`, and nothing of the
+    checkout, wherever it lies.
+    """
+    command = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
+    command += [
+        "--die-with-parent",
+        "--new-session",
+        "--hostname",
+        "sandbox",
+        "--clearenv",
+        "--seccomp",
+        str(filter_fd),
+    ]
+    for name, value in ENVIRONMENT.items():
+        command += ["--setenv", name, value]
+    environments = tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
+    for path in dict.fromkeys([*SYSTEM, *environments]):
+        command += ["--ro-bind-try", path, path]
+    covered = [ROOT] if _inside(ROOT, (*SYSTEM, *environments)) else []
+    for path in covered:  # an environment that holds the checkout
+        command += ["--tmpfs", str(path)]
+    for path in environments:  # a checkout that holds the environment
+        command += ["--ro-bind-try", path, path] if any(_inside(Path(path), (str(above),)) for above in covered) else []
+    for path in covered:
+        command += ["--remount-ro", str(path)]
+    for other in _installed(environments):
+        command += ["--tmpfs", str(other), "--remount-ro", str(other)]
+    if package:
+        command += ["--ro-bind", str(package), COURSE]
+    command += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    return [*command, "--size", str(scratch), "--tmpfs", SCRATCH, "--chdir", SCRATCH, "--remount-ro", "/"]
+
+
+def _inside(path: Path, folders: tuple[str, ...]) -> bool:
+    return any(Path(path).resolve().is_relative_to(Path(above).resolve()) for above in folders)
+
+
+def _installed(environments: tuple[str, ...]) -> list[Path]:
+    """Copies of the course in the environments: they have the answers."""
+    copies = [path for place in environments for path in Path(place).glob("lib/python*/site-packages/companion")]
+    return [path for path in copies if path.is_dir() and not path.is_symlink()]
+
+
+def seccomp(file: BinaryIO) -> int:
+    """Write a seccomp program (classic BPF) into ``file``, and give its descriptor: threads may be made, processes and
+    sockets not.
+    """
+    machine = platform.machine()
+    column = list(ARCHITECTURES).index(machine)
+    program = [(LOAD, 0, 0, 4), (EQUAL, 1, 0, ARCHITECTURES[machine]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, 0)]
+    if machine == "x86_64":  # the x32 numbers of the same calls
+        program += [(AT_LEAST, 0, 1, 0x40000000), (RETURN, 0, 0, KILL)]
+    for numbers in CALLS.values():
+        if numbers[column] is not None:
+            program += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, REFUSE)]
+    program += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, UNKNOWN)]  # libc then asks for clone
+    program += [(EQUAL, 0, 3, CLONE[column]), (LOAD, 0, 0, 16), (HAS, 1, 0, CLONE_THREAD), (RETURN, 0, 0, REFUSE)]
+    program += [(RETURN, 0, 0, ALLOW)]
+    file.write(b"".join(struct.pack("HBBI", *step) for step in program))
+    file.flush()
+    file.seek(0)
+    return file.fileno()

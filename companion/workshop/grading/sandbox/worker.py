@@ -1,0 +1,203 @@
+"""What runs inside the sandbox: defines a learner's functions and answers calls of them. Nothing that it says about
+itself is believed.
+
+Nothing here knows what is right: the grader outside draws the inputs and compares the answers. Where an exercise that
+was not attempted has to stand in for another one's sake, the worker asks outside as well (`StandIn`). The process that
+answers such questions runs this module, too, with the course's answers and without a learner's code.
+"""
+
+import linecache
+import os
+import traceback
+from importlib import import_module
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+from companion.lesson.attempts import Attempt, NotAttempted, examined, failing_line, is_stub, own_function
+from companion.lesson.trials import in_float64
+from companion.workshop.grading.sandbox import wire
+
+
+class StandIn:
+    """An exercise without its answer: decorates the learner's function, and asks outside what the course's gives."""
+
+    def __init__(self, module: str, name: str):
+        self.module, self.name = module, name
+
+    def __call__(self, function: Any) -> Attempt:
+        """Decorate the learner's function."""
+        return Attempt(self, function)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StandIn) and (self.module, self.name) == (other.module, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.module, self.name))
+
+    def answer(self, *values: Any, **named: Any) -> Any:
+        """What the course's own function gives. Raises NotAttempted where the grader does not say."""
+        asked = {"stand_in": [self.module, self.name], "named": list(named)}
+        say(PIPES[1], asked, [*values, *named.values()])
+        message, got = hear(PIPES[0])
+        if message is None or "refused" in message:
+            raise NotAttempted(f"{self.name}: not attempted")
+        return got[0]
+
+    def check(self, function: Any) -> None:
+        """Checks are made outside."""
+
+    grade = check
+
+
+class NoMagic:
+    """What `get_ipython()` gives: magics do nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *words, **named: None
+
+
+PIPES: list[Any] = []  # from and to the grader
+
+
+def main() -> None:
+    """Say hello, then do as told until the pipe closes."""
+    PIPES[:] = [os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")]
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    torch.set_num_threads(1)
+    # torch loads its shape arithmetic at the first use: not on the learner's time
+    torch.cat([torch.zeros(1, 1, device="meta").mT] * 2)[:1].sum()
+    say(PIPES[1], {"hello": 1})
+    functions: dict[str, Any] = {}
+    while (heard := hear(PIPES[0]))[0] is not None:
+        message, values = heard
+        if "limits" in message:
+            limit(message["limits"])
+            LARGEST.append(message["limits"]["output"] // 2)
+        elif "define" in message:
+            functions[message["define"]] = _defined(message)
+        elif "call" in message:
+            _answer(functions[message["call"]], values, wide=message["wide"])
+        else:
+            _stand_in(message, values)
+
+
+LARGEST = [1 << 23]
+
+
+def limit(values: dict[str, Any]) -> None:
+    """Keep to these limits (`companion.workshop.grading.sandbox.sandbox.Limits`) from now on; they can only be lowered
+    again.
+    """
+    import resource  # noqa: PLC0415 (not on Windows, where there is no sandbox either)
+
+    for what, value in (
+        (resource.RLIMIT_AS, values["memory"]),
+        (resource.RLIMIT_NPROC, values["processes"]),
+        (resource.RLIMIT_FSIZE, values["file"]),
+        (resource.RLIMIT_NOFILE, values["open"]),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, int(values["submission"]) + 60),
+    ):
+        hard = resource.getrlimit(what)[1]
+        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(what, (lower, lower))
+
+
+def _defined(job: dict[str, Any]) -> Any:
+    """The learner's function; None if its cell fails, which is then said."""
+    examined.clear()
+    examined.add(StandIn(*job["exercise"]))  # for this one, nothing stands in
+    namespace: dict[str, Any] = {"__name__": "__main__", "display": lambda *shown, **how: None, "get_ipython": NoMagic}
+    for number, source in enumerate(job["before"]):
+        try:
+            _run(source, f"<before {number}>", namespace)
+        except BaseException:  # as in a notebook run cell by cell: what fails is missing, and the answer shows it
+            continue
+    try:
+        _run(job["answer"], "<answer>", namespace)
+        function = own_function(namespace[job["function"]])
+    except BaseException as error:
+        say(PIPES[1], _raised(error, None))
+        return None
+    say(PIPES[1], {"ready": 1})
+    return function, StandIn(*job["exercise"])
+
+
+def _run(source: str, name: str, namespace: dict[str, Any]) -> None:
+    lines = source.splitlines(keepends=True)
+    linecache.cache[name] = (len(source), None, lines, name)  # as a notebook does, for the line in a message
+    exec(compile(source, name, "exec"), namespace)
+
+
+def _answer(defined: Any, inputs: list[Any], *, wide: bool) -> None:
+    function, exercise = defined
+    examined.clear()
+    examined.add(exercise)
+    arguments = [value.clone() if isinstance(value, Tensor) else value for value in inputs]
+    try:
+        got = in_float64(function, dict(enumerate(arguments))) if wide else function(*arguments)
+    except BaseException as error:
+        stub = is_stub(function, error) or isinstance(error, NotAttempted)
+        say(PIPES[1], {"stub": 1} if stub else _raised(error, function))
+        return
+    is_tensor = type(got) in (Tensor, torch.nn.Parameter)
+    if is_tensor and got.numel() * got.element_size() > LARGEST[-1] and got.device.type != "meta":
+        text = f"the answer has the shape {tuple(got.shape)}, which is too large"
+        say(PIPES[1], {"raised": "MemoryError", "text": text, "line": ""})
+        return
+    changed = [
+        new if isinstance(new, Tensor) and _differ(old, new) else None
+        for old, new in zip(inputs, arguments, strict=True)
+    ]
+    if is_tensor and str(got.dtype).removeprefix("torch.") in wire.DTYPES and got.layout is torch.strided:
+        say(PIPES[1], {"tensor": 1}, [got, *changed])
+    else:
+        say(PIPES[1], {"other": type(got).__name__ if got is not None else ""}, [None, *changed])
+
+
+def _stand_in(message: dict[str, Any], values: list[Any]) -> None:
+    """In the process that has the answers: what the course's own function gives."""
+    module, name = message["stand_in"]
+    named = message["named"]
+    plain = values[: len(values) - len(named)]
+    try:
+        got = getattr(import_module(module), name).answer(*plain, **dict(zip(named, values[len(plain) :], strict=True)))
+    except Exception as error:
+        say(PIPES[1], {"raised": type(error).__name__})
+        return
+    say(PIPES[1], {"course": 1}, [got if isinstance(got, Tensor | int | float) else None])
+
+
+def _differ(old: Tensor, new: Tensor) -> bool:
+    return new.device.type != "meta" and not (old.shape == new.shape and torch.equal(old, new))
+
+
+def _raised(error: BaseException, function: Any) -> dict[str, Any]:
+    line = failing_line(function, error) if function else _last_line(error)
+    text = f"{error.msg} (line {error.lineno})" if isinstance(error, SyntaxError) else str(error)
+    return {"raised": type(error).__name__, "text": text[:1000], "line": line.strip()[:200]}
+
+
+def _last_line(error: BaseException) -> str:
+    trace = traceback.extract_tb(error.__traceback__)
+    return ([summary.line or "" for summary in trace if summary.filename == "<answer>"] or [""])[-1]
+
+
+def say(outlet: BinaryIO, message: dict[str, Any], values: list[Any] | None = None) -> None:
+    """Write a message."""
+    outlet.write(wire.encode(message, values))
+    outlet.flush()
+
+
+def hear(inlet: BinaryIO) -> tuple[dict[str, Any] | None, list[Any]]:
+    """Read a message; None at the end."""
+    line = inlet.readline()
+    if not line:
+        return None, []
+    size, _, text = line.partition(b" ")
+    return wire.decode(text, inlet.read(int(size)))

@@ -1,0 +1,364 @@
+"""What comes through the hooks against a forward pass in NumPy that names its values itself, untouched and interfered
+with; hooks leave nothing behind.
+"""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import erf, expit, softmax
+from torch import nn
+
+from companion.core.decoder import Decoder, DecoderConfig
+from companion.core.hooks import Cache
+from companion.core.lstm import LSTM, LSTMConfig
+from companion.topics.addition.model import Adder, AdderConfig
+from companion.topics.attention.model import TokenModel, TokenModelConfig
+from companion.topics.bigrams.model import BigramModel, BigramModelConfig
+from companion.topics.regression.model import InContextRegressor, RegressorConfig
+from companion.topics.structures.model import Structure, StructureConfig
+
+CONFIG = {"width": 12, "layers": 3, "heads": 3, "context": 7, "mlp": 2}
+KINDS = pytest.mark.parametrize(
+    "switches",
+    [
+        {},
+        {"causal": False},
+        {"norm": False, "mlp": 0},
+        {"positions": False, "heads": 1},
+        {"attention": "linear"},
+        {"attention": "linear", "causal": False, "mlp": 0},
+        {"attention": "delta"},
+        {"attention": "delta", "norm": False, "mlp": 0, "positions": False},
+    ],
+    ids=str,
+)
+
+
+def decoder(**switches) -> Decoder:
+    """A decoder in float64 whose every parameter, norms included, is random."""
+    model = Decoder(DecoderConfig(**CONFIG | switches)).double().requires_grad_(False)
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            nn.init.normal_(module.weight, 1.0, 0.3)
+            nn.init.normal_(module.bias, 0.0, 0.3)
+    return model
+
+
+def inputs(seed=0, length=5):
+    return torch.randn(2, length, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def by_hand(model, x, changes=None):
+    """The forward pass in NumPy: every named value, where ``changes[name](value)`` replaces it."""
+    config, weights = model.config, {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    (batch, length, _), heads, h, values = x.shape, config.heads, config.width // config.heads, {}
+    causal = np.tri(length, dtype=bool) if config.causal else np.ones((length, length), dtype=bool)
+    seen = config.context if config.causal else length  # linear attention is divided by it
+
+    def named(name, value):
+        values[name] = (changes or {}).get(name, lambda value: value)(value)
+        return values[name]
+
+    def norm(x, name):
+        if not config.norm:
+            return x
+        centred = x - x.mean(-1, keepdims=True)
+        scale = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        return centred / scale * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    def split(x):
+        return x.reshape(batch, length, heads, h).transpose(0, 2, 1, 3)
+
+    x = named("hook_embed", x.numpy() + (weights["positions"][:length] if config.positions else 0))
+    for layer in range(config.layers):
+        block, kept = f"blocks.{layer}", f"blocks.{layer}.attn.hook_"
+        x = named(f"{block}.hook_resid_pre", x)
+        normed = norm(x, f"{block}.norm1")
+        q, k, v = (split(part) for part in np.split(normed @ weights[f"{block}.attention.qkv.weight"].T, 3, axis=-1))
+        if config.attention == "delta":
+            k = k / np.linalg.norm(k, axis=-1, keepdims=True)
+        q, k, v = named(f"{kept}q", q), named(f"{kept}k", k), named(f"{kept}v", v)
+        z = np.zeros_like(v)
+        if config.attention == "delta":
+            strength = expit(normed @ weights[f"{block}.attention.strength.weight"].T)
+            for b, head in np.ndindex(batch, heads):
+                memory = np.zeros((h, h))
+                for t in range(length):
+                    key = k[b, head, t]
+                    memory = memory + strength[b, t, head] * np.outer(v[b, head, t] - memory @ key, key)
+                    z[b, head, t] = memory @ q[b, head, t]
+        else:
+            scores = np.einsum("bhtc,bhsc->bhts", q, k)
+            softened = softmax(np.where(causal, scores / np.sqrt(h), -np.inf), axis=-1)
+            pattern = softened if config.attention == "softmax" else np.where(causal, scores, 0) / seen
+            z = named(f"{kept}pattern", pattern) @ v
+        z = named(f"{kept}z", z).transpose(0, 2, 1, 3).reshape(batch, length, -1)
+        x = x + named(f"{block}.hook_attn_out", z @ weights[f"{block}.attention.out.weight"].T)
+        if config.mlp:
+            x = named(f"{block}.hook_resid_mid", x)
+            hidden = norm(x, f"{block}.mlp.0") @ weights[f"{block}.mlp.1.weight"].T
+            hidden = named(f"{block}.mlp.hook_post", hidden * (1 + erf(hidden / np.sqrt(2))) / 2)
+            x = x + named(f"{block}.hook_mlp_out", hidden @ weights[f"{block}.mlp.3.weight"].T)
+        x = named(f"{block}.hook_resid_post", x)
+    return named("ln_final.hook_normalized", norm(x, "norm")), values
+
+
+@KINDS
+def test_the_cache_is_the_forward_pass_in_numpy(switches):
+    model, x = decoder(**switches), inputs()
+    output, cache = model.run_with_cache(x)
+    expected, values = by_hand(model, x)
+    np.testing.assert_allclose(output, expected, atol=1e-9)
+    assert list(cache) == list(values) == model.hook_names
+    for name, value in values.items():
+        assert cache[name].shape == value.shape, name
+        np.testing.assert_allclose(cache[name], value, atol=1e-9, err_msg=name)
+    torch.testing.assert_close(model(x), output, rtol=0, atol=1e-9)
+
+
+@KINDS
+def test_whatever_a_hook_returns_is_what_the_computation_goes_on_with(switches):
+    model, x = decoder(**switches), inputs(1)
+    plain = model(x)
+    for name in model.hook_names:
+        with model.hooks({name: lambda value, _: 0.5 * value.flip(1) + 0.1}):
+            changed = model(x)
+        expected, _ = by_hand(model, x, {name: lambda value: 0.5 * value[:, ::-1] + 0.1})
+        np.testing.assert_allclose(changed, expected, atol=1e-8, err_msg=name)
+        assert (changed - plain).abs().max() > 1e-3, name
+    assert torch.equal(model(x), plain)
+
+
+@pytest.mark.parametrize("head", range(3))
+def test_ablating_a_head_is_taking_its_columns_out_of_the_output_map(head):
+    model, x = decoder(layers=2), inputs(2)
+
+    def without(z, _):
+        return z * (torch.arange(3) != head).double()[:, None, None]
+
+    with model.hooks({"blocks.1.attn.hook_z": without}):
+        ablated = model(x)
+    by_weights = copy.deepcopy(model)
+    by_weights.blocks[1].attention.out.weight[:, 4 * head : 4 * head + 4] = 0
+    torch.testing.assert_close(ablated, by_weights(x))
+    assert (ablated - model(x)).abs().max() > 0.01
+
+
+@KINDS
+@pytest.mark.parametrize("layer", [0, 2])
+def test_patching_a_whole_stream_continues_the_other_run(switches, layer):
+    """From there on nothing of the first input is left; patched at one position, the rest stays (with a mask)."""
+    model, x, other = decoder(**switches), inputs(3), inputs(4)
+    output, cache = model.run_with_cache(other)
+    name = f"blocks.{layer}.hook_resid_pre"
+    with model.hooks({name: lambda value, name: cache[name]}):
+        torch.testing.assert_close(model(x), output)
+
+    def at_3(value, name):
+        return torch.cat([value[:, :3], cache[name][:, 3:4], value[:, 4:]], dim=1)
+
+    with model.hooks({name: at_3}):
+        patched = model(x)
+    streams, others = (by_hand(model, each)[1][name] for each in (x, other))
+    mixed = np.concatenate([streams[:, :3], others[:, 3:4], streams[:, 4:]], axis=1)
+    np.testing.assert_allclose(patched, by_hand(model, x, {name: lambda _: mixed})[0], atol=1e-8)
+    if model.config.causal:
+        torch.testing.assert_close(patched[:, :3], model(x)[:, :3])
+
+
+def test_a_value_asked_for_is_in_the_cache_as_the_hooks_left_it():
+    model, x = decoder(), inputs()
+    name = "blocks.1.attn.hook_pattern"
+    with model.hooks({name: lambda value, _: torch.full_like(value, 0.2)}):
+        output, cache = model.run_with_cache(x, names=[name, "blocks.1.attn.hook_z", "blocks.1.attn.hook_v"])
+    assert (cache[name] == 0.2).all()
+    mean = cache["blocks.1.attn.hook_v"].mean(2, keepdim=True).expand_as(cache["blocks.1.attn.hook_v"])
+    torch.testing.assert_close(cache["blocks.1.attn.hook_z"], mean)
+    assert (output - model(x)).abs().max() > 1e-3
+
+
+def test_names_choose_and_nothing_else_is_computed(monkeypatch):
+    model, x = decoder(), inputs()
+    assert list(model.run_with_cache(x, names="hook_embed")[1]) == ["hook_embed"]
+    names = [name for name in model.hook_names if "pattern" not in name]
+    monkeypatch.setattr("companion.core.decoder.Attention.pattern", None)
+    model(x)
+    assert list(model.run_with_cache(x, names=names)[1]) == names
+    with pytest.raises(TypeError):
+        model.run_with_cache(x)
+
+
+def test_hooks_nest_the_inner_after_the_outer():
+    model, x, seen = decoder(), inputs(), []
+
+    def note(what):
+        return lambda value, name: seen.append((what, name))  # returns None: the value stays
+
+    name = "blocks.0.hook_attn_out"
+    with model.hooks({name: note("outer"), "hook_embed": note("outer")}):
+        with model.hooks({name: note("inner")}) as inside:
+            assert inside is model
+            within = model(x)
+        model(x)
+    assert torch.equal(within, model(x))
+    outer, inner = ("outer", name), ("inner", name)
+    assert seen == [("outer", "hook_embed"), outer, inner, ("outer", "hook_embed"), outer]
+    with (
+        model.hooks({"hook_embed": lambda value, _: 2 * value}),
+        model.hooks({"hook_embed": lambda value, _: value + 1}),
+    ):
+        assert torch.equal(
+            model.run_with_cache(x, names="hook_embed")[1]["hook_embed"], 2 * (x + model.positions[:5]) + 1
+        )
+
+
+def test_the_same_function_may_be_asked_twice():
+    model, x = decoder(), inputs()
+    hook = {"hook_embed": lambda value, _: 2 * value}
+    with model.hooks(hook):
+        with model.hooks(hook):
+            twice = model.run_with_cache(x, names="hook_embed")[1]["hook_embed"]
+        once = model.run_with_cache(x, names="hook_embed")[1]["hook_embed"]
+    assert torch.equal(twice, 2 * once)
+    assert not model.at.hooks
+
+
+def test_no_hook_is_left_behind_by_what_fails():
+    model, x = decoder(), inputs()
+    plain = model(x)
+    with pytest.raises(KeyError), model.hooks({"hook_embed": lambda value, _: 0 * value}):
+        raise KeyError
+    with (
+        pytest.raises(ZeroDivisionError),
+        model.hooks({"blocks.1.hook_resid_pre": lambda value, _: value / (1 // 0)}),
+    ):
+        model(x)
+    with pytest.raises(ValueError, match="length at most 7"):
+        model.run_with_cache(inputs(length=8))
+    assert not model.at.hooks
+    assert torch.equal(model(x), plain)
+
+
+def test_unknown_names_are_told_what_there_is():
+    model = decoder(layers=2, attention="delta", mlp=0)
+    there = (
+        "there is hook_embed, ln_final.hook_normalized, blocks.N.{hook_resid_pre, attn.hook_q, attn.hook_k, "
+        "attn.hook_v, attn.hook_z, hook_attn_out, hook_resid_post} for N = 0, 1"
+    )
+    for name in ("blocks.0.attn.hook_pattern", "blocks.2.attn.hook_q", "hook_q", "blocks.0.mlp.hook_post"):
+        with pytest.raises(ValueError) as raised, model.hooks({"hook_embed": lambda value, _: value, name: print}):
+            pass
+        assert str(raised.value) == f"hook = {name!r}: {there}"
+        with pytest.raises(ValueError, match=f"hook = '{name}'"):
+            model.run_with_cache(inputs(), names=name)
+    assert not model.at.hooks
+    with pytest.raises(KeyError, match=r"'hook_embed' is not in the cache, which has blocks.N.\{hook_attn_out\} for N"):
+        model.run_with_cache(inputs(), names=["blocks.0.hook_attn_out"])[1]["hook_embed"]
+    with pytest.raises(KeyError, match="which has nothing"):
+        Cache()["hook_embed"]
+
+
+def test_a_value_of_another_shape_is_refused():
+    model = decoder()
+    with (
+        pytest.raises(
+            ValueError, match=r"blocks.0.hook_attn_out: its hook returned shape \(2, 1, 12\) for \(2, 5, 12\)"
+        ),
+        model.hooks({"blocks.0.hook_attn_out": lambda value, _: value.mean(1, keepdim=True)}),
+    ):
+        model(inputs())
+
+
+def test_gradients_flow_through_the_cache_and_through_hooks():
+    model = decoder()
+    x = inputs().requires_grad_()
+    output, cache = model.run_with_cache(x)
+    (gradient,) = torch.autograd.grad(output.square().sum(), cache["blocks.2.hook_resid_pre"], retain_graph=True)
+    assert gradient.abs().min() > 0
+    with model.hooks({"blocks.2.hook_resid_pre": lambda value, _: value.detach()}):
+        assert not model(x).requires_grad
+
+
+def test_a_copy_has_a_door_of_its_own():
+    model, x = decoder(), inputs()
+    other = copy.deepcopy(model)
+    with other.hooks({"blocks.1.attn.hook_z": lambda value, _: 0 * value}):
+        assert not model.at.hooks
+        assert not other.run_with_cache(x)[1]["blocks.1.hook_attn_out"].any()
+        assert model.run_with_cache(x)[1]["blocks.1.hook_attn_out"].any()
+
+
+def test_the_state_has_no_more_keys_than_before():
+    assert list(Decoder(DecoderConfig(**CONFIG | {"layers": 1, "attention": "delta"})).state_dict()) == [
+        "positions",
+        "blocks.0.norm1.weight",
+        "blocks.0.norm1.bias",
+        "blocks.0.attention.qkv.weight",
+        "blocks.0.attention.out.weight",
+        "blocks.0.attention.strength.weight",
+        "blocks.0.mlp.0.weight",
+        "blocks.0.mlp.0.bias",
+        "blocks.0.mlp.1.weight",
+        "blocks.0.mlp.3.weight",
+        "norm.weight",
+        "norm.bias",
+    ]
+
+
+AROUND = {
+    "adder": lambda: (Adder(AdderConfig(9, 8, 2, 2, frozen=False)), torch.tensor([[1, 2], [8, 8]])),
+    "tokens": lambda: (TokenModel(TokenModelConfig(9, 6, 8, 2, 2)), torch.randint(9, (2, 6))),
+    "bigrams": lambda: (BigramModel(BigramModelConfig(9, 6, 8, trains="everything")), torch.randint(9, (2, 6))),
+    "structure": lambda: (Structure(StructureConfig(5, 2, 2, width=8)), torch.randn(2, 5, 2)),
+    "regressor": lambda: (
+        InContextRegressor(RegressorConfig(3, 5, 8, 2, 2)),
+        torch.randn(2, 5, 3),
+        torch.randn(2, 5),
+    ),
+    "delta": lambda: (
+        InContextRegressor(RegressorConfig(3, 5, 8, 2, 2, mixer="delta", tokens="interleaved")),
+        torch.randn(2, 5, 3),
+        torch.randn(2, 5),
+    ),
+    "lstm": lambda: (
+        InContextRegressor(RegressorConfig(3, 5, 8, 2, 2, mixer="lstm")),
+        torch.randn(2, 5, 3),
+        torch.randn(2, 5),
+    ),
+}
+
+
+def first(output):
+    return output[0] if isinstance(output, tuple) else output
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_models_around_a_decoder_pass_its_door_on(name):
+    model, *given = AROUND[name]()
+    read, whole = [], model(*given)
+    with model.decoder.hooks({"hook_embed": lambda value, _: read.append(value)}):
+        model(*given)
+    output, cache = model.run_with_cache(*given)
+    torch.testing.assert_close(first(output), first(whole), rtol=1e-4, atol=1e-5)
+    assert list(cache) == model.hook_names == model.decoder.hook_names
+    assert torch.equal(cache["hook_embed"], read[0])
+    streams = model.decoder.streams(read[0] - (model.decoder.positions if name not in ("structure", "lstm") else 0))
+    for layer in range(len(streams) - 1):
+        torch.testing.assert_close(cache[f"blocks.{layer}.hook_resid_post"], streams[layer + 1], rtol=1e-4, atol=1e-5)
+    with model.hooks({"blocks.1.hook_resid_post": lambda value, _: torch.zeros_like(value)}):
+        assert not model.run_with_cache(*given)[1]["blocks.1.hook_resid_post"].any()
+    assert not model.decoder.at.hooks
+
+
+def test_an_lstm_names_its_hidden_states_as_a_decoder_its_streams():
+    model, x = LSTM(LSTMConfig(6, 3)), torch.randn(2, 5, 6)
+    cache = model.run_with_cache(x)[1]
+    assert list(cache) == ["hook_embed", *(f"blocks.{layer}.hook_resid_post" for layer in range(3))]
+    hidden = x
+    for layer, stream in zip(model.layers, model.streams(x)[1:], strict=True):
+        hidden = layer(hidden)[0]
+        assert torch.equal(hidden, stream)
+    with model.hooks({"blocks.0.hook_resid_post": lambda value, _: torch.zeros_like(value)}):
+        torch.testing.assert_close(model(x), model.layers[2](model.layers[1](torch.zeros_like(x))[0])[0])

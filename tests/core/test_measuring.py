@@ -1,0 +1,99 @@
+"""Tables that are measured: their jobs, their text and back, what a wrong file is told, a cluster of Dask."""
+
+import pytest
+from joblib import parallel_config
+
+from companion.core.measuring import HEADER, as_csv, look_up, measure, measured_table, measurement, read_table
+
+SAID = dict(zip(HEADER, ("python -m companion measure a-b", "0", "v", "m", "1.0"), strict=True))
+ROWS = [{"seed": seed, "arm": arm, "x": seed + 0.25} for seed in (0, 1) for arm in ("p", "q, r")]
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "a-b.csv"
+    file.write_text(as_csv(SAID, ROWS))
+    return file
+
+
+def test_a_table_comes_back_as_it_was_written(path):
+    table = read_table(path)
+    assert table.header == SAID and table.rows == ROWS
+    assert table.values("arm") == ["p", "q, r"]
+    assert table.grid("seed", "arm", of="x").tolist() == [[0.25, 0.25], [1.25, 1.25]]
+    assert table.grid("arm", "seed", of=("seed", "x")).shape == (2, 2, 2)
+    assert table.where(arm="p").rows == ROWS[::2]
+
+
+def test_what_a_table_does_not_have_is_named(path):
+    table = read_table(path)
+    with pytest.raises(ValueError, match="column = 'y': must be one of seed, arm, x"):
+        table.values("y")
+    with pytest.raises(ValueError, match=r"axes = .*: 4 rows at 2 of 2 places; must be one each"):
+        table.grid("seed", of="x")
+    with pytest.raises(ValueError, match="no row has this"):
+        table.where(seed=7)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("# config: 0\n", "", "line 2: '# versions: v': must begin with '# config: '"),
+        ("# machine: m", "# machine: ", "line 4"),
+        ("seed,arm,x", "seed,seed,x", "line 6: 'seed,seed,x': must name columns, each once"),
+        ("0,p,0.25", "0,p", "line 7: '0,p': must have 3 entries, none empty"),
+        ("0,p,0.25", "0,,0.25", "line 7"),
+    ],
+)
+def test_a_wrong_file_is_named_with_the_line(path, old, new, said):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match=f"a-b.csv, {said}"):
+        read_table(path)
+
+
+def test_a_table_without_rows_is_refused(path):
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:6]))
+    with pytest.raises(ValueError, match=r"a-b\.csv: has no rows"):
+        read_table(path)
+
+
+def test_rows_that_tell_other_things_are_refused():
+    with pytest.raises(ValueError, match="must all have the columns seed, arm, x"):
+        as_csv(SAID, [*ROWS, {"seed": 2}])
+
+
+def test_unknown_names_scales_and_seeds_are_named():
+    for find in (measured_table, look_up, measure):
+        with pytest.raises(ValueError, match=r"name = 'regression-none': must be one of .*regression-memory-in-blocks"):
+            find("regression-none")
+    with pytest.raises(ValueError, match="scale = 'large': must be one of smoke, course, paper"):
+        measure("sensitivity-sharpness", scale="large")
+    with pytest.raises(ValueError, match="seeds = \\[\\]: must be at least one"):
+        measure("sensitivity-sharpness", seeds=[])
+    look_up("sensitivity-sharpness")
+    with pytest.raises(ValueError, match="there is a measurement of this name already"):
+        measurement("sensitivity-sharpness", "another", tolerance=0, because="none")
+
+
+def test_a_hash_changes_with_the_scale_and_not_by_itself():
+    chosen = look_up("regression-memory-in-blocks")
+    assert chosen.config() == chosen.config() != chosen.config("smoke")
+
+
+@pytest.mark.filterwarnings("default")  # Dask's own are not ours to mend
+@pytest.mark.types_unchecked
+def test_a_dask_cluster_measures_what_one_process_does(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    files = [tmp_path / "here.csv", tmp_path / "there.csv"]
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        parallel_config(backend="dask"),
+    ):
+        measure("facts-by-learning-rate", scale="smoke", out=files[1])
+    measure("facts-by-learning-rate", scale="smoke", out=files[0])
+    here, there = map(read_table, files)
+    assert here.rows == there.rows and len(here.rows) == 3
+    assert here.header["command"] == "python -m companion measure facts-by-learning-rate --scale smoke"

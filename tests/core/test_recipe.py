@@ -1,0 +1,70 @@
+"""Every recipe of every topic: all scales are there, it learns at smoke scale, a seed decides it."""
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from companion.core.recipe import SCALES, recipe, recipes, register
+from companion.core.training import Schedule
+
+# under a curriculum the task gets harder, and the loss with it
+STEADY = [name for name in recipes() if not recipe(name, "smoke").schedule.curriculum]
+
+HARDLY = "addition-factors-random-0.02-frozen"  # a control: short vectors that say nothing, and stay as they are
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_every_recipe_learns_something_at_smoke_scale(name):
+    model, history = recipe(name, "smoke").train(seed=1)
+    assert not model.training
+    share = 0.99 if name == HARDLY else 0.97
+    assert sum(history.losses[-10:]) < share * sum(history.losses[:10])
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_recipe_has_every_scale(name):
+    assert tuple(recipes()[name]) == SCALES
+
+
+class Float64(TorchDispatchMode):
+    """Notes whether anything is computed in float64."""
+
+    seen = False
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.seen |= any(each.dtype == torch.float64 for each in tree_leaves(result) if torch.is_tensor(each))
+        return result
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_a_recipe_says_whether_it_needs_float64(name):
+    chosen = recipe(name, "smoke")
+    done = (0.5,) if chosen.schedule.curriculum else ()
+    chosen.draw(2, torch.Generator().manual_seed(0), *done)  # what is drawn once and kept may be made in float64
+    model = chosen.model()
+    with Float64() as computed:
+        chosen.loss(model, *chosen.draw(2, torch.Generator().manual_seed(0), *done)).backward()
+    assert computed.seen == chosen.needs_float64
+
+
+def test_a_seed_is_a_model():
+    first, again, other = (recipe("regression-live", "smoke").model(seed).read_in.weight for seed in (3, 3, 4))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize(
+    "name, scale, message", [("nothing", "course", "recipe = 'nothing'"), ("regression-live", "huge", "scale = 'huge'")]
+)
+def test_unknown_names_are_answered_with_what_there_is(name, scale, message):
+    with pytest.raises(ValueError, match=message):
+        recipe(name, scale)
+
+
+def test_a_name_is_registered_once():
+    assert "multihead-student" in recipes()
+    sizes = dict.fromkeys(SCALES, (None, Schedule(1, 1, 1.0)))
+    with pytest.raises(ValueError, match="name = 'multihead-student': there is a recipe of this name already"):
+        register("multihead-student", "", **dict.fromkeys(("model", "sampler", "loss"), print), **sizes)

@@ -1,0 +1,104 @@
+"""The checks against what nobody listed: each near miss of every answer must be rejected, be the answer in other words,
+or be listed with a reason.
+
+`wrong_answers/mutants.csv` has the score of each exercise: how many were made, rejected, the answer in other words on
+any inputs, and equal to it on the task's inputs alone, for a reason in `wrong_answers/equal.py`. It is written by
+
+    PYTHONPATH=.:tests python tests/lesson/test_mutants.py
+"""
+
+import csv
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from tqdm import tqdm
+from wrong_answers.equal import EQUAL
+from wrong_answers.test_wrong_answers import EXERCISES
+
+from companion.lesson import exercise as machinery
+from companion.lesson.near_misses import search as machine
+
+
+def unrestricted(inputs, seed):
+    """Inputs of the same shapes, with numbers of any size and sign."""
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        name: 2 * torch.randn(value.shape, generator=generator, dtype=value.dtype) + 0.3
+        if isinstance(value, torch.Tensor) and value.is_floating_point()
+        else value
+        for name, value in inputs.items()
+    }
+
+
+def passes(near_miss, exercise, pairs):
+    """Whether a near miss passes for the answer on every pair of inputs and what is right on them."""
+    for inputs, right in pairs:
+        got = machine._called(near_miss.function, list(inputs.values()))
+        if got is None or got.dtype.is_floating_point != right.dtype.is_floating_point:
+            return False
+        if not exercise._close(got, right):
+            return False
+    return True
+
+
+def is_the_answer(near_miss, exercise, pairs):
+    """Whether a near miss does as the answer on all inputs, also those that break it."""
+    for inputs, right in pairs:
+        got = machine._called(near_miss.function, list(inputs.values()))
+        if got is None or right is None:
+            if got is not right:
+                return False
+        elif got.shape != right.shape or not machine._alike(machine._flat(got), machine._flat(right), 1e-6):
+            return False
+    return True
+
+
+SCORES = Path(__file__).parents[1] / "wrong_answers" / "mutants.csv"
+COLUMNS = ("exercise", "made", "rejected", "in_other_words", "equal_for_a_reason")
+
+
+def score(key):
+    """An exercise's row, and the sentences of the near misses that its check lets through for no reason listed."""
+    exercise = EXERCISES[key]
+    family = machine.family(exercise)
+    made = family.all_singles() + family.alike
+    drawn = [exercise._drawn(seed) for seed in machinery.CHECK_SEEDS]
+    known = [(inputs, exercise.answer(**inputs)) for inputs in drawn]
+    free = [unrestricted(exercise._drawn(seed), seed) for seed in range(7000, 7006)]
+    with family.guard:
+        any_inputs = [(inputs, machine._called(exercise.answer, list(inputs.values()))) for inputs in free]
+        passing = [miss for miss in made if passes(miss, exercise, known)]
+        equal = [miss for miss in passing if not is_the_answer(miss, exercise, any_inputs)]
+    listed = re.compile("|".join(pattern for pattern, _ in EQUAL.get(exercise.name, [("^$", "")])))
+    row = (exercise.name, len(made), len(made) - len(passing), len(passing) - len(equal), len(equal))
+    return row, [miss.sentence for miss in equal if not listed.search(miss.sentence)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("key", EXERCISES, ids="-".join)
+@pytest.mark.types_unchecked
+def test_every_near_miss_is_rejected_or_no_miss_at_all(key):
+    """What a check would let through is the answer in other words, or listed with a reason."""
+    (name, *counts), for_no_reason = score(key)
+    assert not for_no_reason
+    assert counts[0] > 100, "an answer is a plain `def` that shows its steps"
+    with SCORES.open() as file:
+        written = {row["exercise"]: [int(row[column]) for column in COLUMNS[1:]] for row in csv.DictReader(file)}
+    few = 0.02 * counts[0]  # that differ by a rounding error
+    assert counts == pytest.approx(written[name], abs=few), "made anew by the command above"
+
+
+def test_each_exercise_with_listed_equals_exists():
+    names = {name for _, name in EXERCISES}
+    assert EQUAL.keys() <= names
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    rows = [score(key)[0] for key in tqdm(EXERCISES, "near misses of every answer")]
+    with SCORES.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])

@@ -1,0 +1,139 @@
+"""A mistake that nobody listed is named by the near misses of the answer, in time; a right answer costs nothing."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from companion.lesson.exercise import Exercise, Mistake
+from companion.lesson.near_misses import search as machine
+
+
+def scaled(Q, K):
+    scores = Q @ K.mT / Q.shape[-1] ** 0.5
+    return scores.softmax(-1)
+
+
+def draw(generator):
+    n, d = (int(torch.randint(low, high, (), generator=generator)) for low, high in ((4, 7), (2, 4)))
+    Q, K = torch.randn(2, n, d, generator=generator, dtype=torch.float64)
+    return {"Q": Q, "K": K}
+
+
+toy = Exercise("scaled", scaled, draw)
+
+
+@pytest.mark.types_unchecked
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda Q, K: (Q @ K.mT / Q.shape[-1]).softmax(-1), "the square root is missing"),
+        (lambda Q, K: (Q @ K.mT / len(Q) ** 0.5).softmax(-1), "the number of rows of Q is used"),
+        (lambda Q, K: (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(0), "runs along the first axis"),
+        (lambda Q, K: (K @ Q.mT / Q.shape[-1] ** 0.5).softmax(-1), "Q and K are exchanged"),
+        (lambda Q, K: (Q @ K.mT / Q.shape[-1] ** 0.5).exp(), "are not divided by their sum"),
+        (lambda Q, K: (Q @ K.mT / Q.shape[-1]).softmax(0), "; and "),
+        (lambda Q, K: (Q @ Q.mT / Q.shape[-1] ** 0.5).softmax(-1), "does not use its argument K: "),
+        (lambda Q, K: (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(-1).sum(0), "The reason: "),
+        (lambda Q, K: (Q @ K.mT).pow(3).cumsum(0).cos(), "wrong values in "),
+    ],
+)
+def test_a_mistake_that_nobody_listed_is_named(wrong, said):
+    machine.family(toy).all_singles()  # a busy or slow machine has no time for all of them while it searches
+    before = time.process_time()
+    with pytest.raises(Mistake, match=re.escape(said)):
+        toy.check(wrong)
+    assert time.process_time() - before < 2.5
+
+
+def test_a_right_answer_costs_nothing_and_makes_no_near_misses(capsys):
+    fresh = Exercise("scaled", scaled, draw)
+    fresh.check(lambda Q, K: torch.softmax(torch.einsum("td,sd->ts", Q, K) / Q.shape[1] ** 0.5, 1))
+    assert capsys.readouterr().out == "scaled: correct\n"
+    assert id(fresh) not in machine._families
+
+
+def longest(values):
+    best = run = 0
+    for value in values:
+        run = run + 1 if value > 0 else 0
+        best = max(best, run)
+    return torch.tensor(best)
+
+
+def stretches(values):
+    signs = "".join("+" if value > 0 else " " for value in values)
+    return [len(run) for run in signs.split()] or [0]
+
+
+counting = Exercise(
+    "longest", longest, lambda generator: {"values": torch.randn(12, generator=generator, dtype=torch.float64)}
+)
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda values: (values > 0).sum(), "run is never begun again"),
+        (lambda values: torch.tensor(stretches(values)[0]), "only the first stretch is looked at"),
+        (lambda values: torch.tensor(stretches(values)[-1]), "the last run is kept in best"),
+        (lambda values: (at := (values > 0).nonzero()[:, 0])[-1] - at[0] + 1, "what lies between the first stretch"),
+    ],
+)
+def test_a_loop_that_counts_wrongly_is_named(wrong, said):
+    machine.family(counting).all_singles()
+    with pytest.raises(Mistake, match=re.escape(said)):
+        counting.check(wrong)
+
+
+def picked(table, rows, columns):
+    for _ in range(6):
+        columns = table[rows, columns].long() % len(table)
+    return columns
+
+
+@pytest.mark.types_unchecked
+def test_what_grows_in_a_loop_is_no_near_miss():
+    def places(generator):
+        table = torch.randint(20, (20, 20), generator=generator)
+        return {"table": table, "rows": torch.arange(20), "columns": torch.randint(20, (20,), generator=generator)}
+
+    exercise = Exercise("picked", picked, places)
+    before = time.process_time()
+    machine.family(exercise).all_singles()
+    assert time.process_time() - before < 2.5
+
+
+def halvings(values):
+    rounds = torch.zeros_like(values)
+    while (values > 1).any():
+        rounds = rounds + (values > 1)
+        values = values / 2
+    return rounds
+
+
+def test_a_near_miss_that_never_ends_is_none():
+    exercise = Exercise("halvings", halvings, lambda generator: {"values": 50 * torch.rand(9, generator=generator)})
+    assert len(machine.family(exercise).all_singles()) > 100  # among them: what is not halved, but doubled
+    with pytest.raises(Mistake, match="values is compared with one more than 1"):
+        exercise.check(lambda values: halvings(values / 2))
+
+
+def fitted(columns, values):
+    return columns @ torch.linalg.lstsq(columns, values[:, None]).solution
+
+
+def test_least_squares_of_too_low_a_rank_are_the_same_each_time():
+    def drawn(generator):
+        return {"columns": torch.randn(6, 3, generator=generator), "values": torch.randn(6, generator=generator)}
+
+    family = machine.family(Exercise("fitted", fitted, drawn))
+    generator = torch.Generator().manual_seed(1)
+    columns = torch.cat([torch.randn(6, 3, generator=generator), torch.zeros(6, 1)], 1).double()
+    values = torch.randn(6, generator=generator).double()
+    with family.guard:
+        said = torch.stack([machine._called(fitted, [columns, values]) for _ in range(300)])
+    due = torch.from_numpy(columns.numpy() @ np.linalg.pinv(columns.numpy()) @ values.numpy())[:, None]
+    torch.testing.assert_close(said, due.expand_as(said))

@@ -1,0 +1,88 @@
+"""The plain look-ups, on cases that can be checked by eye and against counting with collections."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from companion.topics.attention.baselines import backward_hops, l1_logistic, latest, ngram, shares
+
+TOKENS = torch.tensor([0, 1, 2, 0, 1, 3, 0, 1])
+
+
+def test_shares_count_what_has_been_seen():
+    assert shares(TOKENS, 4)[0].tolist() == [1, 0, 0, 0]
+    assert shares(TOKENS, 4)[3].tolist() == pytest.approx([0.5, 0.25, 0.25, 0])
+
+
+def test_the_bigram_is_what_followed_before():
+    bigram = ngram(TOKENS, 4)
+    assert bigram[:3].isnan().all()
+    assert bigram[3].tolist() == [0, 1, 0, 0]
+    assert bigram[7].tolist() == [0, 0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_ngrams_against_counting_pairs(n):
+    tokens = torch.randint(3, (60,), generator=torch.Generator().manual_seed(n))
+    words, out = tokens.tolist(), ngram(tokens, 3, n)
+    for t in range(60):
+        pairs = Counter((tuple(words[s : s + n - 1]), words[s + n - 1]) for s in range(t - n + 2))
+        context = tuple(words[t - n + 2 : t + 1]) if t >= n - 2 else None
+        total = sum(count for (key, _), count in pairs.items() if key == context)
+        expected = [pairs[context, token] / total for token in range(3)] if total else None
+        assert (out[t].tolist() == pytest.approx(expected)) if expected else out[t].isnan().all()
+
+
+def test_the_latest_match_wins_and_hops_go_on_from_what_was_found():
+    assert latest(TOKENS).tolist() == [-1, -1, -1, 1, 2, -1, 1, 3]
+    assert latest(TOKENS, hops=2).tolist() == [-1, -1, -1, 2, 0, -1, 3, 0]
+
+
+def test_hops_lead_back_and_stay_at_the_start():
+    assert backward_hops(TOKENS, 1).tolist() == [0, 0, 0, 1, 2, 0, 4, 5]
+    assert backward_hops(TOKENS, 2).tolist() == [0, 0, 0, 0, 0, 0, 2, 0]
+    assert backward_hops(torch.tensor([3, 3, 3]), 1).tolist() == [0, 1, 2]
+    tokens = torch.randint(4, (60,), generator=torch.Generator().manual_seed(5))
+    once = backward_hops(tokens, 1)
+    assert torch.equal(backward_hops(tokens, 3), once[once[once]])
+    assert torch.equal(tokens[once], torch.where(once > 0, latest_or_same(tokens), tokens[0]))
+
+
+def latest_or_same(tokens):
+    """The word after the latest match, from a sentence that may also end in the match itself."""
+    return torch.tensor(
+        [next((tokens[s] for s in range(t, 0, -1) if tokens[s - 1] == tokens[t]), -1) for t in range(len(tokens))]
+    )
+
+
+@pytest.mark.parametrize(("bits", "strength", "seed"), [(6, 0.05, 0), (12, 0.02, 1), (12, 0.2, 2)])
+def test_with_an_l1_penalty_no_direction_leads_down(bits, strength, seed):
+    """The subgradient conditions: |g_j| <= strength where w_j = 0, g_j = -strength sign(w_j) elsewhere."""
+    generator = torch.Generator().manual_seed(seed)
+    xs = torch.randn(2, 50, bits, generator=generator, dtype=torch.float64).sign()
+    ys = (xs[..., 0] + xs[..., 1] + torch.randn(2, 50, generator=generator, dtype=torch.float64) > 0).double()
+    weights, bias = l1_logistic(xs, ys, torch.full((2,), strength, dtype=torch.float64), steps=3000)
+    off = (torch.einsum("rij,rj->ri", xs, weights) + bias[:, None]).sigmoid() - ys
+    slope = torch.einsum("ri,rij->rj", off, xs) / 50
+    torch.testing.assert_close(off.mean(1), torch.zeros(2, dtype=torch.float64), atol=1e-5, rtol=0)
+    used = weights != 0
+    assert used.any()
+    torch.testing.assert_close(slope[used], -strength * weights[used].sign(), atol=1e-5, rtol=0)
+    assert slope[~used].abs().le(strength + 1e-5).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ngram(TOKENS, 4, 1), "n = 1"),
+        (lambda: ngram(TOKENS, 3), "tokens: 3 is out of range"),
+        (lambda: shares(-TOKENS, 4), "tokens: -1 is out of range"),
+        (lambda: latest(TOKENS, 0), "hops = 0"),
+        (lambda: backward_hops(TOKENS, 0), "hops = 0"),
+        (lambda: l1_logistic(torch.ones(4, 2), torch.ones(4), torch.tensor(0.1), steps=0), "steps = 0"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,114 @@
+"""Words, phrases that repeat and conjunctions are what their docstrings say, for other sizes and seeds too."""
+
+import math
+
+import pytest
+import torch
+
+from companion.topics.attention.data import Vocabulary, conjunctions, repetitions, shuffled_facts
+
+
+def test_words_and_numbers_go_both_ways():
+    vocabulary = Vocabulary(["the", "cat", "saw", "the", "dog"])
+    assert (len(vocabulary), vocabulary.words) == (4, ["the", "cat", "saw", "dog"])
+    numbers = vocabulary.encode(["the", "dog", "saw", "the", "cat"])
+    assert numbers.tolist() == [0, 3, 2, 0, 1]
+    assert vocabulary.decode(numbers) == ["the", "dog", "saw", "the", "cat"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["the", "fish"], "unknown token 'fish'.*'the', 'cat'"), (["the"], "words = .*at least 2"), ([], "words = ")],
+)
+def test_what_is_no_sentence_of_the_vocabulary_is_refused(words, message):
+    with pytest.raises(ValueError, match=message):
+        Vocabulary(["the", "cat"]).encode(words)
+
+
+@pytest.mark.parametrize(
+    ("length", "vocabulary", "shortest", "longest"), [(40, 32, 6, 14), (12, 5, 2, 5), (30, 9, 9, 9)]
+)
+def test_a_phrase_of_different_tokens_is_said_over_and_over(length, vocabulary, shortest, longest):
+    tokens, periods = repetitions(300, length, vocabulary, shortest=shortest, longest=longest, generator=3)
+    assert tokens.shape == (300, length)
+    assert periods.unique().tolist() == list(range(shortest, longest + 1))
+    for sequence, period in zip(tokens.tolist(), periods.tolist(), strict=True):
+        assert len(set(sequence[:period])) == min(period, length)
+        assert all(sequence[t] == sequence[t - period] for t in range(period, length))
+
+
+def test_every_token_is_as_likely():
+    tokens, _ = repetitions(20_000, 2, 10, generator=4)
+    assert torch.bincount(tokens.flatten()).float().div(40_000).sub(0.1).abs().max() < 0.01
+
+
+@pytest.mark.parametrize(("count", "hops", "seed"), [(5, 4, 0), (12, 4, 1), (3, 1, 2)])
+def test_the_facts_say_what_the_answers_need(count, hops, seed):
+    names = [f"name{i}" for i in range(count)]
+    words, answers = shuffled_facts(names, hops=hops, generator=seed)
+    assert (words[0], len(words)) == ("<s>", 4 * count + 2)
+    facts = [words[i : i + 4] for i in range(1, len(words) - 1, 4)]
+    assert {(verb, stop) for _, verb, _, stop in facts} == {("likes", ".")}
+    likes = {subject: found for subject, _, found, _ in facts}
+    assert set(likes) == set(likes.values()) == set(names)
+    name = words[-1]
+    for answer in answers:
+        name = likes[name]
+        assert name == answer
+    assert len({words[-1], *answers}) == hops + 1
+
+
+def test_facts_come_in_another_order_in_each_text():
+    names = ["Ann", "Bob", "Cy", "Dan", "Eve", "Fay"]
+    distances = set()
+    for seed in range(30):
+        words, answers = shuffled_facts(names, hops=1, generator=seed)
+        distances.add(len(words) - max(i for i, word in enumerate(words) if word == answers[0]))
+    assert len(distances) > 5
+
+
+@pytest.mark.parametrize("support", [1, 3, 5])
+def test_a_conjunction_is_the_and_of_some_bits_and_true_half_of_the_time(support):
+    xs, ys = conjunctions(20_000, 12, support, which=5, generator=6)
+    assert set(xs.unique().tolist()) == {-1.0, 1.0}
+    assert ys.mean().item() == pytest.approx(0.5, abs=0.02)
+    always = [bit for bit in range(12) if (xs[ys > 0, bit] > 0).all()]
+    assert len(always) == support
+    assert torch.equal(ys, (xs[:, always] > 0).all(1).float())
+
+
+def test_the_rule_is_one_seed_and_the_samples_another():
+    first, again = conjunctions(200, 9, which=1, generator=2), conjunctions(200, 9, which=1, generator=2)
+    assert torch.equal(first.xs, again.xs)
+    assert torch.equal(first.ys, again.ys)
+    other_rule = conjunctions(200, 9, which=3, generator=2)
+    assert torch.equal(first.xs, other_rule.xs)
+    assert not torch.equal(first.ys, other_rule.ys)
+    assert not torch.equal(first.xs, conjunctions(200, 9, which=1, generator=4).xs)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: repetitions(0, 10, 12), "batch = 0"),
+        (lambda: repetitions(3, 1, 12), "length = 1"),
+        (lambda: repetitions(3, 10, 9), "vocabulary = 9: must be at least 10"),
+        (lambda: repetitions(3, 10, 12, shortest=1), "shortest = 1"),
+        (lambda: repetitions(3, 10, 12, shortest=6, longest=5), "longest = 5: must be at least shortest = 6"),
+        (lambda: shuffled_facts(["a", "b", "a"], hops=1), "names = .*must be different"),
+        (lambda: shuffled_facts(["a", "b"], hops=2), r"at least hops \+ 1 = 3"),
+        (lambda: shuffled_facts(["a", "b"], hops=0), "hops = 0"),
+        (lambda: conjunctions(0, 8), "batch = 0"),
+        (lambda: conjunctions(4, 1), "length = 1"),
+        (lambda: conjunctions(4, 8, 0), "support = 0"),
+        (lambda: conjunctions(4, 8, 9), "support = 9: must be at most length = 8"),
+    ],
+)
+def test_bad_arguments_are_named_with_their_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_bits_have_the_stated_bias():
+    xs, _ = conjunctions(50_000, 6, 2, which=1, generator=9)
+    assert (xs > 0).float().mean(0).sub(math.sqrt(0.5)).abs().max() < 0.01

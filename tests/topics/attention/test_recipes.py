@@ -1,0 +1,54 @@
+"""One layer fails where two succeed; a head needs fewer examples than an MLP, and no more of them as bits are added."""
+
+import pytest
+import torch
+
+from companion.core.recipe import recipe
+from companion.topics.attention.recipes import runs_that_learn
+
+
+def accuracy(model, sample):
+    with torch.no_grad():
+        said = model(sample.tokens[:, :-1]).argmax(-1)
+    determined = torch.arange(1, sample.tokens.shape[1]) >= sample.periods[:, None]
+    return (said == sample.tokens[:, 1:])[determined].float().mean().item()
+
+
+@pytest.mark.types_unchecked
+def test_two_layers_continue_a_phrase_and_one_does_not():
+    fresh = recipe("attention-two-layers").draw(256, torch.Generator().manual_seed(123))
+    two, one = (recipe(f"attention-{layers}").train(seed=5, device="cpu")[0] for layers in ("two-layers", "one-layer"))
+    assert accuracy(two, fresh) > 0.99
+    assert accuracy(one, fresh) < 0.8
+
+
+@pytest.mark.parametrize("start", [40, 80])
+def test_the_head_learns_from_a_hundred_examples_where_the_mlp_does_not(start):
+    head, mlp = (runs_that_learn(kind, 64, [100], range(start, start + 5)).sum().item() for kind in ("head", "mlp"))
+    assert head >= 4
+    assert mlp <= 1
+    assert runs_that_learn("mlp", 64, [800], range(start, start + 5)).sum() >= 4
+
+
+def test_an_l1_penalty_needs_as_few_examples_as_the_head():
+    assert runs_that_learn("l1", 64, [100], range(5)).sum() >= 4
+    assert runs_that_learn("l1", 64, [12], range(5)).sum() <= 1
+
+
+def test_runs_do_not_depend_on_the_global_random_state():
+    first = runs_that_learn("head", 16, [25, 50], range(3))
+    torch.rand(7)
+    assert torch.equal(first, runs_that_learn("head", 16, [25, 50], range(3)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("head", 8, [], range(2)), "samples = "),
+        (("mlp", 8, [0], range(2)), "samples = "),
+        (("mlp", 8, [9], range(0)), "seeds = range"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        runs_that_learn(*arguments)

@@ -1,0 +1,55 @@
+"""Worlds are distributions with false candidates beside the facts, a corpus follows them, and rules are rules."""
+
+import pytest
+import torch
+
+from companion.topics.calibration.data import FactWorld, biographies, corpus, even_facts, multiples, zipf_facts
+
+
+def test_facts_are_as_likely_as_told():
+    assert even_facts(50, 1000).p.unique().tolist() == pytest.approx([0.02])
+    zipf = zipf_facts(100, 1000)
+    torch.testing.assert_close(zipf.p[0] / zipf.p, torch.arange(1, 101).double())
+    assert zipf.p.sum().item() == pytest.approx(1)
+    assert (zipf.facts, zipf.sparsity) == (100, 100 / 900)
+
+
+def test_a_corpus_follows_its_world():
+    world = zipf_facts(20, 100)
+    drawn = corpus(world, 200_000, generator=1)
+    shares = torch.bincount(drawn, minlength=20) / len(drawn)
+    torch.testing.assert_close(shares.double(), world.p, atol=0.004, rtol=0)
+    assert torch.equal(corpus(world, 5, generator=7), corpus(world, 5, generator=7))
+
+
+def test_biographies_differ_and_use_every_word():
+    facts = biographies(900, 10, generator=2)
+    assert facts.shape == (900, 3) and len(facts.unique(dim=0)) == 900
+    assert all(len(column.unique()) == 10 for column in facts.T)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_multiples_of_a_secret_factor(seed):
+    y = multiples(100, 10_007, generator=seed)
+    a = y[0]
+    assert 1 < a < 10_007 and torch.equal(y, a * torch.arange(1, 101) % 10_007)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: even_facts(0, 5), "facts = 0"),
+        (lambda: even_facts(5, 5), "candidates = 5: must be at least 6"),
+        (
+            lambda: FactWorld(torch.tensor([0.5, 0.4]).double(), 5),
+            "p: must be at least 0 with the sum 1; the sum is 0.9",
+        ),
+        (lambda: corpus(even_facts(2, 5), 0, generator=0), "n = 0"),
+        (lambda: biographies(8, 2, generator=0), r"facts = 8: must be below words\^3 = 8"),
+        (lambda: biographies(1, 0, generator=0), "words = 0"),
+        (lambda: multiples(7, 7, generator=0), "prime = 7: must be at least 8"),
+    ],
+)
+def test_bad_arguments_are_named_with_their_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,46 @@
+"""Knowledge, counted by a loop; and the conserved quantity, against the gradients that conserve it."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from companion.topics.facts.data import counts, every_fact, random_world, sentences
+from companion.topics.facts.model import Bank, BankConfig, LinearRecaller, Member
+from companion.topics.facts.probes import conserved, knowledge, recall_accuracy
+from companion.topics.facts.recipes import facts_of
+
+
+def test_knowledge_is_counted():
+    logits = torch.tensor([[9.0, 0, 0, 0], [0, 0, 0, 9], [0, 9, 0, 0], [0, 9, 0, 0]])
+    known = knowledge(logits, torch.tensor([0, 2, 3, 1]), 2)
+    assert known.answer == 0.5
+    assert known.relation == 0.75
+    with pytest.raises(ValueError, match="each = 0"):
+        knowledge(logits, torch.tensor([0, 2, 3, 1]), 0)
+
+
+def test_each_member_is_asked_about_its_own_world():
+    config = BankConfig((Member(6, 2, 3, 5, 8, 4), Member(4, 1, 2, 0, 3, 2)), answers=3, noise=5, length=7)
+    facts, bank = facts_of(config), Bank(config)
+    drawn = every_fact(facts, 7, rounds=20, generator=1)
+    logits = bank(drawn.tokens.expand(2, -1, -1))
+    for k, share in enumerate(recall_accuracy(bank, drawn)):
+        member = config.members[k]
+        right = [
+            bool(logits[k, n].argmax() == drawn.answer[n])
+            for n in range(len(drawn.answer))
+            if drawn.subject[n] < member.subjects and drawn.relation[n] < member.relations
+        ]
+        assert share.item() == pytest.approx(sum(right) / len(right))
+
+
+def test_gradient_flow_does_not_change_what_is_conserved():
+    facts, model = random_world(6, 2, 3, noise=4), LinearRecaller(13, 6).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape))
+    drawn = sentences(50, facts, 8, generator=1)
+    F.cross_entropy(model(counts(drawn.tokens, 13).double()), drawn.answer).backward()
+    rate = 2 * (model.W * model.W.grad).sum(0) - 2 * model.w * model.w.grad
+    assert rate.abs().max() < 1e-12 < model.w.grad.abs().max()
+    torch.testing.assert_close(conserved(model.w, model.W)[3], model.W[:, 3] @ model.W[:, 3] - model.w[3] ** 2)

@@ -1,0 +1,57 @@
+"""Every arm draws what it promises, and the shipped decoders know their own graphs."""
+
+import numpy as np
+import pytest
+import torch
+
+from companion.core.measuring import measured_table
+from companion.core.recipe import recipe, shipped
+from companion.topics.graphs.data import connected, erdos_renyi, within
+from companion.topics.graphs.measured import clique_margins
+from companion.topics.graphs.probes import exact_match
+from companion.topics.graphs.recipes import ARMS, BEYOND, SEEDS
+
+
+def test_every_arm_has_its_share_beyond_capacity_and_right_answers():
+    graphs, answers = recipe("graphs-channels").draw(200, torch.Generator().manual_seed(1))
+    assert graphs.shape == (200, SEEDS * len(ARMS), 8, 8)
+    assert torch.equal(connected(graphs.flatten(0, 1)), answers.flatten(0, 1) > 0)
+    beyond = (~within(graphs.flatten(0, 1), 3)).double().view(200, len(ARMS), SEEDS).mean((0, 2))
+    beyond = dict(zip(ARMS, beyond.tolist(), strict=True))
+    for arm, share in BEYOND.items():
+        assert beyond[arm] == pytest.approx(share, abs=0.03)
+    assert beyond["within"] == 0 and 0.15 < beyond["matched"] < beyond["all"] < 0.4
+    base = answers.view(200, len(ARMS), SEEDS, 64).mean((0, 2, 3))
+    base = dict(zip(ARMS, base.tolist(), strict=True))
+    assert base["matched"] == pytest.approx(base["within"], abs=0.03) and base["all"] > base["within"] + 0.05
+
+
+@pytest.mark.parametrize("arm", ["within", "all"])
+def test_the_shipped_decoders_know_their_own_graphs(arm):
+    graphs = erdos_renyi(1000, 8, 0.05, 0.4, generator=2)
+    graphs = graphs[within(graphs, 3)]
+    for seed in range(SEEDS):
+        with torch.no_grad():
+            assert exact_match(shipped(f"graphs-standard-{arm}", seed=seed)[0](graphs), connected(graphs)) > 0.8
+
+
+def test_side_by_side_or_alone_a_smoke_run_learns():
+    for name in ("graphs-channels", "graphs-standard-all"):
+        _, history = recipe(name, "smoke").train(seed=0, device="cpu")
+        assert history.losses[-1] < history.losses[0]
+
+
+def test_two_cliques_are_watched_while_a_longer_run_goes_on():
+    table = measured_table("graphs-two-cliques-by-steps")
+    stored = table.grid("step", "arm", "run", of="logit")
+    assert table.values("step") == [*range(0, 10_000, 100)] and stored.shape == (100, 3, SEEDS)
+    first = clique_margins(steps=1)
+    assert first.shape == (1, 3 * SEEDS)
+    np.testing.assert_allclose(first[0], stored[0].flatten(), rtol=1e-3)
+    assert clique_margins(("within",), steps=5, every=2).shape == (3, SEEDS)
+
+
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"every": 0}])
+def test_a_run_without_steps_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        clique_margins(**wrong)

@@ -1,0 +1,40 @@
+"""A change is measured relative to the output, scores are sharpened, and prefixes are judged point by point."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from companion.core.decoder import Decoder, DecoderConfig
+from companion.topics.limits.data import turned_round, words
+from companion.topics.limits.probes import last_place_change, right_prefixes, sharpen
+
+
+class Average(nn.Module):
+    """Every place gives the mean of all."""
+
+    def forward(self, x):
+        return x.mean(1, keepdim=True).expand_as(x)
+
+
+def test_an_average_moves_by_two_over_its_length():
+    before = torch.ones(3, 10, 2)
+    after = before.clone()
+    after[:, 4] = -1
+    torch.testing.assert_close(last_place_change(Average(), before, after), torch.full((3,), 0.2))
+
+
+def test_sharpening_multiplies_the_scores():
+    decoder = Decoder(DecoderConfig(8, 2, 2, 6, positions=False)).eval()
+    x, _ = turned_round(2, 6, 8, generator=1)
+    _, before = decoder.run_with_cache(x)
+    _, after = sharpen(decoder, 3.0).run_with_cache(x)
+    name = "blocks.0.attn.hook_"
+    torch.testing.assert_close(after[f"{name}q"], 3 * before[f"{name}q"])
+    torch.testing.assert_close(after[f"{name}k"], before[f"{name}k"])
+
+
+def test_a_prefix_is_right_if_all_its_points_are():
+    states = words(4, 3, 5, generator=2)
+    tables = F.one_hot(states, 5).double()
+    tables[0, 1, 2] = tables[0, 1, 2].roll(1)
+    assert right_prefixes(tables, states).tolist() == [1.0, 0.75, 1.0]

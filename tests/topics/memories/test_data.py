@@ -1,0 +1,70 @@
+"""Embeddings, frequencies, tokens and patterns are what their docstrings say, for other sizes and seeds too."""
+
+import pytest
+import torch
+
+from companion.topics.memories.data import embeddings, flipped, sign_patterns, tokens, zipf
+
+
+@pytest.mark.parametrize(("n", "d"), [(40, 25), (30, 400), (7, 3000)])
+def test_embeddings_are_nearly_orthonormal(n, d):
+    U = embeddings(n, d, generator=n, dtype=torch.float64)
+    gram = U @ U.mT
+    assert gram.diagonal().mean().item() == pytest.approx(1, abs=4 * (2 / (n * d)) ** 0.5)
+    off = gram[~torch.eye(n, dtype=torch.bool)]
+    assert off.square().mean().item() == pytest.approx(1 / d, rel=0.3)
+
+
+def test_unit_embeddings_have_length_one_and_runs_differ():
+    U = embeddings(5, 8, runs=(2, 3), unit=True, generator=1, dtype=torch.float64)
+    assert U.shape == (2, 3, 5, 8)
+    torch.testing.assert_close(U.norm(dim=-1), torch.ones(2, 3, 5, dtype=torch.float64))
+    assert not torch.equal(U[0, 0], U[1, 0])
+    assert torch.equal(
+        U, embeddings(5, 8, runs=(2, 3), unit=True, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    )
+
+
+@pytest.mark.parametrize("alpha", [1.2, 2.0, 3.5])
+def test_zipf_is_a_power_law(alpha):
+    p = zipf(50, alpha)
+    assert p.sum().item() == pytest.approx(1)
+    assert (p[7] / p[31]).item() == pytest.approx((32 / 8) ** alpha)
+
+
+def test_tokens_come_with_their_frequencies():
+    p = zipf(20, 1.5)
+    z = tokens(p, 20_000, runs=3, generator=4)
+    assert z.shape == (3, 20_000)
+    share = torch.stack([row.bincount(minlength=20) for row in z]) / 20_000
+    assert (share - p).abs().max() < 4 * 0.5 / 20_000**0.5
+
+
+def test_patterns_are_even_signs_and_noise_flips_its_share():
+    X = sign_patterns(200, 300, generator=5)
+    assert set(X.unique().tolist()) == {-1.0, 1.0}
+    assert abs(X.mean().item()) < 0.02
+    assert (flipped(X, 0.2, generator=6) != X).float().mean().item() == pytest.approx(0.2, abs=0.01)
+    assert torch.equal(flipped(X, 0.0), X)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: embeddings(0, 4), "n = 0: must be at least 1"),
+        (lambda: embeddings(4, 0), "d = 0: must be at least 1"),
+        (lambda: zipf(0, 2.0), "N = 0"),
+        (lambda: zipf(10, 1.0), "alpha = 1.0: must be above 1"),
+        (lambda: zipf(10, float("nan")), "alpha = nan"),
+        (lambda: tokens(zipf(5, 2.0), 0), "n = 0"),
+        (lambda: tokens(zipf(5, 2.0), 3, runs=0), "runs = 0"),
+        (lambda: tokens(torch.tensor([0.5, 0.6]), 3), "sum to 1, not to 1.1"),
+        (lambda: tokens(torch.tensor([1.5, -0.5]), 3), "p: probabilities"),
+        (lambda: sign_patterns(3, 0), "d = 0"),
+        (lambda: flipped(sign_patterns(3, 3), 1.0), "share = 1.0"),
+        (lambda: flipped(sign_patterns(3, 3), -0.1), "share = -0.1"),
+    ],
+)
+def test_bad_arguments_are_named_with_their_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

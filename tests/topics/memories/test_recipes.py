@@ -1,0 +1,110 @@
+"""What training adds: an MLP holds what a matrix cannot; the optimiser decides which tokens are stored how strongly."""
+
+import numpy as np
+import pytest
+import torch
+
+from companion.core.recipe import recipe
+from companion.topics.memories.by_hand import read, write
+from companion.topics.memories.data import embeddings, zipf
+from companion.topics.memories.probes import accuracy
+from companion.topics.memories.recipes import optimise, trained_accuracy
+
+
+def right(model):
+    z = torch.arange(model.config.facts)
+    with torch.no_grad():
+        return accuracy(model(z), z)
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.types_unchecked
+def test_an_mlp_holds_the_facts_that_are_too_many_for_a_matrix(seed):
+    linear, mlp = (recipe(f"memories-{name}").train(seed=seed, device="cpu")[0] for name in ("linear", "mlp"))
+    assert right(mlp) > 0.97
+    assert right(linear) < 0.1
+
+
+@pytest.mark.parametrize(("d", "N"), [(16, 50), (24, 90)])
+def test_training_holds_more_than_one_step(d, N):
+    U, V = (embeddings(N, d, runs=(5,), generator=seed) for seed in (7, 8))
+    assert trained_accuracy(N, d, runs=5, seed=9) > 0.95
+    assert accuracy(read(write(U, V, torch.arange(N)), U, V), torch.arange(N)) < 0.8
+
+
+@pytest.mark.parametrize(("d", "rank"), [(20, 3), (24, 8)])
+def test_a_trained_bottleneck_holds_a_nat_for_each_free_number(d, rank):
+    free = rank * (2 * d - rank)
+    few, many = (int(share * free / np.log(free)) for share in (0.6, 2.5))
+    assert trained_accuracy(few, d, rank=rank, runs=4, lr=0.1, seed=1) > 0.93
+    assert trained_accuracy(many, d, rank=rank, runs=4, lr=0.1, seed=2) < 0.8
+
+
+def strength_slope(strengths, p):
+    """The power of the frequency that the mean strength of the thirty most frequent tokens goes with."""
+    return np.polyfit(np.log(p[:30].numpy()), np.log(strengths.mean(0)[:30].numpy()), 1)[0]
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_optimiser_decides_what_is_stored(seed):
+    p = zipf(60, 1.5)
+    slow, fast = optimise(p, 120, lrs=[0.01, 100.0], seed=seed).strengths
+    assert strength_slope(slow, p) > 0.9
+    assert strength_slope(fast, p) < 0.2
+    once = optimise(p, 120, lrs=[1.0], batch=20_000, steps=1, seed=seed)
+    assert strength_slope(once.strengths[0], p) == pytest.approx(1, abs=0.15)
+
+
+def test_adam_is_torchs():
+    p = zipf(12, 1.5)
+    ours = optimise(p, 16, optimizer="adam", lrs=[0.05], batch=4, steps=5, repeats=1, seed=2).strengths[0, 0]
+    from companion.topics.memories.data import tokens
+
+    generator = torch.Generator().manual_seed(2)
+    U, V = (embeddings(12, 16, runs=(1,), generator=generator)[0] for _ in range(2))
+    W = torch.nn.Parameter(torch.zeros(16, 16))
+    adam = torch.optim.Adam([W], lr=0.05, betas=(0.9, 0.99), eps=1e-12)
+    for _ in range(5):
+        z = tokens(p, 4, generator=generator)[0]
+        adam.zero_grad()
+        torch.nn.functional.cross_entropy(U[z] @ W.mT @ V.mT, z).backward()
+        adam.step()
+    torch.testing.assert_close(
+        ours, (torch.linalg.pinv(V.mT) @ W.detach() @ torch.linalg.pinv(U)).diagonal(), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_a_normalised_step_has_its_length_and_a_decay_comes_at_its_time():
+    p = zipf(12, 1.5)
+    shared = {"lrs": [2.0], "batch": 8, "repeats": 2, "seed": 1}
+    once = optimise(p, 20, optimizer="normalised", steps=1, **shared)
+    twice = optimise(p, 20, optimizer="normalised", steps=1, **{**shared, "lrs": [4.0]})
+    torch.testing.assert_close(2 * once.strengths, twice.strengths, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        optimise(p, 20, steps=3, decay_at=0, **shared).strengths,
+        optimise(p, 20, steps=3, **{**shared, "lrs": [0.2]}).strengths,
+        rtol=1e-3,
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: trained_accuracy(0, 4), "N = 0"),
+        (lambda: trained_accuracy(4, 0), "d = 0"),
+        (lambda: trained_accuracy(4, 4, runs=0), "runs = 0"),
+        (lambda: trained_accuracy(4, 4, steps=0), "steps = 0"),
+        (lambda: trained_accuracy(4, 4, rank=0), "rank = 0: must be at least 1 and at most 4"),
+        (lambda: trained_accuracy(4, 4, rank=5), "rank = 5"),
+        (lambda: optimise(zipf(4, 2.0), 4, optimizer="sgd", lrs=[]), "lrs = 0: must be positive"),
+        (lambda: optimise(zipf(4, 2.0), 4, lrs=[-1.0]), "lrs = -1.0"),
+        (lambda: optimise(zipf(4, 2.0), 0, lrs=[1.0]), "d = 0"),
+        (lambda: optimise(zipf(4, 2.0), 4, lrs=[1.0], batch=0), "batch = 0"),
+        (lambda: optimise(zipf(4, 2.0), 4, lrs=[1.0], steps=0), "steps = 0"),
+        (lambda: optimise(zipf(4, 2.0), 4, lrs=[1.0], repeats=0), "repeats = 0"),
+    ],
+)
+def test_bad_arguments_are_named_with_their_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,19 @@
+"""The student has its teacher's formula."""
+
+import pytest
+import torch
+
+from companion.topics.multihead.data import Teacher, sequences
+from companion.topics.multihead.model import MultiHead, MultiHeadConfig
+
+
+@torch.no_grad()
+def test_a_student_with_the_teachers_weights_is_the_teacher():
+    student, X = MultiHead(MultiHeadConfig(d=6, heads=3)), sequences(20, 4, 6, kind="gaussian", generator=1)
+    torch.testing.assert_close(student(X), Teacher(student.thetas, student.ws)(X))
+
+
+@pytest.mark.parametrize(("wrong", "message"), [({"d": 0}, "d = 0"), ({"heads": 0}, "heads = 0")])
+def test_a_wrong_config_is_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        MultiHeadConfig(**{"d": 4, "heads": 2} | wrong)

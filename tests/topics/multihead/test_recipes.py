@@ -1,0 +1,30 @@
+"""The student of lesson 09, and what it has still to learn of a parity."""
+
+import numpy as np
+import pytest
+
+from companion.core.measuring import measured_table
+from companion.topics.multihead.measured import parity_parts
+
+
+def test_the_table_of_students_begins_as_the_function_does():
+    """Steps, then parity of 3 and 5; parity and control; two runs; where it is asked for and elsewhere."""
+    table = measured_table("multihead-students-of-parities")
+    stored = table.grid("step", "support", "signs", "seed", of=("asked", "elsewhere"))
+    assert table.values("step") == [*range(0, 1200, 20)] and stored.shape == (60, 2, 2, 2, 2)
+    for place, support in enumerate((3, 5)):
+        for other, hidden in enumerate((True, False)):
+            first = parity_parts(support, hidden=hidden, steps=1, seed=1)
+            np.testing.assert_allclose(first[0], stored[0, place, other, 1], rtol=1e-3)
+
+
+def test_a_student_learns_where_there_is_no_parity_to_know_first():
+    parts = parity_parts(1, steps=120, every=30, d=4)
+    assert parts.shape == (4, 2)
+    assert parts[-1, 1] < parts[0, 1] / 10
+
+
+@pytest.mark.parametrize("wrong", [{"support": 0}, {"support": 3, "steps": 0}, {"support": 3, "every": 0}])
+def test_a_number_below_one_is_refused(wrong):
+    with pytest.raises(ValueError, match="must be at least 1"):
+        parity_parts(**wrong)

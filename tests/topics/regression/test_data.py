@@ -1,0 +1,164 @@
+"""Prompts are drawn from the distributions that they should come from; tolerances are multiples of standard errors."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from scipy import stats
+
+from companion.topics.regression.data import prompts, prompts_with_spectrum
+
+FIVE_SIGMA = 5.0
+
+
+def within_standard_errors(estimate, expected, standard_error):
+    return ((estimate - expected).abs() < FIVE_SIGMA * standard_error).all()
+
+
+def test_shapes_and_names():
+    drawn = prompts(batch=3, n=7, d=4)
+    assert (drawn.xs.shape, drawn.ys.shape, drawn.ws.shape) == ((3, 7, 4), (3, 7), (3, 4))
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_isotropic_inputs_and_weights_are_standard_normal(d):
+    drawn = prompts(batch=3000, n=6, d=d, dtype=torch.float64)
+    for values in (drawn.xs.reshape(-1, d), drawn.ws):
+        count = len(values)
+        assert within_standard_errors(values.mean(0), 0, count**-0.5)
+        # an entry of a sample covariance has variance (1 + [i = j]) / count
+        assert within_standard_errors(values.mT @ values / count, torch.eye(d), ((1 + torch.eye(d)) / count).sqrt())
+        assert stats.kstest(values.flatten().numpy(), "norm").pvalue > 1e-3
+
+
+def test_inputs_of_a_sequence_do_not_depend_on_each_other_or_on_the_weights():
+    drawn = prompts(batch=20_000, n=3, d=2, dtype=torch.float64)
+    values = torch.cat([drawn.xs.flatten(1), drawn.ws], dim=1)  # (batch, 8) numbers, all independent
+    covariance = values.mT @ values / len(values)
+    assert within_standard_errors(covariance - torch.diag(covariance.diagonal()), 0, len(values) ** -0.5)
+
+
+@pytest.mark.parametrize("d", [2, 5, 6])
+@pytest.mark.parametrize("kappa", [4, 100])
+def test_half_of_the_eigenvalues_rounded_down_are_kappa_and_the_rest_one(d, kappa):
+    n = 20_000
+    xs = prompts(batch=4, n=n, d=d, kappa=kappa, dtype=torch.float64).xs
+    eigenvalues = torch.linalg.eigvalsh(xs.mT @ xs / n)  # ascending
+    expected = torch.tensor([1.0] * (d - d // 2) + [kappa] * (d // 2), dtype=torch.float64)
+    # a sample eigenvalue spreads by about sqrt(2 / n) of itself, and repeated ones repel by sqrt(d / n)
+    assert within_standard_errors(eigenvalues / expected, 1, math.sqrt((2 + d) / n))
+
+
+def test_every_sequence_has_a_fresh_basis_and_no_direction_is_preferred():
+    d, batch = 4, 600
+    xs = prompts(batch=batch, n=200, d=d, kappa=100, dtype=torch.float64).xs
+    _, vectors = torch.linalg.eigh(xs.mT @ xs)
+    large = vectors[..., d // 2 :]
+    projections = large @ large.mT  # (batch, d, d), of rank d / 2
+    overlap = (projections[:-1] * projections[1:]).sum((-2, -1)) / (d // 2)  # 1 if neighbours shared their basis
+    assert overlap.mean() < 0.6
+    assert overlap.max() < 0.9999
+    # averaged over a uniform basis, a projection of rank d / 2 is half the identity; its entries lie in [-1, 1]
+    assert within_standard_errors(projections.mean(0), torch.eye(d) / 2, batch**-0.5)
+
+
+@pytest.mark.parametrize("kappa", [1, 30])
+def test_without_noise_labels_are_exactly_linear(kappa):
+    drawn = prompts(batch=5, n=9, d=6, kappa=kappa, dtype=torch.float64)
+    by_hand = torch.zeros_like(drawn.ys)
+    for sequence, example, i in itertools.product(range(5), range(9), range(6)):
+        by_hand[sequence, example] += drawn.xs[sequence, example, i] * drawn.ws[sequence, i]
+    torch.testing.assert_close(drawn.ys, by_hand, rtol=1e-13, atol=1e-13)
+
+
+def test_noise_is_normal_of_the_stated_size_and_touches_labels_alone():
+    clean = prompts(batch=500, n=40, d=3, dtype=torch.float64)
+    noisy = prompts(batch=500, n=40, d=3, noise=0.3, dtype=torch.float64)
+    assert torch.equal(clean.xs, noisy.xs)
+    assert torch.equal(clean.ws, noisy.ws)
+    assert stats.kstest(((noisy.ys - clean.ys) / 0.3).flatten().numpy(), "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("options", [{}, {"kappa": 10.0}, {"noise": 0.1}])
+def test_a_seed_decides_every_number(options):
+    first, again, other = (prompts(4, 5, 3, generator=seed, **options) for seed in (7, 7, 8))
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_a_generator_is_the_same_as_its_seed_and_moves_on():
+    generator = torch.Generator().manual_seed(7)
+    first, second = (prompts(4, 5, 3, generator=generator) for _ in range(2))
+    assert torch.equal(first.xs, prompts(4, 5, 3, generator=7).xs)
+    assert not torch.equal(first.xs, second.xs)
+
+
+def test_the_global_random_state_is_left_alone():
+    before = torch.get_rng_state()
+    prompts(4, 5, 3, kappa=10, noise=0.1)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dtype_is_as_asked(dtype):
+    assert {tensor.dtype for tensor in prompts(2, 3, 4, kappa=2, noise=0.1, dtype=dtype)} == {dtype}
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cpu",
+        pytest.param(
+            "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA GPU")
+        ),
+    ],
+)
+def test_prompts_lie_on_the_device_of_their_generator(device):
+    drawn = prompts(2, 3, 4, kappa=2, noise=0.1, generator=torch.Generator(device))
+    assert {tensor.device.type for tensor in drawn} == {device}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"batch": 0}, "batch = 0"),
+        ({"n": 1}, "n = 1"),
+        ({"d": 0}, "d = 0"),
+        ({"d": -3}, "d = -3"),
+        ({"kappa": 0.5}, "kappa = 0.5"),
+        ({"kappa": math.nan}, "kappa = nan"),
+        ({"kappa": math.inf}, "kappa = inf"),
+        ({"noise": -0.1}, "noise = -0.1"),
+        ({"noise": math.nan}, "noise = nan"),
+        ({"noise": math.inf}, "noise = inf"),
+        ({"kappa": 2.0, "d": 1}, "kappa = 2.0 with d = 1"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_its_value(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        prompts(**{"batch": 2, "n": 3, "d": 4} | wrong)
+
+
+def test_a_spectrum_is_the_one_that_was_asked_for():
+    eigenvalues = torch.tensor([2.0, 2.0, 7.0])
+    drawn = prompts_with_spectrum(4, 9, eigenvalues, generator=3)
+    assert (drawn.xs.shape, drawn.ys.shape, drawn.ws.shape) == ((4, 9, 3), (4, 9), (4, 3))
+    found = torch.linalg.eigvalsh(drawn.xs[:, :-1].mT @ drawn.xs[:, :-1])
+    torch.testing.assert_close(found, eigenvalues.expand(4, 3), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(drawn.ys, torch.einsum("bnd,bd->bn", drawn.xs, drawn.ws), rtol=1e-5, atol=1e-5)
+
+
+def test_bases_and_weights_of_a_spectrum_are_drawn_anew():
+    drawn = prompts_with_spectrum(3000, 5, torch.tensor([1.0, 9.0]), generator=0)
+    basis = torch.linalg.eigh(drawn.xs[:, :-1].mT @ drawn.xs[:, :-1]).eigenvectors[:, :, 1]
+    # the square of a coordinate of a uniform direction in the plane has mean 1/2 and variance 1/8
+    assert within_standard_errors(basis.square().mean(0), 0.5, (1 / 8 / 3000) ** 0.5)
+    assert within_standard_errors(drawn.ws.mean(0), 0, 3000**-0.5)
+    assert torch.equal(drawn.xs, prompts_with_spectrum(3000, 5, torch.tensor([1.0, 9.0]), generator=0).xs)
+
+
+@pytest.mark.parametrize("n, eigenvalues", [(3, [1.0, 2.0, 3.0]), (5, [1.0, -1.0]), (5, [])])
+def test_a_spectrum_that_no_prompt_can_have_is_refused(n, eigenvalues):
+    with pytest.raises(ValueError, match=r"needs n > d >= 1 and none negative"):
+        prompts_with_spectrum(2, n, torch.tensor(eigenvalues))

@@ -1,0 +1,61 @@
+"""One interface for four kinds: vectors in, class logits out; random weights are drawn as told."""
+
+import pytest
+import torch
+
+from companion.topics.sensitivity.model import KINDS, Classifier, ClassifierConfig, one_hot, uniform_weights
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("readout", ["last", "mean"])
+def test_every_kind_gives_logits_and_sees_all_of_its_input(kind, readout):
+    model = Classifier(ClassifierConfig(kind, 16, 4, 3, width=8, readout=readout)).eval()
+    x = torch.randn(5, 16, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    logits = model(x)
+    assert logits.shape == (5, 3)
+    [slope] = torch.autograd.grad(logits[:, 0].sum(), x)
+    assert (slope.abs().sum(-1) > 0).all()
+
+
+def test_the_readouts_differ():
+    x = one_hot(torch.randint(2, (4, 6), generator=torch.Generator().manual_seed(1)), 2)
+    for kind in ("transformer", "lstm"):
+        last = Classifier(ClassifierConfig(kind, 6, width=8, readout="last")).eval()
+        mean = Classifier(ClassifierConfig(kind, 6, width=8, readout="mean")).eval()
+        mean.load_state_dict(last.state_dict())
+        assert not torch.allclose(last(x), mean(x))
+
+
+def test_a_convolution_sees_neighbours_where_they_are():
+    model = Classifier(ClassifierConfig("cnn", 16, 4, 2, width=4, layers=1)).eval()
+    x = torch.zeros(2, 16, 4)
+    x[1, 0, 0] = 1  # the first pixel of the first patch
+    moved = (model.network(torch.nn.functional.fold(x.mT, (8, 8), 2, stride=2)).view(2, 4, 4, 4)).diff(dim=0)[0]
+    assert moved[:, 0, 0].any() and not moved[:, 1:].any() and not moved[:, :, 1:].any()
+
+
+def test_uniform_weights_are_uniform_and_biases_zero():
+    model = uniform_weights(Classifier(ClassifierConfig("lstm", 6, width=16)), 10, generator=1)
+    again = uniform_weights(Classifier(ClassifierConfig("lstm", 6, width=16)), 10, generator=1)
+    for (name, numbers), other in zip(model.named_parameters(), again.parameters(), strict=True):
+        assert torch.equal(numbers, other)
+        if numbers.ndim > 1:
+            assert numbers.abs().max() <= 10 and numbers.std() > 4
+        elif "bias" in name:
+            assert not numbers.any()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ClassifierConfig("tree", 4), "kind = 'tree'"),
+        (lambda: ClassifierConfig("mlp", 4, readout="first"), "readout = 'first'"),
+        (lambda: ClassifierConfig("cnn", 15, 4), "a CNN needs squares"),
+        (lambda: ClassifierConfig("mlp", 0), "length = 0"),
+        (lambda: one_hot(torch.tensor([[2]]), 2), "tokens: 2 is out of range"),
+        (lambda: uniform_weights(Classifier(ClassifierConfig("mlp", 4)), 0, generator=0), "size = 0"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,110 @@
+"""Training sets are fixed and have the noise that they say; a smoke run of every family trains and is measured; the
+stored tables have the form that the lesson reads.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from companion.core.measuring import measured_table
+from companion.core.recipe import recipe
+from companion.topics.sensitivity.baselines import best_under_noise
+from companion.topics.sensitivity.measured import (
+    MARKS,
+    grokking,
+    measure_of,
+    measured,
+    robustness,
+    sharpness,
+)
+from companion.topics.sensitivity.model import Classifier, ClassifierConfig
+from companion.topics.sensitivity.recipes import LENGTHS, RIVALS, fit, fit_steadily, with_noisy_part
+from companion.topics.sensitivity.tasks import BLURRED, FLIPPED, TASKS, examples, function_of, table_of_sums, trapped
+
+
+def test_training_sets_have_the_noise_that_they_say():
+    tokens, labels = examples("labels", 16, 4000)
+    assert (function_of("labels", 16)(tokens) != labels).double().mean().item() == pytest.approx(FLIPPED, abs=0.02)
+    tokens, labels = examples("clean", 16, 500)
+    assert torch.equal(function_of("clean", 16)(tokens), labels)
+    wrong = (
+        function_of("features", 16)(examples("features", 16, 4000)[0]) != examples("features", 16, 4000)[1]
+    ).double()
+    assert 0.1 < wrong.mean() < 0.4
+    tokens, labels = examples("random", 16, 4000)
+    assert labels.double().mean().item() == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_trap_is_one():
+    table = trapped()
+    assert (best_under_noise(table, BLURRED) != table).sum() >= 2
+
+
+def test_a_batch_is_drawn_from_the_training_set():
+    drawn = recipe("sensitivity-labels-mlp")
+    x, labels = drawn.draw(40, torch.Generator().manual_seed(1))
+    tokens, known = examples("labels", 16, TASKS["labels"][1])
+    for row, label in zip(x.argmax(-1), labels, strict=True):
+        assert label in known[(tokens == row).all(-1)]
+
+
+def test_half_of_the_table_of_sums_is_for_training():
+    tokens, labels, train = table_of_sums(23, 0.5)
+    assert torch.equal(tokens.sum(1) % 23, labels) and 0.4 < train.double().mean() < 0.6
+
+
+@pytest.mark.parametrize(
+    "name", ["labels-transformer", "writes-lstm", "features-mlp", "random-mlp", "digits-steadied", "text-mlp"]
+)
+def test_a_smoke_run_is_measured_at_every_mark(name):
+    name = f"sensitivity-{name}"
+    model, figures = measured(recipe(name, "smoke"), measure_of(name, "smoke"), marks=3, seed=0)
+    assert len(figures) == 4 and figures.min() >= 0 and figures.max() <= 1
+    assert torch.equal(figures[-1], measure_of(name, "smoke")(model))
+
+
+def test_marks_that_do_not_divide_the_steps_are_named():
+    with pytest.raises(ValueError, match="marks = 7: must divide the steps, 150"):
+        measured(recipe("sensitivity-labels-mlp", "smoke"), measure_of("sensitivity-labels-mlp", "smoke"), marks=7)
+
+
+def test_the_steady_loss_is_the_fit_where_noise_changes_nothing():
+    model = Classifier(ClassifierConfig("mlp", 3, 2, width=4))
+    x, labels = torch.randn(5, 3, 2), torch.tensor([0, 1, 1, 0, 1])
+    for weights in model.network.parameters():
+        weights.data.zero_()
+    assert fit_steadily(model, x, labels).item() == pytest.approx(fit(model, x, labels).item() / 2)
+    assert ((with_noisy_part(x) != x).any(-1).sum(1) == 1).all()
+
+
+def test_what_is_measured_at_the_end_is_finite():
+    assert robustness(recipe("sensitivity-digits-transformer", "smoke").model()).isfinite().all()
+    assert sharpness("parity", LENGTHS[0], 0, "smoke").shape == (3,)
+    assert grokking(recipe("sensitivity-sums", "smoke").model()).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("name", "arms", "figures"),
+    [
+        *((task, len(RIVALS), 3) for task in ("labels", "writes", "random")),
+        ("features", 1, 3),
+        ("clean", 1, 3),
+        ("digits", 6, 5),
+        ("text", 3, 26),
+        ("sums", 1, 3),
+    ],
+)
+def test_the_stored_curves_have_three_seeds_and_all_marks(name, arms, figures):
+    table = measured_table(f"sensitivity-{name}")
+    rows = table.grid("seed", "mark", "network", of=list(table.columns)[3:])
+    assert rows.shape == (3, MARKS + 1, arms, figures)
+    assert (table.values("seed"), table.values("mark")) == ([0, 1, 2], [*range(MARKS + 1)])
+    assert rows.min() >= 0 and rows.max() <= 1
+
+
+def test_the_other_tables_have_a_row_for_each_run():
+    table = measured_table("sensitivity-robust")
+    assert table.grid("seed", "network", of=list(table.columns)[2:]).shape == (3, 3, 8)
+    table = measured_table("sensitivity-sharpness")
+    assert table.values("bits") == list(LENGTHS)
+    assert np.isfinite(table.grid("seed", "bits", "function", of=("accuracy", "loss", "rise"))).all()

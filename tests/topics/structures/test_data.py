@@ -1,0 +1,381 @@
+"""Points are where their docstrings say, and no place gives the answer away; streams have Zipf's law, and counts are
+counts.
+"""
+
+import inspect
+import math
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+from scipy.stats import chisquare, kstest
+from sklearn.datasets import load_digits
+
+from companion.topics.structures.data import (
+    gumbel,
+    hard,
+    hard_coordinates,
+    item_counts,
+    numbers,
+    pictures,
+    problems,
+    redrawn,
+    sphere,
+    uniform,
+    with_copies,
+    zipf_queries,
+    zipf_streams,
+)
+
+# --- Sets of points and queries
+
+DRAWS = {
+    "uniform": lambda generator: uniform(40, 9, 3, generator=generator),
+    "sphere": lambda generator: sphere(40, 9, 5, generator=generator),
+    "hard": lambda generator: hard(40, 3, generator=generator),
+    "hard_coordinates": lambda generator: hard_coordinates(40, 3, generator=generator),
+    "zipf_queries": lambda generator: zipf_queries(40, 9, generator=generator),
+    "numbers": lambda generator: numbers(40, 9, generator=generator),
+    "pictures": lambda generator: pictures(*numbers(40, 9, generator=0), generator=generator),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_a_seed_is_a_problem(kind):
+    first, again, other = (DRAWS[kind](generator) for generator in (1, torch.Generator().manual_seed(1), 2))
+    assert all(map(torch.equal, first, again))
+    assert not torch.equal(first[0], other[0])
+
+
+@pytest.mark.parametrize("kind", ["uniform", "zipf_queries", "sphere", "hard"])
+def test_distances_are_euclid_s(kind):
+    points, query, distances = DRAWS[kind](3)
+    expected = torch.cdist(points.double(), query[:, None].double())[..., 0]
+    torch.testing.assert_close(distances, expected.float(), rtol=1e-5, atol=1e-4)
+
+
+SEVERAL = {
+    "uniform": lambda generator: uniform(300, 4, 2, queries=3, generator=generator),
+    "zipf_queries": lambda generator: zipf_queries(300, 4, queries=3, generator=generator),
+    "sphere": lambda generator: sphere(300, 4, 12, queries=3, generator=generator),
+    "hard": lambda generator: hard(300, 3, queries=3, generator=generator),
+    "hard_coordinates": lambda generator: hard_coordinates(300, 3, queries=3, generator=generator),
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_several_queries_in_a_row_belong_to_a_set(kind):
+    points, query, distances = SEVERAL[kind](4)
+    assert len(points) == 300
+    assert len(query) == len(distances) == 900
+    for i in (0, 1, 2, 3, 898, 899):
+        expected = (points[i // 3] - query[i]).norm(dim=-1)
+        torch.testing.assert_close(distances[i], expected, rtol=1e-5, atol=1e-4)
+    first, second, third = query.view(300, 3, -1).unbind(1)
+    assert not torch.equal(first, second)
+    assert not torch.equal(second, third)
+
+
+def test_a_query_of_its_set_is_near_one_of_its_points_wherever_it_stands_in_the_row():
+    points, query, distances = sphere(2000, 5, 12, queries=3, generator=4)
+    products = (points.repeat_interleave(3, 0) * query[:, None]).sum(-1)
+    near = (products - 0.8).abs()
+    assert near.amin(1).max() < 1e-5
+    for k in range(3):
+        assert chisquare(near[k::3].argmin(1).bincount(minlength=5).numpy()).pvalue > 1e-3
+    assert (hard(2000, 3, queries=3, generator=4).distances.amin(1) < 5).all()  # a point plus N(0, 1)
+
+
+def test_pictures_of_several_queries_are_those_of_their_numbers():
+    shown, asked = numbers(20, 5, queries=3, generator=1)
+    assert asked.shape == (60,)
+    points, query, distances = pictures(shown, asked, generator=2)
+    assert points.shape == (20, 5, 192)
+    assert query.shape == (60, 192)
+    assert torch.equal(distances, (shown.repeat_interleave(3, 0) - asked[:, None]).abs().float())
+
+
+def test_zipf_queries_fall_off_as_they_should_and_points_are_uniform():
+    points, query, _ = zipf_queries(4000, 6, queries=4, generator=5)
+    assert torch.equal(points, points.round())
+    assert chisquare((points.flatten().long() - 1).bincount(minlength=200).numpy()).pvalue > 1e-3
+    expected = torch.arange(1, 201, dtype=torch.float64) ** -1.2
+    expected = 16_000 * expected / expected.sum()
+    seen = (query[:, 0].long() - 1).bincount(minlength=200).double()
+    seen, expected = (torch.cat([x[:20], x[20:].sum()[None]]).numpy() for x in (seen, expected))
+    assert chisquare(seen, expected).pvalue > 1e-3
+    _, even, _ = zipf_queries(4000, 6, exponent=0, generator=6)
+    assert chisquare((even[:, 0].long() - 1).bincount(minlength=200).numpy()).pvalue > 1e-3
+
+
+def test_uniform_points_fill_the_cube():
+    points, query, _ = uniform(2000, 4, 2, generator=4)
+    for axis in range(2):
+        for x in (points[..., axis].flatten(), query[:, axis]):
+            assert kstest(x.numpy(), "uniform", (-1, 2)).pvalue > 1e-3
+
+
+def test_spherical_points_are_of_length_one_and_in_no_direction():
+    points, query, _ = sphere(20_000, 2, 30, generator=5)
+    torch.testing.assert_close(points.norm(dim=-1), torch.ones(20_000, 2))
+    torch.testing.assert_close(query.norm(dim=-1), torch.ones(20_000))
+    for directions in (points.flatten(0, 1), query):
+        assert directions.mean(0).norm() < 3 * len(directions) ** -0.5
+        spread = directions.T @ directions / len(directions)
+        torch.testing.assert_close(spread, torch.eye(30) / 30, rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.8, 1.0])
+def test_a_query_on_the_sphere_has_its_inner_product_with_one_point_and_any_point_may_be_it(rho):
+    points, query, distances = sphere(4000, 5, 12, rho=rho, generator=6)
+    products = (points * query[:, None]).sum(-1)
+    off = (products - rho).abs()
+    assert off.amin(1).max() < 1e-5
+    assert chisquare(off.argmin(1).bincount(minlength=5).numpy()).pvalue > 1e-3
+    torch.testing.assert_close(distances.square(), 2 - 2 * products, rtol=1e-3, atol=1e-3)
+
+
+# --- Hard sets: the nodes of a tree
+
+
+@pytest.mark.parametrize("levels", [1, 3, 4])
+def test_a_tree_has_all_its_nodes_and_the_query_is_near_one(levels):
+    points, query, distances = hard(3000, levels, generator=6)
+    assert points.shape == (3000, 2**levels - 1, 1)
+    assert query.shape == (3000, 1)
+    assert distances.amin(1).max() < 6
+    assert distances.amin(1).square().mean() <= 1.1  # it is at most as far as the node that noise was added to
+
+
+@pytest.mark.parametrize("levels", [3, 4])
+def test_the_answer_s_place_gives_nothing_away(levels):
+    answers = hard(30_000, levels, generator=7).distances.argmin(1)
+    assert chisquare(answers.bincount(minlength=2**levels - 1).numpy()).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("levels", [3, 4, 5])
+def test_every_level_is_a_seventh_as_wide(levels):
+    """Sorted, the root is in the middle, its left child at a quarter, and so on, but for the few that lie closer than a
+    level below.
+    """
+    x = hard(20_000, levels, generator=8).points[..., 0].sort(1).values
+    down = [2 ** (levels - 1 - k) - 1 for k in range(levels)]
+    gaps = [(x[:, node] - x[:, child]).median().item() for node, child in pairwise(down)]
+    assert gaps == pytest.approx([7 ** (levels - k - 1) / 2 for k in range(levels - 1)], rel=0.05)
+    assert x[:, down[0]].abs().median().item() == pytest.approx(7**levels / 2, rel=0.05)
+
+
+def test_coordinates_of_the_hard_plane_are_hard_sets_of_their_own():
+    points, query, distances = hard_coordinates(4000, 4, generator=11)
+    assert points.shape == (4000, 15, 2)
+    assert distances.amin(1).square().mean() <= 2.2
+    for axis in range(2):
+        x = points[..., axis].sort(1).values
+        assert (x[:, 7] - x[:, 3]).median().item() == pytest.approx(7**3 / 2, rel=0.1)
+    ranks = points.argsort(1).argsort(1).double()
+    assert abs(torch.corrcoef(ranks.flatten(0, 1).T)[0, 1]) < 0.02
+
+
+# --- Pictures of numbers
+
+
+def test_numbers_are_different_and_asked_for_at_random():
+    shown, asked = numbers(3000, 30, generator=11)
+    assert all(len(set(row)) == 30 for row in shown.tolist())
+    for drawn in (shown.flatten(), asked):
+        assert chisquare(drawn.bincount(minlength=200).numpy()).pvalue > 1e-3
+    assert shown.unique().tolist() == list(range(200))
+    assert numbers(2, 200, generator=1)[0].sort(1).values.tolist() == 2 * [list(range(200))]
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_pictures_show_their_numbers_in_digits_of_their_own_half(held_out):
+    bundle = load_digits()
+    rows = [tuple(image) for image in (bundle.images.reshape(-1, 64) / 16).astype("float32").tolist()]
+    ours, others = (rows[1400:], rows[:1400]) if held_out else (rows[:1400], rows[1400:])
+    shown, asked = numbers(60, 8, generator=12)
+    points, query, distances = pictures(shown, asked, held_out=held_out, generator=13)
+    assert (points.shape, query.shape) == ((60, 8, 192), (60, 192))
+    assert torch.equal(distances, (shown - asked[:, None]).abs().float())
+
+    digits = [tuple(digit) for digit in torch.cat([points, query[:, None]], 1).reshape(-1, 64).tolist()]
+    assert set(digits) <= set(ours)
+    assert not set(digits) & set(others)
+    says = dict(zip(rows, bundle.target.tolist(), strict=True))
+    expected = [
+        int(digit) for number in torch.cat([shown, asked[:, None]], 1).flatten().tolist() for digit in f"{number:03d}"
+    ]
+    assert [says[digit] for digit in digits] == expected
+
+
+def test_the_same_number_is_in_many_hands():
+    points = pictures(torch.full((1, 200), 137), torch.tensor([137]), generator=14).points[0]
+    assert len(points.unique(dim=0)) > 190
+    assert points.min() == 0
+    assert points.max() == 1
+
+
+def middles(digits):
+    """Where the ink lies on average: (row, column), of 0 to 7."""
+    ink = digits.unflatten(-1, (8, 8))
+    places = torch.arange(8.0)
+    return torch.stack([(ink.sum(axis) * places).sum(-1) / ink.sum((-2, -1)) for axis in (-1, -2)], -1)
+
+
+def test_a_digit_is_redrawn_near_where_it_was_and_not_twice_alike():
+    dots = torch.zeros(4000, 8, 8)
+    dots[:, 3:5, 3:5] = 1  # in the middle, where turns and sizes move nothing
+    drawn = redrawn(dots.flatten(1), torch.Generator().manual_seed(1))
+    assert drawn.shape == (4000, 64)
+    assert len(drawn.unique(dim=0)) == 4000
+    moved = middles(drawn.clamp(min=0.3)) - 3.5
+    assert moved.mean(0).abs().max() < 0.05
+    whole = middles(drawn * (drawn > 0.45)) - 3.5
+    assert 0.5 < whole.abs().amax() < 1.3  # .6, made longer by the slant and by what is drawn smaller
+    blank = redrawn(torch.zeros(500, 64), torch.Generator().manual_seed(2))
+    assert kstest((blank / 0.1).flatten(), "norm").pvalue > 1e-3
+
+
+def test_a_stroke_is_turned_and_slanted_both_ways_and_no_further():
+    stroke = torch.zeros(3000, 8, 8)
+    stroke[:, :, 3:5] = 1
+    drawn = redrawn(stroke.flatten(1), torch.Generator().manual_seed(3)).unflatten(1, (8, 8))
+    ink = drawn[:, 1:7] * (drawn[:, 1:7] > 0.25)  # rows that no move empties
+    columns = (ink * torch.arange(8.0)).sum(-1) / ink.sum(-1)
+    lean = ((columns - columns.mean(1, keepdim=True)) * (torch.arange(6) - 2.5)).sum(1) / 17.5  # columns a row
+    assert lean.mean().abs() < 0.02
+    assert 0.25 < lean.abs().max() < 0.6  # tan(.25) + .2 / .85 = .49
+
+
+def test_training_sees_digits_redrawn_of_the_same_numbers():
+    shown, asked = numbers(6, 5, queries=2, generator=1)
+    plain, changed = (pictures(shown, asked, changed=each, generator=2) for each in (False, True))
+    assert torch.equal(plain.distances, changed.distances)
+    off = (plain.points - changed.points).abs()
+    assert (off > 0).float().mean() > 0.95
+    assert off.mean() < 0.3
+    drawn = problems("pictures", 5, queries=2)(6, torch.Generator().manual_seed(3))
+    assert (drawn.points.min(), drawn.points.max()) != (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: uniform(0, 3, generator=0), "batch = 0: must be at least 1"),
+        (lambda: uniform(2, 0, generator=0), "n = 0: must be at least 1"),
+        (lambda: uniform(2, 3, -1, generator=0), "dim = -1: must be at least 1"),
+        (lambda: sphere(-1, 3, 4, generator=0), "batch = -1: must be at least 1"),
+        (lambda: sphere(2, 0, 4, generator=0), "n = 0: must be at least 1"),
+        (lambda: sphere(2, 3, 1, generator=0), "dim = 1: must be at least 2"),
+        (lambda: sphere(2, 3, 4, rho=1.5, generator=0), "rho = 1.5: must be 0 to 1"),
+        (lambda: hard_coordinates(2, 3, 0, generator=0), "dim = 0: must be at least 1"),
+        (lambda: hard(0, 3, generator=0), "batch = 0: must be at least 1"),
+        (lambda: hard(2, 0, generator=0), "levels = 0: must be at least 1"),
+        (lambda: numbers(0, 3, generator=0), "batch = 0: must be at least 1"),
+        (lambda: numbers(2, 0, generator=0), "n = 0: must be at least 1"),
+        (lambda: numbers(2, 201, generator=0), "n = 201: must be at most 200"),
+        (
+            lambda: pictures(torch.tensor([[3, 200]]), torch.tensor([5]), generator=0),
+            "shown: 200 is out of range; must be 0 to 199",
+        ),
+        (
+            lambda: pictures(torch.tensor([[3, 4]]), torch.tensor([-5]), generator=0),
+            "asked: -5 is out of range",
+        ),
+    ],
+)
+def test_bad_problems_are_named_with_their_value(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --- Streams of items
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 1.7])
+def test_ranks_follow_zipf_s_law(exponent):
+    items, length, streams = 12, 4000, 20
+    observed = item_counts(zipf_streams(streams, length, items, exponent=exponent, generator=1), items)
+    law = torch.arange(1, items + 1, dtype=torch.float64) ** -exponent
+    expected = (streams * length * law / law.sum()).numpy()
+    if exponent == 0:  # no ranks to sort by: all items alike, in any order
+        assert chisquare(observed.sum(0).double().numpy(), expected).pvalue > 1e-3
+    else:
+        # So long a stream that the popular come in their order; the tail, where neighbours change places, is one class.
+        by_rank = observed.sort(descending=True).values.sum(0).double().numpy()
+        assert chisquare([*by_rank[:4], by_rank[4:].sum()], [*expected[:4], expected[4:].sum()]).pvalue > 1e-3
+
+
+def test_every_item_is_as_often_the_most_popular():
+    first = item_counts(zipf_streams(4000, 60, 8, exponent=2.0, generator=2), 8).argmax(1).bincount(minlength=8)
+    assert chisquare(first.numpy()).pvalue > 1e-3
+
+
+def test_arrivals_do_not_depend_on_those_before():
+    stream = zipf_streams(20_000, 2, 5, generator=3)
+    law = 1 / torch.arange(1, 6, dtype=torch.float64)
+    law /= law.sum()
+    assert (stream[:, 0] == stream[:, 1]).double().mean().item() == pytest.approx(law.square().sum().item(), abs=0.015)
+
+
+def test_counts_are_counter_s():
+    stream = zipf_streams(5, 30, 10, generator=4)
+    for row, counted in zip(stream.tolist(), item_counts(stream, 10).tolist(), strict=True):
+        assert counted == [Counter(row)[item] for item in range(10)]
+
+
+def test_a_seed_is_a_stream():
+    assert torch.equal(
+        zipf_streams(3, 9, 7, generator=5), zipf_streams(3, 9, 7, generator=torch.Generator().manual_seed(5))
+    )
+    assert not torch.equal(zipf_streams(3, 9, 7, generator=5), zipf_streams(3, 9, 7, generator=6))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"batch": 0}, "batch = 0: must be at least 1"),
+        ({"length": 0}, "length = 0: must be at least 1"),
+        ({"items": -2}, "items = -2: must be at least 1"),
+        ({"exponent": -0.5}, "exponent = -0.5: must be at least 0"),
+    ],
+)
+def test_bad_streams_are_named_with_their_value(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        zipf_streams(**{"batch": 2, "length": 3, "items": 4, "generator": 0} | arguments)
+
+
+@pytest.mark.parametrize("kind", ["line", "plane", "sphere", "pictures"])
+def test_another_kind_of_problem_is_refused_with_what_there_is(kind):
+    problems(kind, 14)  # no tree: any number of points will do
+    unchecked = inspect.unwrap(problems)  # in the tests, its annotations would refuse first
+    with pytest.raises(
+        ValueError,
+        match=f"kind = '{kind}s': must be one of line, power-law, hard-line, plane, hard-plane, sphere, pictures",
+    ):
+        unchecked(f"{kind}s", 14)
+
+
+@pytest.mark.parametrize("kind", ["hard-line", "hard-plane"])
+@pytest.mark.parametrize("n", [2, 14, 16])
+def test_a_tree_has_only_some_numbers_of_points(kind, n):
+    with pytest.raises(ValueError, match=f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes"):
+        problems(kind, n)
+
+
+def test_gumbel_noise_draws_from_the_softmax():
+    noise = gumbel(100_000, 5, generator=torch.Generator().manual_seed(2))
+    assert noise.mean().item() == pytest.approx(0.5772, abs=0.01)  # Euler's constant
+    assert noise.var().item() == pytest.approx(math.pi**2 / 6, rel=0.02)
+    logits = torch.tensor([0.0, 1.0, -1.0, 2.0, 0.5])
+    drawn = (logits + noise).argmax(1).bincount(minlength=5)
+    assert chisquare(drawn.numpy(), (100_000 * logits.double().softmax(0)).numpy()).pvalue > 1e-3
+
+
+def test_copies_are_equally_many_and_any_of_them_is_the_nearest():
+    points, nearest = torch.arange(3.0).view(1, 3, 1).expand(400, 3, 1), torch.ones(400, 5, dtype=torch.long)
+    many, which = with_copies(points, nearest, 7, torch.Generator().manual_seed(3))
+    assert many[0, :, 0].tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert set(which.flatten().tolist()) == {3, 4}
+    assert 0.4 < (which == 3).float().mean() < 0.6

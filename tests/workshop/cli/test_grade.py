@@ -1,0 +1,193 @@
+"""``grade`` goes on where it stopped, marks again only what changed, and says when it cannot work safely."""
+
+import csv
+import json
+from argparse import Namespace
+
+import pytest
+from grading.small_lesson import NAME, checkout, hand_in, handed_in, solved
+
+from companion.workshop.cli import grade
+from companion.workshop.cli.lessons import select_lessons
+from companion.workshop.grading.course import classroom, formgrader
+from companion.workshop.grading.sandbox import sandbox, walls
+
+safe = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+
+
+SAID = {"jobs": 1, "formgrader": False, "unsafe": False, "student": "", "force": False, "take_in": []}
+
+
+def run(root, *lessons: str, **options) -> int:
+    return grade.main(Namespace(lessons=list(lessons), **SAID | options), root)
+
+
+@pytest.fixture
+def marked(monkeypatch):
+    """The students whose submissions are marked, in order."""
+    names, attempt = [], classroom._attempt
+
+    def noting(one, *rest):
+        names.append(one.student)
+        return attempt(one, *rest)
+
+    monkeypatch.setattr(classroom, "_attempt", noting)
+    return names
+
+
+def table(root):
+    return (root / "grading" / NAME / "grades.csv").read_bytes()
+
+
+@safe
+def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked, capsys):
+    root = checkout(tmp_path)
+    hand_in(root, "anna", solved())
+    bert = hand_in(root, "bert", handed_in({}))
+    assert run(root, NAME) == 0
+    assert sorted(marked) == ["anna", "bert"]
+    before = table(root)
+    marked.clear()
+    assert run(root, NAME) == 0
+    assert not marked and table(root) == before
+
+    bert.write_text(json.dumps(solved()))
+    assert run(root, NAME) == 0
+    assert marked == ["bert"]
+    rows = list(csv.DictReader(table(root).decode().splitlines()))
+    assert [row["points"] for row in rows] == ["6", "6"]
+    assert "0 marked, 2 as before" in capsys.readouterr().out
+
+
+@safe
+def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch):
+    root = checkout(tmp_path)
+    for name in ("anna", "bert", "carl"):
+        hand_in(root, name, handed_in({}))
+    write, written = classroom.atomic_write, []
+
+    def dies(path, text):
+        if "results" in path.parts:
+            written.append(path)
+            if len(written) == 2:
+                raise KeyboardInterrupt
+        write(path, text)
+
+    monkeypatch.setattr(classroom, "atomic_write", dies)
+    with pytest.raises(KeyboardInterrupt):
+        run(root, NAME)
+    monkeypatch.setattr(classroom, "atomic_write", write)
+    first = set(marked[:1])
+    marked.clear()
+    assert run(root, NAME) == 0
+    assert first.isdisjoint(marked) and len(marked) == 2
+    assert len(table(root).splitlines()) == 4
+
+
+@safe
+def test_a_changed_lesson_is_graded_again(tmp_path, marked):
+    root = checkout(tmp_path)
+    hand_in(root, "anna", handed_in({}))
+    run(root, NAME)
+    source = root / "solutions" / NAME / f"{NAME}.ipynb"
+    source.write_text(
+        source.read_text()
+        .replace("return 2 * M - M @ S @ M", "return M + M - M @ S @ M")
+        .replace("# A small", "# The small")
+    )
+    run(root, NAME)
+    assert marked == ["anna"], "an edit of text or solution alone changes no grade"
+    source.write_text(source.read_text().replace('"points": 2', '"points": 5'))
+    run(root, NAME)
+    assert marked == ["anna", "anna"]
+
+
+@safe
+def test_points_given_by_a_person_count_and_stay(tmp_path):
+    from nbgrader.api import Gradebook
+
+    root = checkout(tmp_path)
+    hand_in(root, "anna", solved())
+    run(root, NAME)
+    with Gradebook(f"sqlite:///{root / 'grading' / 'gradebook.db'}") as book:
+        given = book.find_grade("open-question", NAME, NAME, "anna")
+        assert given.needs_manual_grade and given.max_score == 4
+        given.manual_score, given.needs_manual_grade = 3, False
+        assert book.find_grade("newton-step-check", NAME, NAME, "anna").auto_score == 2
+        book.db.commit()
+    run(root, NAME)
+    [row] = csv.DictReader(table(root).decode().splitlines())
+    assert (row["points"], row["open-question"], row["needs_a_person"]) == ("9", "3", "")
+
+
+@safe
+def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, capsys):
+    root = checkout(tmp_path)
+    hand_in(root, "anna", solved())
+    hand_in(root, "bert", handed_in({}))
+
+    def fails(*_, **__):
+        raise sandbox.SandboxError("no more user namespaces")
+
+    monkeypatch.setattr("companion.workshop.grading.sandbox.rooms.Process", fails)
+    assert run(root, NAME) == 1
+    assert "NOT MARKED" in capsys.readouterr().out
+    assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == ["bert"]
+    monkeypatch.undo()
+    assert run(root, NAME) == 0
+    assert len(table(root).splitlines()) == 3
+
+
+def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys):
+    root = checkout(tmp_path)
+    hand_in(root, "anna", solved())
+    monkeypatch.setattr(walls, "missing", lambda: "bubblewrap is not installed")
+    assert run(root, NAME) == 2
+    said = capsys.readouterr().out
+    assert "NO SANDBOX" in said and "--unsafe" in said
+    assert not marked and not (root / "grading" / NAME).exists()
+    assert run(root, NAME, unsafe=True) == 0
+    assert marked == ["anna"]
+    [row] = csv.DictReader(table(root).decode().splitlines())
+    assert row["points"] == "6"
+
+
+def test_on_windows_nothing_is_run_even_unsafely(tmp_path, monkeypatch, marked, capsys):
+    root = checkout(tmp_path)
+    hand_in(root, "anna", solved())
+    monkeypatch.setattr(grade.os, "name", "nt")
+    assert run(root, NAME, unsafe=True) == 2
+    assert "in WSL this works. Nothing was run." in capsys.readouterr().out
+    assert not marked
+
+
+def test_a_wrong_word_is_named(tmp_path, capsys):
+    root = checkout(tmp_path)
+    assert run(root, "99") == 2
+    assert run(root) == 2
+    said = capsys.readouterr().out
+    assert "'99'" in said and "which LESSON?" in said
+
+
+@safe
+@pytest.mark.filterwarnings("default")  # Dask's own are not ours to mend
+def test_a_cluster_of_dask_gives_the_same(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    from joblib import parallel_config
+
+    root = checkout(tmp_path)
+    for name in ("anna", "bert"):
+        hand_in(root, name, solved())
+    [lesson] = select_lessons([NAME], root)
+    with distributed.Client(n_workers=1, threads_per_worker=2, dashboard_address=None), parallel_config(backend="dask"):
+        assert grade.grade(lesson, root) == []
+    assert [row["points"] for row in csv.DictReader(table(root).decode().splitlines())] == ["6", "6"]
+
+
+def test_the_form_grader_is_started_on_the_gradebook(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(formgrader.subprocess, "call", lambda command, cwd, env: calls.append((command, cwd)))
+    assert run(tmp_path, formgrader=True) == 0
+    [(command, folder)] = calls
+    assert folder == tmp_path / "grading" and any("formgrader" in word for word in command)
+    assert repr(str(tmp_path)) in (folder / "nbgrader_config.py").read_text()

@@ -1,0 +1,168 @@
+"""Lessons come from solutions, the same byte for byte, or not at all."""
+
+import sys
+from argparse import Namespace
+
+import nbformat
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from sample_lesson import FACTS, NAME, checkout, notebook
+
+from companion.workshop.cli import release
+from companion.workshop.cli.lessons import LessonError, select_lessons
+
+LESSON = f"lessons/{NAME}/{NAME}.ipynb"
+
+
+def run(root, *lessons: str, check: bool = False) -> int:
+    return release.main(Namespace(lessons=list(lessons), check=check), root)
+
+
+def test_a_lesson_has_neither_answers_nor_hidden_tests_nor_outputs(tmp_path):
+    assert run(checkout(tmp_path)) == 0
+    text = (tmp_path / LESSON).read_text(encoding="utf-8")
+    for secret in ("return 2 * x", "SOLUTION", "HIDDEN", "double(3)", "solved\\n", "3.99"):
+        assert secret not in text
+    lesson = nbformat.reads(text, as_version=4)
+    assert lesson.cells[3].source == "def double(x):\n    # your code here\n    raise NotImplementedError"
+    assert lesson.metadata.companion == FACTS
+    assert [cell.id for cell in lesson.cells] == [*(cell.id for cell in notebook().cells), "footer"]
+    assert all(cell.execution_count is None and not cell.outputs for cell in lesson.cells if cell.cell_type == "code")
+    assert (tmp_path / LESSON).with_name("figure.png").read_bytes() == b"a picture"
+    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"README.md", "figure.png", "pyproject.toml", f"{NAME}.ipynb"}, "no database, nothing temporary"
+
+
+def test_it_is_the_same_byte_for_byte(tmp_path, capsys):
+    run(checkout(tmp_path))
+    before = (tmp_path / LESSON).read_bytes()
+    capsys.readouterr()
+    assert run(tmp_path) == 0
+    assert capsys.readouterr().out == f"Released {NAME}\n"
+    assert (tmp_path / LESSON).read_bytes() == before
+
+
+def test_check_names_what_differs_and_writes_nothing(tmp_path, capsys):
+    run(checkout(tmp_path))
+    (tmp_path / f"lessons/{NAME}/.ipynb_checkpoints").mkdir()
+    (tmp_path / f"lessons/{NAME}/.ipynb_checkpoints/x.ipynb").write_text("what JupyterLab leaves is no difference")
+    assert run(tmp_path, check=True) == 0
+
+    edited = (tmp_path / LESSON).read_text().replace("the end", "The End")
+    (tmp_path / LESSON).write_text(edited)
+    (tmp_path / LESSON).with_name("figure.png").unlink()
+    (tmp_path / LESSON).with_name("notes.txt").write_text("mine")
+    (tmp_path / "lessons/README.md").write_text("# Mine")
+    capsys.readouterr()
+    assert run(tmp_path, check=True) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        f"lessons/{NAME}/figure.png: is missing",
+        f"lessons/{NAME}/notes.txt: comes from no solution",
+        f"{LESSON}: differs in cell 7",
+        "lessons/README.md: differs",
+        "4 differences; run `release`",
+    ]
+    assert (tmp_path / LESSON).read_text() == edited
+
+
+def test_one_lesson_leaves_the_others_alone(tmp_path):
+    checkout(checkout(tmp_path), name="08-tripling")
+    run(tmp_path)
+    for name in (NAME, "08-tripling"):
+        (tmp_path / f"lessons/{name}/{name}.ipynb").write_text("edited")
+    assert run(tmp_path, "08") == 0
+    assert (tmp_path / LESSON).read_text() == "edited"
+    assert (tmp_path / "lessons/08-tripling/08-tripling.ipynb").read_text() != "edited"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"exercise": "    return 2 * x\n    ### BEGIN SOLUTION"}, "nested begin solution"),
+        ({"closing": "### BEGIN SOLUTION\nx = 1\n### END SOLUTION"}, "non-solution cell"),
+        ({"closing": "### BEGIN HIDDEN TESTS\nassert True\n### END HIDDEN TESTS"}, "non-grade cell"),
+    ],
+)
+def test_a_lesson_that_cannot_be_made_is_named_and_nothing_is_written(tmp_path, capsys, changes, message):
+    run(checkout(tmp_path))
+    before = (tmp_path / LESSON).read_bytes()
+    checkout(tmp_path, name="08-broken", **changes)
+    assert run(tmp_path) == 1
+    out = capsys.readouterr().out
+    assert "release: 08-broken: nbgrader could not make it" in out
+    assert message in out
+    assert (tmp_path / LESSON).read_bytes() == before
+    assert not (tmp_path / "lessons/08-broken").exists()
+
+
+def test_a_fact_that_is_missing_is_named(tmp_path, capsys):
+    path = checkout(tmp_path) / f"solutions/{NAME}/{NAME}.ipynb"
+    path.write_text(path.read_text().replace('"minutes": 5', '"minutes": "five"').replace('"question"', '"answer"'))
+    assert run(tmp_path) == 1
+    assert (
+        capsys.readouterr().out
+        == f"release: {NAME}: the notebook's metadata 'companion' needs question (str), minutes (int)\n"
+    )
+
+
+def test_the_start_page_maps_the_lessons(tmp_path):
+    run(checkout(tmp_path))
+    row = (tmp_path / "lessons/README.md").read_text().splitlines()[-1]
+    assert row == f"| [07 Doubling]({NAME}/{NAME}.ipynb) | What is twice a number? | 5 min | 2 s | a number |"
+
+
+def test_a_lesson_leads_to_its_neighbours(tmp_path):
+    for name in ("06-adding", "08-doubling-back"):
+        checkout(tmp_path, name=name)
+    run(checkout(tmp_path))
+    last = [
+        nbformat.read(tmp_path / f"lessons/{name}/{name}.ipynb", as_version=4).cells[-1].source
+        for name in ("06-adding", NAME, "08-doubling-back")
+    ]
+    before, after, every = (
+        "Before: [06 Doubling](../06-adding/06-adding.ipynb)",
+        "Next: [08 Doubling](../08-doubling-back/08-doubling-back.ipynb)",
+        "[All lessons](../README.md)",
+    )
+    assert last[1] == f"{before} · {after} · {every}"
+    assert last[0] == f"Next: [07 Doubling](../{NAME}/{NAME}.ipynb) · {every}"
+    assert last[2].startswith("Before: [07") and last[2].endswith(every)
+    assert run(tmp_path, "07") == 0
+    assert run(tmp_path, check=True) == 0, "one lesson made alone has the same neighbours"
+
+
+def test_on_colab_a_lesson_installs_the_companion_and_elsewhere_nothing(tmp_path):
+    assert run(checkout(tmp_path, repository="someone/course")) == 0
+    cell = nbformat.read(tmp_path / LESSON, as_version=4).cells[1]
+    assert cell.metadata.tags == ["colab"]
+    assert cell.metadata.jupyter.source_hidden
+    assert "%pip install -q git+https://github.com/someone/course" in cell.source
+    shell = InteractiveShell()
+    installed = []
+    shell.register_magic_function(installed.append, "line", "pip")
+    shell.run_cell(cell.source).raise_error()
+    assert installed == [], "not on Colab"
+    sys.modules["google.colab"] = sys
+    try:
+        shell.run_cell(cell.source).raise_error()
+    finally:
+        del sys.modules["google.colab"]
+    assert installed == ["install -q git+https://github.com/someone/course"]
+
+
+def test_a_lesson_is_chosen_by_number_name_or_part_of_it(tmp_path):
+    checkout(checkout(tmp_path), name="08-doubling-back")
+    names = lambda *words: [lesson.name for lesson in select_lessons(list(words), tmp_path)]  # noqa: E731
+    assert names() == [NAME, "08-doubling-back"]
+    assert names("08") == names("back") == ["08-doubling-back"]
+    assert names("back", "7-") == [NAME, "08-doubling-back"], "in the course's order"
+    assert names(NAME) == [NAME]
+    with pytest.raises(
+        LessonError, match=r"^LESSON = '9': there is no such lesson; there is 07-doubling, 08-doubling-back$"
+    ):
+        names("9")
+    with pytest.raises(
+        LessonError, match=r"^LESSON = 'doubling': fits more than one; there is 07-doubling, 08-doubling-back$"
+    ):
+        names("doubling")

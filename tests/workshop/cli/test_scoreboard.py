@@ -1,0 +1,113 @@
+"""The scoreboard: all claims in CLAIMS.md, a line for each lesson in the README, and both are this course's."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from sample_lesson import CLAIM, NAME, checkout
+
+from companion.lesson.claims import statements
+from companion.workshop.cli import scoreboard
+from companion.workshop.cli.lessons import all_lessons
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def entry(*verdicts: str) -> dict:
+    claims = [CLAIM | {"statement": f"Claim {number}", "verdict": each} for number, each in enumerate(verdicts, 1)]
+    return {"lesson": NAME, "scale": "smoke", "seed": 3, "claims": claims}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "short", "named"),
+    [
+        (["holds", "holds"], "All 2 claims hold.", "All 2 claims hold."),
+        (["holds", "does not hold"], "1 of 2 claims hold.", "1 of 2 claims hold; this one does not: Claim 2."),
+        (["does not hold"] * 2, "0 of 2 claims hold.", "0 of 2 claims hold; these do not: Claim 1 · Claim 2."),
+        (
+            ["does not hold"] * 7,
+            "0 of 7 claims hold.",
+            "0 of 7 claims hold; these do not: Claim 1 · Claim 2 · Claim 3 · Claim 4 · and 3 more.",
+        ),
+        (["holds", "not assessed"], *["1 of 2 claims hold, 1 are not assessed."] * 2),
+    ],
+)
+def test_what_became_of_a_lesson_s_claims(verdicts, short, named):
+    assert scoreboard.summary(entry(*verdicts)) == short
+    assert scoreboard.summary(entry(*verdicts), named=True) == named
+
+
+def test_it_takes_its_place(tmp_path):
+    root, report = checkout(tmp_path), {"lessons": [entry("holds", "does not hold")]}
+    readme = root / "README.md"
+    readme.write_text("before\n<!-- lessons -->\nlast year\n<!-- /lessons -->\nafter\n")
+    scoreboard.update(report, root)
+    text, claims = readme.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")
+    assert text == (
+        f"before\n<!-- lessons -->\n- **[07 Doubling](lessons/{NAME}/{NAME}.ipynb)** (5 min, machine 2 s). "
+        "What is twice a number? 1 of 2 claims hold; this one does not: Claim 2.\n<!-- /lessons -->\nafter\n"
+    )
+    assert "## 07 · Doubling\n\n1 of 2 claims hold." in claims
+    assert "| Claim 2 | Euclid, book VII | 2 | – | 2 | **no** |" in claims
+    assert claims.endswith("(scale smoke, seed 3).\n")
+    scoreboard.update(report, root)
+    assert (readme.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")) == (text, claims)
+    readme.write_text("no place for it")
+    with pytest.raises(ValueError, match="has no <!-- lessons -->"):
+        scoreboard.update(report, root)
+
+
+def test_badges_appear_with_a_repository_and_the_readme_stays_a_page(tmp_path):
+    lessons = all_lessons(checkout(tmp_path))
+    assert "](https://" not in scoreboard.lines({"lessons": []}, lessons, "")
+    line = scoreboard.lines({"lessons": []}, lessons, "someone/course")
+    assert re.findall(r"Open in (\w+)", line) == ["Binder", "Colab", "Codespaces"]
+    plain, badged = (
+        scoreboard.lines({"lessons": []}, all_lessons(ROOT), name)
+        for name in ("", "an-institute/transformers-as-algorithms")
+    )
+    assert len((ROOT / "README.md").read_bytes()) + len(badged) - len(plain) <= 12_000
+
+
+def test_a_line_says_which_lessons_come_before(tmp_path):
+    checkout(tmp_path)
+    root = checkout(tmp_path, name="08-trebling")
+    path = root / "solutions/08-trebling/08-trebling.ipynb"
+    path.write_text(path.read_text().replace('"needs": [', '"needs": ["lesson 07: doubles", '))
+    doubling, trebling = scoreboard.lines({"lessons": []}, all_lessons(root), "").splitlines()
+    assert "(5 min, machine 2 s)" in doubling
+    assert "(5 min, machine 2 s, after 07)" in trebling
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("-", "–"),
+        ("holds", "yes"),
+        ("does not hold", "**no**"),
+        ("not assessed", "not assessed"),
+        ("a | b\nc", "a \\| b c"),
+        ("no", "no"),
+    ],
+)
+def test_a_cell(value, cell):
+    assert scoreboard._cell(value) == cell
+
+
+def test_the_readme_is_a_page_and_the_claims_are_the_lessons():
+    readme, claims = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CLAIMS.md"))
+    assert len(readme.encode()) <= 12_000
+    for lesson in all_lessons(ROOT):
+        assert f"(lessons/{lesson.name}/{lesson.name}.ipynb)" in readme
+        missing = [
+            each.id for each in statements(lesson.name).values() if scoreboard._cell(each.statement) not in claims
+        ]
+        assert not missing, f"{lesson.name}: CLAIMS.md is older than {missing}"
+
+
+def test_one_version_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f'__version__ = "{version}"' in (ROOT / "companion/__init__.py").read_text()
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert (ROOT / "CHANGELOG.md").read_text().startswith(f"# What changed\n\n## {version}\n")

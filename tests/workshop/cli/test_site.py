@@ -1,0 +1,205 @@
+"""``site``: a small course as pages, looked at in a real browser."""
+
+import functools
+import html
+import http.server
+import re
+import threading
+from argparse import Namespace
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+import sample_site
+from browsing import CHROMIUM
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from sample_lesson import CLAIM, NAME, checkout, notebook
+
+from companion.lesson.widgets.frames import MIME
+from companion.workshop.cli import launch, site
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = (
+    "index",
+    f"lessons/{NAME}/{NAME}",
+    "claims",
+    "sources",
+    "glossary",
+    "teaching",
+    "made",
+    "reference/core",
+    "_modules/companion/core/files",
+)
+LONG = r"A long formula: $$" + " + ".join(rf"\frac{{x_{{{n}}}}}{{{n}!}}" for n in range(1, 40)) + "$$"
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+CONTROLS = [
+    {"label": "k", "values": ["0", "1"], "start": 0, "menu": False},
+    {"label": "m", "values": ["a", "b"], "start": 1, "menu": False},
+    {"label": "text", "values": ["a rose", "the cat"], "start": 0, "menu": True},
+]
+EXPLORER = {"image/png": PNG, "text/plain": "A line.", MIME: {"controls": CONTROLS, "frames": [PNG] * 8}}
+SHEET = (
+    "<table><tr><th>Question</th><th>You said</th><th>Measured</th><th>Verdict</th></tr>"
+    "<tr><td>How many?</td><td>-</td><td>3</td><td>no prediction</td></tr></table>"
+    "<p>0 of 0 judged predictions right; 1 of 1 questions without a prediction.</p>"
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """The folder of a site of one lesson and one module, made in a process of its own."""
+    root = checkout(tmp_path_factory.mktemp("checkout"), repository="someone/course")
+    executed = notebook()
+    asked = {"text/html": "<div><p><strong>Your prediction.</strong> How many?</p><p><em>none</em></p></div>"}
+    executed.cells += [
+        new_markdown_cell(
+            f"{LONG}\n\n<details><summary>Hint</summary>A residual stream.</details>\n\n![A](figure.png)\n\n"
+            "| | one |\n|---|---|\n| a | 1 |"
+        ),
+        new_code_cell('predictions.number("n", "How many?")', outputs=[new_output("execute_result", asked)]),
+        new_code_cell('predictions.compare("n", 3)', outputs=[new_output("stream", name="stdout", text="measured 3")]),
+        new_code_cell("predictions.sheet()", outputs=[new_output("execute_result", {"text/html": SHEET})]),
+        new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
+    ]
+    return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "does not hold"}])
+
+
+@pytest.fixture(scope="module")
+def address(built):
+    """Where the site is served."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(built)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on PATH (Debian: apt install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def test_every_page_is_there(built):
+    assert [page for page in PAGES if not (built / f"{page}.html").is_file()] == []
+    text = (built / f"lessons/{NAME}/{NAME}.html").read_text(encoding="utf-8")
+    assert "double(3)" not in text, "what learners must not see of a check"
+    assert 'id="atomic_write"' in (built / "_modules/companion/core/files.html").read_text(encoding="utf-8"), (
+        "the source"
+    )
+
+
+def test_every_link_of_a_page_leads_somewhere(built):
+    pages = [path for path in built.rglob("*.html") if "_static" not in path.parts]
+    texts = {path: path.read_text(encoding="utf-8") for path in pages}
+    broken = []
+    for path, text in texts.items():
+        for link in re.findall(r'(?:href|src)="([^"]*)"', text):
+            address = urlparse(html.unescape(link))
+            target = (path.parent / unquote(address.path)).resolve() if address.path else path
+            anchor = address.fragment and target in texts and f'id="{unquote(address.fragment)}"' not in texts[target]
+            if not address.scheme and (not target.is_file() or anchor):
+                broken.append((path.name, link))
+    assert broken == []
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(18, 18, 18)")])
+def test_nothing_is_wrong_and_no_other_host_is_asked(address, browser, scheme, paper):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    page = browser.new_page(color_scheme=scheme)
+    asked, found = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    for name in PAGES if scheme == "light" else PAGES[:3]:
+        page.goto(f"{address}/{name}.html")
+        page.evaluate("window.MathJax?.startup?.promise")
+        found += [(name, each["id"], each["impact"]) for each in axe.run(page).response["violations"]]
+    assert found == []
+    assert any("mathjax" in url for url in asked)
+    assert [url for url in asked if not url.startswith((address, "data:"))] == []
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
+    page.close()
+
+
+def test_a_phone_s_page_does_not_scroll_sideways(address, browser):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    for name in PAGES:
+        page.goto(f"{address}/{name}.html")
+        page.evaluate("window.MathJax?.startup?.promise")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 1, name  # the theme rounds up
+    page.close()
+
+
+def test_claims_are_filtered_and_a_prediction_comes_back(address, browser):
+    page = browser.new_page()
+    page.goto(f"{address}/claims.html")
+    assert page.inner_text(".claims-count") == "2 of 2"
+    page.select_option("select[name=verdict]", "does not hold")
+    assert page.inner_text(".claims-count") == "1 of 2"
+    assert [row.get_attribute("id") for row in page.query_selector_all("tbody tr:visible")] == ["07-trebles"]
+    page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
+    assert not page.is_visible("text=measured 3")
+    sheet = page.locator("table", has_text="You said")
+    assert " ".join(sheet.inner_text().split()) == "Question You said Measured Verdict How many? – 3 no prediction"
+    assert page.get_by_text("judged").count() == 0
+    page.fill("input[data-prediction=n]", "four")
+    page.reload()
+    assert " ".join(sheet.inner_text().split()) == "Question You said Measured Verdict How many? four 3"
+    page.click("details.measured summary")
+    page.wait_for_selector("text=You predicted: four")
+    assert page.is_visible("text=measured 3")
+    page.close()
+
+
+def test_an_explorer_moves_with_the_keyboard(address, browser):
+    page = browser.new_page()
+    page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
+    frame = lambda: page.get_attribute(".explorer img", "src").rpartition("-")[2]  # noqa: E731
+    assert frame() == "2.png"
+    page.focus(".explorer input")
+    page.keyboard.press("ArrowRight")
+    assert (frame(), page.get_attribute(".explorer input", "aria-valuetext")) == ("6.png", "1")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowLeft")
+    assert (frame(), page.inner_text(".explorer label:nth-of-type(2) output")) == ("4.png", "a")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    assert (frame(), page.input_value(".explorer select")) == ("5.png", "1")
+    page.reload()
+    assert (frame(), page.input_value(".explorer select")) == ("2.png", "0"), "where it stood"
+    page.close()
+
+
+def test_a_class_s_own_hub_gets_a_link(address, browser):
+    page = browser.new_page()
+    page.goto(f"{address}/teaching.html")
+    page.get_by_label("The hub's address").fill("hub.example.edu")
+    assert page.locator(".pull a").count() == 0, "no address yet"
+    page.get_by_label("The hub's address").fill("https://hub.example.edu/")
+    link = page.get_attribute(".pull a", "href")
+    assert link == launch.gitpuller("https://hub.example.edu", "someone/course", f"lessons/{NAME}/{NAME}.ipynb")
+    page.close()
+
+
+def test_what_has_not_been_run_is_named(tmp_path, capsys):
+    arguments = Namespace(run=str(tmp_path / "run"), out=str(tmp_path / "site"), open=False)
+    assert site.main(arguments, checkout(tmp_path)) == 1
+    assert f"run lacks {NAME}: `python3 -m companion run` makes it" in capsys.readouterr().out
+
+
+def test_the_reference_is_of_what_people_read_to_learn():
+    names = site.modules(ROOT)
+    assert {"companion.core.decoder", "companion.topics.regression.data", "companion.core.training"} <= set(names)
+    assert not [name for name in names if ".workshop" in name or name.endswith("__init__")]

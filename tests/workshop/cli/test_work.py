@@ -1,0 +1,221 @@
+"""A learner's own folder: lessons are copied there, and no update goes over what somebody has written."""
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from sample_lesson import FACTS
+
+from companion.workshop.cli import progress, work
+
+NAME = "07-doubling"
+OTHER = "08-tripling"
+CHECK = {"nbgrader": {"grade": True, "solution": False, "grade_id": "x", "schema_version": 3, "locked": True}}
+
+
+def publish(root: Path, name: str = NAME, *, version: str = "one", exercises: int = 3) -> Path:
+    """A lesson with exercises and two questions, as it is released."""
+    ask = 'predictions.number("steps", "How many?")\n', "predictions.choice(\n    'rate', 'Which?', ['a', 'b'])"
+    cells = [new_code_cell(f"# version {version}"), *map(new_code_cell, ask)]
+    cells += [new_code_cell(f"exercises.e{number}.check(e{number})", metadata=CHECK) for number in range(exercises)]
+    for number, cell in enumerate(cells):
+        cell.id = f"cell-{number}"
+    folder = root / "lessons" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    nbformat.write(new_notebook(cells=cells, metadata={"companion": FACTS}), folder / f"{name}.ipynb")
+    (folder / "figure.png").write_text(f"picture {version}")
+    return folder / f"{name}.ipynb"
+
+
+def own(root: Path, name: str = NAME, suffix: str = "") -> Path:
+    return root / "work" / name / f"{name}{suffix}.ipynb"
+
+
+def edit(path: Path, *texts: str, answer: str = "my answer") -> None:
+    """Work in a notebook as a learner would: write into its first cell, and run checks that say ``texts``."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[0].source += f"\n# {answer}" if answer else ""
+    for cell, text in zip(notebook.cells[3:], texts, strict=False):
+        wrong = new_output("error", ename="Mistake", evalue="no", traceback=[])
+        cell.outputs = [wrong if text == "raises" else new_output("stream", name="stdout", text=text)]
+    nbformat.write(notebook, path)
+
+
+@pytest.fixture
+def root(tmp_path):
+    publish(tmp_path)
+    publish(tmp_path, OTHER)
+    assert work.refresh(tmp_path) == []
+    return tmp_path
+
+
+def test_lessons_are_copied_with_all_that_belongs_to_them(root):
+    assert own(root).read_bytes() == (root / "lessons" / NAME / f"{NAME}.ipynb").read_bytes()
+    assert (root / "work" / OTHER / "figure.png").read_text() == "picture one"
+    assert f"[07 Doubling]({NAME}/{NAME}.ipynb)" in (root / "work/README.md").read_text()
+
+
+def test_nothing_happens_as_long_as_nothing_is_new(root):
+    edit(own(root))
+    before = {path: path.read_bytes() for path in (root / "work").rglob("*") if path.is_file()}
+    assert work.refresh(root) == []
+    assert {path: path.read_bytes() for path in (root / "work").rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("was_run", [False, True])
+def test_an_untouched_copy_is_updated(root, was_run):
+    if was_run:
+        edit(own(root), "e0: not attempted\n", answer="")
+    new = publish(root, version="two")
+    assert work.refresh(root) == []
+    assert own(root).read_bytes() == new.read_bytes()
+    assert (root / "work" / NAME / "figure.png").read_text() == "picture two"
+    assert len(list((root / "work" / NAME).glob("*.ipynb"))) == 1
+
+
+def test_a_newer_version_is_laid_beside_answers_and_never_over_them(root):
+    edit(own(root))
+    mine = own(root).read_bytes()
+    new = publish(root, version="two")
+    assert work.refresh(root) == [
+        f"{NAME}: there is a newer version; it lies beside yours as {NAME} (new version).ipynb"
+    ]
+    assert own(root).read_bytes() == mine
+    assert own(root, suffix=" (new version)").read_bytes() == new.read_bytes()
+    page = (root / "work/README.md").read_text()
+    assert f"newer version of lesson 07:** [{NAME} (new version)]({NAME}/{NAME}%20%28new%20version%29.ipynb)" in page
+    assert work.refresh(root) == [], "said once"
+
+    newer = publish(root, version="three")
+    assert work.refresh(root) == []
+    assert own(root, suffix=" (new version)").read_bytes() == newer.read_bytes(), "nobody has worked in that one"
+
+    edit(own(root, suffix=" (new version)"))
+    newest = publish(root, version="four")
+    assert len(work.refresh(root)) == 1
+    assert own(root, suffix=" (new version 2)").read_bytes() == newest.read_bytes()
+    assert own(root).read_bytes() == mine
+
+
+def test_a_lost_record_makes_no_copy_look_untouched(root):
+    edit(own(root))
+    mine = own(root).read_bytes()
+    for name in (NAME, OTHER):
+        (root / "work" / name / work.RECORD).write_text("not a record")
+    assert len(work.refresh(root)) == 1
+    assert own(root).read_bytes() == mine
+    assert not own(root, OTHER, " (new version)").exists(), "which is the lesson as it is"
+
+
+def test_a_copy_that_is_no_notebook_any_more_is_left_alone(root):
+    own(root).write_text("<<<<<<< conflict")
+    publish(root, version="two")
+    assert len(work.refresh(root)) == 1
+    assert own(root).read_text() == "<<<<<<< conflict"
+
+
+def test_a_file_of_ones_own_stays(root):
+    (root / "work" / NAME / "figure.png").write_text("mine")
+    (root / "work" / NAME / "notes.txt").write_text("mine, too")
+    publish(root, version="two")
+    work.refresh(root)
+    assert (root / "work" / NAME / "figure.png").read_text() == "mine"
+    assert (root / "work" / NAME / "notes.txt").exists()
+
+
+def solve(root: Path) -> None:
+    edit(own(root), "e0: correct\n", "raises", "e2: not attempted\n")
+    kept = {
+        "steps": {"prediction": 512.0, "verdict": "right"},
+        "rate": {"prediction": None, "verdict": ""},
+        "gone": {"prediction": 3.0, "verdict": "right"},
+    }
+    (root / "work" / NAME / "predictions.json").write_text(json.dumps({"lessons": {NAME: kept}}))
+
+
+def show(root: Path, *lessons: str, reset: str = "", yes: bool = False) -> int:
+    return progress.main(Namespace(lessons=list(lessons), reset=reset, yes=yes), root)
+
+
+def test_progress_says_what_is_solved_and_predicted(root, capsys):
+    solve(root)
+    assert show(root) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Lesson       Exercises                                Predictions",
+        "07-doubling  1 of 3 solved, 1 wrong, 1 not attempted  1 of 2 made, 1 of 1 right",
+        "08-tripling  0 of 3 solved, 3 not attempted           0 of 2 made",
+    ]
+    assert (
+        "1 of 3 solved, 1 wrong, 1 not attempted | 1 of 2 made, 1 of 1 right |" in (root / "work/README.md").read_text()
+    )
+    assert show(root, "08") == 0
+    assert "07-doubling" not in capsys.readouterr().out
+    assert show(root, "09") == 1
+    assert "LESSON = '09': there is no such lesson" in capsys.readouterr().out
+
+
+def test_of_two_versions_the_one_with_more_solved_counts(root):
+    solve(root)
+    publish(root, version="two")
+    work.refresh(root)
+    assert work.best(root / "work" / NAME).exercises.solved == 1
+    edit(own(root, suffix=" (new version)"), "e0: correct\n", "e1: correct\n")
+    assert work.best(root / "work" / NAME).exercises.solved == 2
+
+
+@pytest.mark.parametrize("broken", ["[]", '{"lessons": []}', "{"])
+def test_broken_predictions_count_as_none(root, broken):
+    (root / "work" / NAME / "predictions.json").write_text(broken)
+    assert str(work.best(root / "work" / NAME).predictions) == "0 of 2 made"
+
+
+def test_the_start_page_follows_a_saved_notebook(root):
+    solve(root)
+    manager = SimpleNamespace(root_dir=str(root / "work"))
+    work.after_saving(os_path="", model={"type": "file"}, contents_manager=manager)
+    assert "1 wrong" not in (root / "work/README.md").read_text()
+    work.after_saving(os_path="", model={"type": "notebook"}, contents_manager=manager)
+    assert "1 wrong" in (root / "work/README.md").read_text()
+
+
+def test_reset_asks_and_puts_the_old_copy_aside(root, capsys, monkeypatch):
+    solve(root)
+    mine = own(root).read_bytes()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: False))
+    assert show(root, reset="07") == 1
+    assert "nobody is there to answer" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("builtins.input", lambda question: "n" if "07-doubling anew?" in question else "y")
+    assert show(root, reset="07") == 1
+    assert own(root).read_bytes() == mine
+    monkeypatch.setattr("builtins.input", lambda question: "y")
+    assert show(root, reset="07") == 0
+    assert "yours is now work/aside/07-doubling 1" in capsys.readouterr().out
+    assert (root / f"work/aside/{NAME} 1/{NAME}.ipynb").read_bytes() == mine
+    assert (root / f"work/aside/{NAME} 1/predictions.json").exists()
+    assert own(root).read_bytes() == (root / "lessons" / NAME / f"{NAME}.ipynb").read_bytes()
+    assert not (root / "work" / NAME / "predictions.json").exists()
+    assert show(root, reset="07", yes=True) == 0
+    assert (root / f"work/aside/{NAME} 2").is_dir()
+
+
+def test_reset_where_a_kernel_keeps_the_folder(root, capsys, monkeypatch):
+    solve(root)
+
+    def refuses(path, target):
+        raise PermissionError(13, "Access is denied", str(path))
+
+    monkeypatch.setattr(Path, "rename", refuses)  # as Windows does
+    assert show(root, reset="07", yes=True) == 1
+    assert "Access is denied: close 07-doubling in JupyterLab, shut its kernel down" in capsys.readouterr().out
+    assert own(root).exists()
+
+
+def test_reset_of_a_lesson_that_was_never_opened(tmp_path, capsys):
+    publish(tmp_path)
+    assert show(tmp_path, reset="07") == 0
+    assert "has not been opened yet" in capsys.readouterr().out

@@ -1,0 +1,42 @@
+"""One sandboxed process for many submissions that mean no harm: torch is loaded once, and not for each of them."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from companion.workshop.grading.course import marking
+from companion.workshop.grading.sandbox import package, rooms, wire
+from companion.workshop.grading.sandbox.sandbox import Limits, Process, as_message
+
+# Time enough on any machine, however busy: for what is said of an answer, not for how long it took
+PATIENT = Limits(call=60, exercise=120, submission=600, search=60, searches=600)
+
+
+@contextmanager
+def one_process(limits: Limits, *, course: bool = False):
+    """A process as `companion.workshop.grading.sandbox.rooms` starts them."""
+    with Process(limits, course=package.without_answers(course=course)) as process:
+        process.send(wire.encode({"limits": as_message(limits)}))
+        yield process
+
+
+@contextmanager
+def all_in(process: Process):
+    """Inside, `companion.workshop.grading.course.marking.mark` starts no process of its own but for stand-ins; one
+    thing at a time.
+    """
+
+    class Shared(rooms.Workers):
+        def _started(self, course):
+            if course == package.with_answers():
+                return super()._started(course)
+            process.defined.clear()
+            return process
+
+        def __exit__(self, *error):
+            self.process = None
+            super().__exit__(*error)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marking, "Workers", Shared)
+        yield

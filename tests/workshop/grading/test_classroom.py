@@ -1,0 +1,263 @@
+"""A class with deadlines, a roster and an LMS; what the sandbox would find is made up here."""
+
+import csv
+import html
+import json
+import os
+import re
+import zipfile
+from datetime import datetime
+
+import pytest
+from grading.reading import small_handout
+from grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
+
+from companion.workshop.grading.course import classroom
+from companion.workshop.grading.course.feedback import markdown
+from companion.workshop.grading.course.names import file_name, student
+from companion.workshop.grading.course.settings import SettingsError, read_settings
+from companion.workshop.grading.notebook.syntax import shape
+from companion.workshop.grading.sandbox.sandbox import Limits
+
+DUE = "2026-11-30T12:00:00+00:00"
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A checkout; everything that is handed in as anything but a stub is right."""
+    root = checkout(tmp_path)
+
+    def marks(submission, handout, *_, **__):
+        result = classroom.nothing("", handout)
+        for name in submission.answers:
+            right = name not in submission.stubs
+            outcome = ("right", "correct") if right else ("not attempted", "not attempted")
+            result["exercises"][name] = dict(zip(("outcome", "diagnosis"), outcome, strict=True))
+            result["exercises"][name]["points"] = POINTS[name] * right
+        return result | {
+            "written": submission.written,
+            "answers": submission.answers,
+            "shapes": submission.shapes,
+            "flags": submission.flags,
+        }
+
+    monkeypatch.setattr(classroom, "mark", marks)
+    return root
+
+
+def grade(root, **options):
+    return classroom.grade(small_handout(), root / "solutions" / NAME / f"{NAME}.ipynb", root, **options)
+
+
+def rows(root):
+    text = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
+    return {row["student"]: row for row in csv.DictReader(text.splitlines())}
+
+
+def at(path, when):
+    seconds = datetime.fromisoformat(when).timestamp()
+    os.utime(path, (seconds, seconds))
+    return path
+
+
+def test_deadlines_roster_overrides_and_what_goes_to_an_lms(course):
+    grading = course / "grading"
+    (grading / "settings.toml").write_text(
+        f'[deadlines]\n"{NAME}" = {DUE}\n[late]\nper_day = 0.1\nat_most = 0.5\n'
+        f'[extensions."dora"]\n"{NAME}" = 2026-12-24T12:00:00+00:00\n[assignments]\n"{NAME}" = "Small (4711)"\n'
+    )
+    (grading / "roster.csv").write_text(
+        "student,name,canvas_id,moodle_id\nanna,Anna Berg,11,21\nbert,=Bert,12,22\n"
+        "carl,Carl,13,\ndora,Dora,14,\nemil,Emil,15,25\n"
+    )
+    (grading / NAME).mkdir()
+    (grading / NAME / "overrides.csv").write_text(
+        "student,question,points,reason\nanna,open-question,4,spoke of it well\n"
+    )
+    first = at(hand_in(course, "anna", solved()), "2026-11-30T11:00:00+00:00")
+    late = at(hand_in(course, "bert", solved()), "2026-12-01T13:00:00+00:00")
+    at(hand_in(course, "dora", handed_in({})), "2026-12-20T13:00:00+00:00")
+    at(hand_in(course, "who", solved()), "2026-11-01T13:00:00+00:00")
+    assert grade(course) == []
+    before = rows(course)
+    assert {name: row["points"] for name, row in before.items()} == {
+        "anna": "10",
+        "bert": "4.8",
+        "carl": "0",
+        "dora": "0",
+        "emil": "0",
+        "who": "6",
+    }
+    assert before["bert"]["days_late"] == "2" and before["dora"]["days_late"] == "0"
+    assert before["carl"]["needs_a_person"] == "handed in nothing"
+    assert "not on the roster" in before["who"]["needs_a_person"]
+    page = (grading / "feedback" / "bert" / f"{NAME}.html").read_text()
+    assert "20 % of the points are lost" in page
+    assert "given by a person: spoke of it well" in (grading / "feedback" / "anna" / f"{NAME}.html").read_text()
+
+    # a later, worse hand-in after the deadline does not count; every one is kept
+    first.write_text(json.dumps(handed_in({})))
+    at(first, "2026-12-02T11:00:00+00:00")
+    late.write_text("not a notebook")
+    grade(course)
+    assert rows(course)["anna"] == before["anna"]
+    assert len(list((grading / "kept" / "anna" / NAME).iterdir())) == 2
+    assert len(list((grading / "kept" / "bert" / NAME).iterdir())) == 2
+
+    canvas = list(csv.reader((grading / NAME / "canvas.csv").read_text().splitlines()))
+    assert canvas[:4] == [  # Canvas refuses a head without Section, or of fewer columns
+        ["Student", "ID", "Section", "Small (4711)"],
+        ["    Points Possible", "", "", "10"],
+        ["Anna Berg", "11", "", "10"],
+        ["'=Bert", "12", "", rows(course)["bert"]["points"]],
+    ]
+    moodle = list(csv.DictReader((grading / NAME / "moodle.csv").read_text().splitlines()))
+    assert moodle[0] == {  # Moodle refuses one without the first and the last two
+        "Identifier": "Participant 21",
+        "Full name": "Anna Berg",
+        "Maximum Grade": "10",
+        "Grade": "10",
+        "Last modified (grade)": "-",
+    }
+    with zipfile.ZipFile(grading / NAME / "feedback.zip") as archive:
+        assert f"Anna Berg_21_assignsubmission_file/{NAME}.html" in archive.namelist()
+
+    # again, byte for byte
+    kept = {path: path.read_bytes() for path in sorted((grading / NAME).glob("*.*"))}
+    grade(course, force=True)
+    assert kept == {path: path.read_bytes() for path in sorted((grading / NAME).glob("*.*"))}
+
+
+def test_one_student_alone_a_lock_and_pseudonyms(course, capsys):
+    grading = course / "grading"
+    (grading / "settings.toml").write_text("anonymous = true\n")
+    hand_in(course, "anna", solved())
+    hand_in(course, "bert", edited(lambda notebook: notebook.cells.remove(cell(notebook, AUTOMATIC[0]))))
+    grade(course, only="anna")
+    assert rows(course).keys() == {"anna"}
+    grade(course)
+    assert rows(course).keys() == {"anna", "bert"}
+    said = (grading / NAME / "summary.md").read_text() + (grading / NAME / "class.html").read_text()
+    assert "bert" not in said and "participant\\-" in said and "participant-" in said
+    assert sorted(path.name[:12] for path in (grading / "autograded").iterdir()) == ["participant-"] * 2
+    with pytest.raises(SettingsError, match="handed in nothing; there is anna, bert"):
+        grade(course, only="carl")
+    with classroom.locked(grading), pytest.raises(SettingsError, match="another run"):
+        grade(course)
+
+
+def test_grades_are_there_before_all_are_marked(course, monkeypatch):
+    monkeypatch.setattr(classroom, "OFTEN", 0.0)
+    for name in ("anna", "bert", "carl"):
+        hand_in(course, name, solved())
+    seen = []
+    marks = classroom.mark
+
+    def looking(*words, **named):
+        path = course / "grading" / NAME / "grades.csv"
+        seen.append(len(path.read_text().splitlines()) - 1 if path.exists() else 0)
+        return marks(*words, **named)
+
+    monkeypatch.setattr(classroom, "mark", looking)
+    grade(course)
+    assert seen == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("deadlines = 3", "settings.toml"),
+        ('[deadlines]\n"05" = 2026-11-30T12:00:00', "with its zone"),
+        ("[late]\nper_day = 7", "from 0 to 1"),
+        ("[later]\nx = 1", "later"),
+        ("[", "settings.toml"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path, text, message):
+    path = tmp_path / "settings.toml"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        read_settings(path)
+
+
+@pytest.mark.parametrize(
+    "folder, name",
+    [
+        ("Zoë", "Zoë"),
+        ("Zoe\u0308", "Zoë"),
+        ("王小明", "王小明"),
+        ("می\u200cنویسم", "می\u200cنویسم"),
+        ("a\x1b[31m", "a\\x1b[31m"),
+        ("a\u202eb", "a\\u202eb"),
+        (os.fsdecode(b"\xff"), "\\xff"),
+        ("\\xff", "\\\\xff"),
+    ],
+)
+def test_a_name_in_any_script_plays_no_tricks(folder, name):
+    assert student(folder) == name
+
+
+def test_a_long_name_has_a_file():
+    name = student(os.fsdecode(b"\xff" * 64))
+    assert len(name) == 256 and len(file_name(name).encode()) < 120
+    assert file_name("Zoë Łukasz 王小明") == "Zoë Łukasz 王小明" and file_name("..") != ".."
+    assert file_name("a/b") != file_name("a\\b")
+
+
+def test_a_change_in_the_course_or_in_torch_makes_results_old(tmp_path, monkeypatch):
+    for name in ("topics/attention/probes.py", "workshop/grading/course/marking.py", "topics/bigrams/names.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    monkeypatch.setattr(classroom, "COMPANION", tmp_path)
+    known = set()
+
+    def is_new():
+        found = classroom.fingerprint(small_handout(), [1], Limits(), unsafe=False)
+        known.add(found)
+        return len(known)
+
+    assert is_new() == is_new() == 1
+    (tmp_path / "probes" / "attention.py").write_text("x = 2\n")
+    assert is_new() == 2
+    (tmp_path / "samplers" / "names.csv").rename(tmp_path / "samplers" / "other.csv")
+    assert is_new() == 3
+    monkeypatch.setattr(classroom.torch, "__version__", "0.0")
+    assert is_new() == 4
+    (tmp_path / "probes" / "notes.md").write_text("prose")
+    assert is_new() == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\[x](http://evil.example)",
+        r"\\[x](http://evil.example) ![y](http://evil.example)",
+        "<http://evil.example> http://evil.example www.evil.example a@evil.example",
+        "[x][r]\n\n[r]: http://evil.example",
+        "<a href='http://evil.example'>x</a> `<b>`",
+        "| a | b |\n|---|---|\n# head",
+    ],
+)
+def test_what_a_learner_says_is_no_markup_in_the_summary(text):
+    from mistune import create_markdown
+
+    shown = create_markdown(escape=False, plugins=["url", "table", "strikethrough"])(markdown(text))
+    assert re.findall(r"<\w+", shown) == ["<p"], shown
+    assert html.unescape(shown).strip() == f"<p>{' '.join(text.split())}</p>"
+
+
+def test_alike_answers_are_a_hint(course, monkeypatch):
+    long = "    return " + " + ".join(f"{n} * M" for n in range(30))
+    answer = "@exercises.newton_step\ndef newton_step(M, S):\n" + long
+    assert shape(answer) == shape(answer.replace("M", "N").replace("    return", "    # mine\n    return")) != ""
+    assert shape("def f(x):\n    return 2 * x") == ""
+    for name in ("anna", "bert"):
+        hand_in(course, name, solved(newton_step=answer))
+    hand_in(course, "carl", solved())
+    grade(course)
+    page = (course / "grading" / NAME / "class.html").read_text()
+    assert "newton-step: <bdi>anna</bdi>, <bdi>bert</bdi>" in page
+    monkeypatch.setitem(small_handout().solutions, "newton-step-check", answer.replace("M", "matrix"))
+    grade(course)
+    page = (course / "grading" / NAME / "class.html").read_text()
+    assert "newton-step, as the course has it: <bdi>anna</bdi>, <bdi>bert</bdi>" in page

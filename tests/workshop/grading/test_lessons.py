@@ -1,0 +1,74 @@
+"""The lessons themselves: solved, solved differently, unsolved and with every exercise wrong, each with exactly its
+points.
+"""
+
+import csv
+import html
+import json
+
+import pytest
+from grading.honest import right, wrong
+from grading.sharing import PATIENT
+
+from companion.workshop.cli import grade
+from companion.workshop.cli.lessons import select_lessons
+from companion.workshop.grading.sandbox import walls
+
+pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+NAME = "02-in-context-regression"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A checkout with lesson 02, and the students' notebooks by what they answer."""
+    root = tmp_path_factory.mktemp("course")
+    [lesson] = select_lessons([NAME])
+    folder = root / "solutions" / NAME
+    folder.mkdir(parents=True)
+    (folder / f"{NAME}.ipynb").write_bytes(lesson.source.read_bytes())
+    released = json.loads((lesson.source.parents[2] / "lessons" / NAME / f"{NAME}.ipynb").read_text(encoding="utf-8"))
+    return root, lesson, released
+
+
+def answered(released, answers):
+    """The released notebook with ``answers`` by function, as bytes."""
+    notebook = json.loads(json.dumps(released))
+    for cell in notebook["cells"]:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id", "").replace("-", "_")
+        cell["source"] = answers.get(name, cell["source"])
+    return json.dumps(notebook).encode()
+
+
+def test_each_gets_its_points_and_its_diagnosis(course):
+    root, lesson, released = course
+    handout = grade.questions(lesson, root)
+    functions = [question.function for question in handout.automatic]
+    solution = json.loads(lesson.source.read_text(encoding="utf-8"))
+    marks = {
+        cell["metadata"].get("nbgrader", {}).get("grade_id", "").replace("-", "_"): "".join(cell["source"])
+        for cell in solution["cells"]
+    }
+    classmates = {
+        "solved": {name: marks[name] for name in functions},
+        "solved differently": {name: right(name) for name in functions},
+        "unsolved": {},
+        "wrong": {name: wrong(name)[0] for name in functions},
+        "half": {name: marks[name] for name in functions[::2]},
+    }
+    for student, answers in classmates.items():
+        folder = root / "grading" / "submitted" / student / NAME
+        folder.mkdir(parents=True)
+        (folder / f"{NAME}.ipynb").write_bytes(answered(released, answers))
+    assert grade.grade(select_lessons([NAME], root)[0], root, jobs=2, limits=PATIENT) == []
+    rows = {
+        row["student"]: row for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text().splitlines())
+    }
+    full = {question.id: question.points for question in handout.automatic}
+    got = {student: {name: float(row[name]) for name in full} for student, row in rows.items()}
+    assert got["solved"] == got["solved differently"] == full
+    assert got["unsolved"] == got["wrong"] == dict.fromkeys(full, 0)
+    assert got["half"] == {name: points * (number % 2 == 0) for number, (name, points) in enumerate(full.items())}
+    page = (root / "grading" / "feedback" / "wrong" / f"{NAME}.html").read_text(encoding="utf-8")
+    for name in functions:
+        assert html.escape(wrong(name)[1]) in page
+    assert not any("suspicious" in row["needs_a_person"] for row in rows.values())

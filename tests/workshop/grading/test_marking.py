@@ -1,0 +1,135 @@
+"""What goes between the grader and a submission: no answer in, no secret out, and no more time than there is."""
+
+import time
+
+import pytest
+from grading.reading import assembled, small_handout
+from grading.sharing import PATIENT, all_in, one_process
+from grading.small_lesson import RIGHT, handed_in, solved
+
+from companion.workshop.grading.course.marking import mark
+from companion.workshop.grading.sandbox import rooms, walls
+from companion.workshop.grading.sandbox.sandbox import Limits, SandboxError
+
+pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
+SEEDS = [11, 12]
+NEWTON = "newton-step-check"
+
+
+@pytest.fixture(scope="module")
+def process():
+    """One for all: what is tested here does not end it."""
+    with one_process(PATIENT) as process:
+        yield process
+
+
+@pytest.fixture
+def marked(process):
+    """Marks newton_step; its entry."""
+
+    def marked(source):
+        submission = assembled(solved(newton_step=source))
+        submission.answers = {NEWTON: submission.answers[NEWTON]}
+        return mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON]
+
+    with all_in(process):
+        yield marked
+
+
+ONLY_SECRET = "    seen.append(1)\n    if len(seen) > 6:\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise ValueError(str(M.tolist()))",
+        "raise type(str(M.tolist()).replace('.', 'p'), (Exception,), {})()",
+        "return type('X' + str(M.tolist()), (), {})()",
+        "exec(compile('raise ValueError', '<answer>', 'exec'))",
+    ],
+)
+def test_what_a_learner_says_of_secret_inputs_is_not_told(marked, body):
+    entry = marked(f"seen = []\n{HEAD}{ONLY_SECRET}        {body}\n    return 2 * M - M @ S @ M")
+    assert entry["points"] == 0
+    assert entry["diagnosis"].startswith("passes the visible check, but not on other inputs: ")
+    assert not any(sign in entry["diagnosis"] for sign in ("[[", "0.", "p0", "p1"))
+
+
+def test_an_honest_error_is_told_in_full(marked):
+    entry = marked(HEAD + "    return M @ S[:1]")
+    assert "raises RuntimeError at `return M @ S[:1]`: mat1 and mat2 shapes cannot be multiplied" in entry["diagnosis"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from concurrent.futures import ThreadPoolExecutor\n@(lambda f: lambda *a: "
+        "ThreadPoolExecutor(1).submit(exercises.newton_step.answer, *a).result())\ndef newton_step(M, S):\n    pass",
+        HEAD + "    modules = vars(torch)['s' + 'ys'].modules\n"
+        "    return modules['companion.topics.regression.exercises'].newton_step.answer(M, S)",
+        HEAD
+        + "    import companion.topics.regression.exercises.in_context as c\n    return c.newton_step.answer(M, S)",
+        HEAD
+        + "    import gc\n    return next(f for f in gc.get_objects() if getattr(f, '__name__', '') == 'newton')(M, S)",
+        HEAD
+        + "    import importlib as i\n    return i.import_module('companion.' + 'baselines.regression').newton(M, S)",
+    ],
+)
+def test_the_courses_answer_is_not_there(marked, source):
+    assert marked(source)["points"] == 0
+    assert assembled(solved(newton_step=source)).flags
+
+
+def test_what_was_not_attempted_stands_in_and_what_was_attempted_does_not():
+    uses = (
+        "@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n    half = newton_step(S, S) * 0\n"
+        "    w = half[0] * 0\n    for _ in range(steps):\n        w = w - lr * (S @ w - b)\n    return w"
+    )
+    submission = assembled(handed_in({"gd-closed-form": uses, "triplet-tokens": RIGHT["triplet-tokens"]}))
+    entries = mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"]
+    assert entries["gd-closed-form-check"]["outcome"] == "right", entries
+    assert entries[NEWTON]["outcome"] == "not attempted"
+
+
+def test_after_two_stops_the_rest_is_not_tried():
+    sleeps = {
+        name: source.replace("):\n", "):\n    import time; time.sleep(1e9)\n", 1) for name, source in RIGHT.items()
+    }
+    submission = assembled(solved(**{name.replace("-", "_"): source for name, source in sleeps.items()}))
+    started = time.monotonic()
+    result = mark(submission, small_handout(), SEEDS, Limits(call=1), unsafe=False)
+    diagnoses = [entry["diagnosis"] for entry in result["exercises"].values()]
+    assert diagnoses[:2] == ["took too long"] * 2 and diagnoses[2].startswith("not tried: 2 exercises")
+    assert time.monotonic() - started < 240
+
+
+def test_a_sandbox_that_fails_once_is_started_again(monkeypatch):
+    starts, real = [], rooms.Process
+
+    def fails_first(*words, **named):
+        starts.append(1)
+        if len(starts) == 1:
+            raise SandboxError("busy")
+        return real(*words, **named)
+
+    monkeypatch.setattr(rooms, "Process", fails_first)
+    submission = assembled(solved())
+    submission.answers = {NEWTON: submission.answers[NEWTON]}
+    assert mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON]["outcome"] == "right"
+
+
+def test_the_search_for_a_reason_has_a_time_of_its_own():
+    """Each call is quick enough and the answer wrong; the calls that look for the reason would take too long."""
+    wrong = HEAD + "    import time; time.sleep(0.4)\n    return 3 * M @ M - M"
+    hangs = (
+        "seen = []\n@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n    seen.append(1)\n"
+        "    while len(seen) > 2: pass\n    return S @ b"
+    )
+    right = RIGHT["triplet-tokens"]
+    submission = assembled(handed_in({"newton-step": wrong, "gd-closed-form": hangs, "triplet-tokens": right}))
+    started, limits = time.monotonic(), Limits(call=1.5, exercise=2, submission=6, search=1, searches=1.5)
+    entries = mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"]
+    diagnoses = {name: entry["outcome"] for name, entry in entries.items()}
+    assert diagnoses == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}, entries
+    assert time.monotonic() - started < 240

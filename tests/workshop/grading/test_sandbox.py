@@ -1,0 +1,170 @@
+"""What the sandbox is made of, looked at from inside."""
+
+import time
+
+import pytest
+
+from companion.workshop.grading.sandbox import sandbox, walls, wire
+from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
+
+pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+JOB = {
+    "define": "f",
+    "exercise": ["companion.topics.regression.exercises", "newton_step"],
+    "function": "f",
+    "before": [],
+}
+
+
+@pytest.fixture(scope="module")
+def process():
+    with Process(Limits(call=5)) as process:
+        process.send(wire.encode({"limits": sandbox.as_message(process.limits)}))
+        yield process
+
+
+def inside(process, body: str):
+    """What ``f`` with this body returns in the sandbox, in words: the error that it raises with them."""
+    lines = "\n    ".join(body.splitlines())
+    process.allow(20)
+    process.send(wire.encode(JOB | {"answer": f"def f():\n    import os, sys\n    {lines}"}))
+    assert b'"ready"' in process.receive()[0]
+    process.send(wire.encode({"call": "f", "wide": False}, []))
+    message, _ = wire.decode(*process.receive())
+    return message
+
+
+def said(process, expression: str) -> str:
+    return inside(process, f"raise ValueError({expression})")["text"]
+
+
+def test_it_is_nobody_and_has_no_capability(process):
+    assert said(process, "(os.getuid(), os.getgid())") == "(65534, 65534)"
+    status = said(process, "open('/proc/self/status').read()")
+    assert (
+        "CapEff:\t0000000000000000" in status and "CapBnd:\t0000000000000000" in status and "NoNewPrivs:\t1" in status
+    )
+
+
+def test_it_sees_neither_the_disk_nor_other_processes(process):
+    assert said(process, "sorted(os.listdir('/etc'))") in ("['alternatives', 'ld.so.cache']", "['ld.so.cache']")
+    assert len(eval(said(process, "[name for name in os.listdir('/proc') if name.isdigit()]"))) <= 3
+    assert said(process, "os.getcwd()") == "/scratch"
+    first = said(process, "open('/proc/1/environ').read()")
+    assert all(part.startswith("PATH=") for part in first.split("\0") if part)
+
+
+@pytest.mark.parametrize("place", ["/", "/dev", "/dev/shm", "/proc/sys/kernel/core_pattern", "/usr", "sys.prefix"])
+def test_it_writes_nowhere_but_in_its_scratch_folder(process, place):
+    path = (
+        "sys.prefix + '/x'" if place == "sys.prefix" else repr(place if "core" in place else f"{place.rstrip('/')}/x")
+    )
+    assert inside(process, f"open({path}, 'w')")["raised"] in ("OSError", "PermissionError", "FileNotFoundError")
+    assert said(process, "open('/scratch/x', 'w').write('abc')") == "3"
+
+
+@pytest.mark.parametrize(
+    "body, error",
+    [
+        ("os.fork()", "PermissionError"),
+        ("import subprocess\nsubprocess.run(['/bin/true'])", "PermissionError"),
+        ("import socket\nsocket.socket()", "PermissionError"),
+        ("import socket\nsocket.socket(40, 1, 0)", "PermissionError"),
+        ("bytearray(8 << 30)", "MemoryError"),
+        ("import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 40, 1 << 40))", "ValueError"),
+        ("import ctypes\nif ctypes.CDLL(None).unshare(0x10000000) != 0: raise PermissionError", "PermissionError"),
+        ("import ctypes\nif ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0: raise PermissionError", "PermissionError"),
+    ],
+)
+def test_what_is_forbidden_fails(process, body, error):
+    assert inside(process, body)["raised"] == error
+
+
+def test_one_file_and_all_files_are_limited(process):
+    assert inside(process, "open('/scratch/big', 'wb').write(bytes(20 << 20))")["raised"] == "OSError"
+    assert (
+        inside(process, "for n in range(9): open(f'/scratch/{n}', 'wb').write(bytes(15 << 20))")["raised"] == "OSError"
+    )
+
+
+def test_threads_work(process):
+    assert (
+        said(process, "__import__('concurrent.futures').futures.ThreadPoolExecutor(2).submit(len, 'four').result()")
+        == "4"
+    )
+
+
+@pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(1000)"])
+def test_time_is_limited_and_nothing_stays(body):
+    with Process(Limits(call=1, exercise=2)) as process:
+        started = time.monotonic()
+        with pytest.raises(Stopped, match="took too long"):
+            inside(process, body)
+        assert time.monotonic() - started < 60
+        worker = process.clock.process
+    worker.wait(10)
+    assert not worker.is_running()
+
+
+def test_a_sandbox_that_does_not_start_is_told_from_a_wrong_answer(monkeypatch):
+    monkeypatch.setattr(walls, "SYSTEM", ())
+    monkeypatch.setattr(sandbox.sys, "executable", "/no/python")
+    with pytest.raises(SandboxError, match="did not start"):
+        Process(Limits(start=5))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "os.memfd_create('x')",
+        "if ctypes.CDLL(None).shmget(0, 1 << 20, 0o1666) < 0: raise PermissionError",
+        "if ctypes.CDLL(None).msgget(0, 0o1666) < 0: raise PermissionError",
+        "if ctypes.CDLL(None).syscall(438, 0, 0, 0) < 0: raise PermissionError",
+    ],
+)
+def test_there_is_no_memory_that_no_limit_counts(process, body):
+    assert inside(process, f"import ctypes\n{body}")["raised"] == "PermissionError"
+
+
+def test_few_files_are_open_at_a_time(process):
+    assert inside(process, "kept = [open(os.devnull) for _ in range(200)]")["raised"] == "OSError"
+
+
+def test_there_is_no_answer_inside(process):
+    assert eval(said(process, "sorted(os.listdir('/course/companion'))")) == ["__init__.py", "checks", "grading"]
+    body = "from companion.topics.regression import exercises as regression\nregression.newton_step.answer()"
+    process.allow(20)
+    process.send(wire.encode(JOB | {"answer": "def f():\n    " + body.replace("\n", "\n    ")}))
+    process.receive()
+    process.send(wire.encode({"call": "f", "wide": False}, []))
+    assert b"stand_in" in process.receive()[0]
+    process.send(wire.encode({"refused": 1}))
+    assert b"stub" in process.receive()[0]
+
+
+TRICKLE = r"""
+import os, time
+while True:
+    for number in range(3, 64):
+        try:
+            os.write(number, b"x")
+        except OSError:
+            pass
+    time.sleep(.05)
+"""
+
+
+def test_a_pipe_that_is_never_quiet_has_a_deadline():
+    with Process(Limits(call=1, exercise=2)) as process:
+        started = time.monotonic()
+        with pytest.raises(Stopped, match="took too long"):
+            inside(process, TRICKLE)
+        assert time.monotonic() - started < 40
+
+
+def test_a_busy_machine_is_nobodys_fault(monkeypatch):
+    clock = sandbox.Clock()
+    clock.wall -= 100
+    assert clock.used() >= 100
+    monkeypatch.setattr(clock, "_delayed", lambda: 99.0)
+    assert clock.used() < 2

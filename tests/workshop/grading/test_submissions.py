@@ -1,0 +1,233 @@
+"""Notebooks are read without running anything, within limits, and what passes in a notebook is understood."""
+
+import base64
+import json
+import time
+
+import pytest
+from grading.hostile import SLY
+from grading.reading import assembled, small_handout
+from grading.small_lesson import RIGHT, cell, edited, handed_in, solved
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from companion.workshop.grading.course import book, classpage, classroom, feedback, formgrader, lms
+from companion.workshop.grading.notebook import parsing
+from companion.workshop.grading.notebook.submissions import Unreadable, cells
+from companion.workshop.grading.notebook.syntax import needed, parse, plain, statements
+
+HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def seconds(action):
+    started = time.process_time()
+    action()
+    return time.process_time() - started
+
+
+def test_time_to_read_grows_as_the_notebook_does():
+    for hostile in ("\n" * 64_000 + "(", " " * 64_000 + "("):
+        assert seconds(lambda text=hostile: plain(text)) < 5
+    chain = [f"a{n} = a{n + 1}" for n in range(4_000)]
+    assert seconds(lambda: needed("a0", statements(chain), [])) < 5
+    assert len(needed("a0", statements(chain), [])) == 4_000
+
+
+def test_more_magics_than_ipython_takes_are_left_as_they_are(monkeypatch):
+    def gives_up(*_):
+        raise RuntimeError("Input transformation still changing after 500 rounds.")
+
+    monkeypatch.setattr("IPython.core.inputtransformer2.TransformerManager.transform_cell", gives_up)
+    assert plain("%a\n%b") == "%a\n%b"
+
+
+def test_the_graders_own_process_parses_nothing(monkeypatch):
+    """What the class's page compares comes out of the child that reads."""
+    result = json.loads(json.dumps(assembled(solved()).as_message()))
+    assert result["shapes"].keys() == result["answers"].keys()
+    for module in (classpage, book, feedback, classroom, formgrader, lms):
+        assert not {"parse", "plain", "ast"} & vars(module).keys(), module.__name__
+
+
+def test_more_cells_than_a_hand_writes_are_not_read():
+    with pytest.raises(Unreadable, match="20000 cells"):
+        cells(json.dumps({"cells": [{"cell_type": "code", "source": "x"}] * 20_000}).encode())
+
+
+def test_a_notebook_is_read_in_a_process_that_may_fail(monkeypatch):
+    data = json.dumps(solved()).encode()
+    assert parsing.parsed(data, small_handout()) == assembled(solved())
+    with pytest.raises(Unreadable, match="no notebook"):
+        parsing.parsed(b"[" * 1_000_000, small_handout())
+    monkeypatch.setattr(parsing, "START", "import os; os.abort()")
+    with pytest.raises(Unreadable, match="cannot be read within"):
+        parsing.parsed(data, small_handout())
+    monkeypatch.setattr(parsing, "START", "while True: pass")
+    monkeypatch.setattr(parsing, "PATIENCE", 0.2)
+    with pytest.raises(Unreadable, match="too long"):
+        parsing.parsed(data, small_handout())
+
+
+@pytest.mark.parametrize(
+    "scratch", ["q = " + "+".join(["1"] * 400), "q = x" + ".a()" * 300, "q = " + "-" * 5_000 + "1"]
+)
+def test_an_expression_of_any_depth_in_a_scratch_cell_costs_nothing(scratch):
+    answer = HEAD + "    return 2 * M - M @ S @ M + 0 * q"
+    submission = assembled(
+        edited(lambda notebook: notebook.cells.insert(3, new_code_cell(scratch)), solved(newton_step=answer))
+    )
+    assert submission.answers["newton-step-check"] == answer and not submission.flags
+
+
+@pytest.mark.parametrize(
+    "source, python",
+    [
+        ("x = 1\n%timeit f(2)\ny = 2", "x = 1\npass\ny = 2"),
+        ("def f():\n    %time x = 3\n    return x", "def f():\n    x = 3\n    return x"),
+        ("%%time\nx = 1", "\nx = 1"),
+        ("%%bash\nrm -rf /", ""),
+        ("torch.einsum?", "pass"),
+        ("!pip install einops\nimport einops", "pass\nimport einops"),
+        ("x = (", "x = ("),
+    ],
+)
+def test_what_only_a_notebook_understands_does_nothing(source, python):
+    assert plain(source) == python
+
+
+def runs(notebook):
+    """What newton_step gives, as the sandbox runs it: the statements it needs, then its cell."""
+    submission = assembled(notebook)
+    namespace = {"display": print}
+    for piece in [*submission.before["newton-step-check"], submission.answers["newton-step-check"]]:
+        exec(piece.replace("@exercises.newton_step\n", ""), namespace)
+    import torch
+
+    M = torch.eye(2, dtype=torch.float64)
+    return torch.equal(namespace["newton_step"](M, M), M), submission
+
+
+@pytest.mark.parametrize(
+    "scratch, body",
+    [
+        ("factors = []\nfactors.append(2)", "return factors[0] * M - M @ S @ M"),
+        ("factors = {}\nfor k in range(3):\n    factors[k] = k", "return factors[2] * M - M @ S @ M"),
+        ("factors = []\nfor k in range(3):\n    factors.append(k)", "return factors[2] * M - M @ S @ M"),
+        ("from math import *", "return sqrt(4) * M - M @ S @ M"),
+        ("import functools\ntwo = []\ndef fill(x):\n    x.append(2)\nfill(two)", "return two[0] * M - M @ S @ M"),
+        ("if True:\n    def two():\n        return 2", "return two() * M - M @ S @ M"),
+        ("torch.set_default_dtype(torch.float64)", "return torch.tensor(2.0) * M - M @ S @ M"),
+        ("%%time\ntwo = 2", "return two * M - M @ S @ M"),
+        ("a = 1; two = 2", "display(M)\n    return two * M - M @ S @ M"),
+        ("two = 2\nresult = torch.einsum('ij->', torch.eye(2))\ntorch.einsum?", "return two * M - M @ S @ M"),
+    ],
+)
+def test_an_answer_finds_what_other_cells_have_made(scratch, body):
+    before = RIGHT["newton-step"]
+    notebook = solved(newton_step=f"{HEAD}    {body}\n%timeit 1 + 1")
+    notebook.cells.insert(3, new_code_cell(scratch))
+    right, submission = runs(notebook)
+    import torch
+
+    torch.set_default_dtype(torch.float32)
+    assert right and not submission.flags and before
+
+
+def test_a_heavy_cell_that_the_answer_does_not_need_is_not_run():
+    heavy = "history = []\nfor step in range(10**9):\n    torch.manual_seed(step)\n    history.append(step)"
+    submission = assembled(edited(lambda notebook: notebook.cells.insert(3, new_code_cell(heavy))))
+    assert not any("history" in piece for pieces in submission.before.values() for piece in pieces)
+
+
+def test_honest_traces_of_work_are_no_flags():
+    def work(notebook):
+        for one in notebook.cells:
+            if one.cell_type == "code" and not one.metadata.get("nbgrader", {}).get("grade_id", "").endswith("-check"):
+                one.source += "\n# tried: keep the signal, open the bracket, compile"
+        notebook.cells.append(new_code_cell("signal = baselines.newton\nprint(signal)"))
+        cell(notebook, "newton-step").source = (
+            HEAD + "    signal = M @ S @ M\n    open = 2 * M\n    return open - signal"
+        )
+
+    assert assembled(edited(work)).flags == []
+
+
+@pytest.mark.parametrize(
+    "source, flag",
+    [
+        ("import os\n" + HEAD + "    return M * len(os.sep)", "mentions os"),
+        (HEAD + "    return getattr(M, 'm' + 'T')", "mentions getattr"),
+        (HEAD + "    return vars(torch)['s' + 'ys']", "mentions vars"),
+        (HEAD + "    return M if M.is_meta else 0 * M", "mentions is_meta"),
+        (HEAD + "    return exercises.newton_step.answer(M, S)", "calls the course's own code"),
+        (
+            "from companion.topics.regression.baselines import newton\n" + HEAD + "    return newton(M, S)",
+            "calls the course's own code",
+        ),
+        (
+            "from ｃompanion.topics.regression.baselines import newton\n" + HEAD + "    return newton(M, S)",
+            "companion.topics.regression.baselines",
+        ),
+        (HEAD + "    return torch.ones(100 << 30, dtype=torch.uint8)", "a very large tensor"),
+        (HEAD + "    print('x' * 1_000_000)\n    return 0 * M", "a very long text"),
+        ("torch.equal = print\n" + HEAD + "    return M", "mentions torch.equal ="),
+    ],
+)
+def test_what_no_answer_needs_is_flagged(source, flag):
+    assert any(flag in said for said in assembled(solved(newton_step=source)).flags)
+
+
+@pytest.mark.parametrize("name", SLY)
+def test_a_way_around_the_flags_is_flagged(name):
+    assert assembled(solved(newton_step=SLY[name])).flags
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os, sys\nfrom time import sleep\n" + HEAD + "    return 2 * M - M @ S @ M",
+        "import sys\n"
+        + HEAD
+        + "    print(M, file=sys.stderr)\n    return 2 * M - M @ S @ M + 0 * sys.float_info.epsilon",
+        HEAD + "    print(M.__class__.__name__)\n    input, vars = 2 * M, M @ S @ M\n    return input - vars",
+        "input = 2\nclass N:\n    def __truediv__(self, o):\n        return o\n"
+        + HEAD
+        + "    return input * M - M @ S @ M",
+        HEAD
+        + "    assert getattr(M, 'ndim') > 1, 'meta-learning, <b>no</b>: see __init__'\n    return 2 * M - M @ S @ M",
+    ],
+)
+def test_what_honest_answers_have_is_no_flag(source):
+    assert assembled(solved(newton_step=source)).flags == []
+
+
+def test_pasted_pictures_come_along_and_other_things_do_not():
+    def paste(notebook):
+        answer = cell(notebook, "open-question")
+        answer.source += "\n![image.png](attachment:image.png) a<b"
+        svg = base64.b64encode(b"<svg onload='alert(1)'/>").decode()
+        answer.attachments = {
+            "image.png": {"image/png": PNG},
+            "fake.png": {"image/png": svg},
+            "x.svg": {"image/svg+xml": svg},
+            "huge.png": {"image/png": PNG + "A" * (3 << 20)},
+            "odd": 3,
+        }
+
+    submission = assembled(edited(paste))
+    assert submission.pictures["open-question"] == [f"data:image/png;base64,{PNG}"]
+    assert submission.written["open-question"].endswith("a<b")
+
+
+def test_a_check_that_passed_in_the_notebook_is_known():
+    def passed(notebook):
+        cell(notebook, "newton-step-check").outputs = [{"output_type": "stream", "text": ["newton_step: correct\n"]}]
+
+    assert assembled(edited(passed)).passed == ["newton-step-check"]
+
+
+def test_nothing_of_the_lesson_is_said_as_such():
+    with pytest.raises(Unreadable, match="another lesson"):
+        assembled({"cells": [new_markdown_cell("# Something else")]})
+    assert assembled(handed_in({})).stubs == ["triplet-tokens-check", "newton-step-check", "gd-closed-form-check"]
+    assert parse("(") is None
