@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from companion.lesson.attempts import Attempt, Mistake, NotAttempted, examined, failing_line, is_stub, own_function
-from companion.lesson.near_misses import family
+from companion.lesson.near_misses.search import family
 from companion.lesson.trials import CPU_ADVICE, CRASHES, Late, Searched, copied, ignores, in_float64, leaves_device
 
 CHECK_SEEDS = range(5)

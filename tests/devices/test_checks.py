@@ -13,9 +13,10 @@ from companion.lesson.trials import CPU_ADVICE
 
 EXERCISES = {
     name: value
-    for module in iter_modules(companion.topics.__path__)
-    for name, value in vars(import_module(f"companion.topics.{module.name}.exercises")).items()
-    if isinstance(value, Exercise)
+    for topic in iter_modules(companion.topics.__path__)
+    for module in [import_module(f"companion.topics.{topic.name}.exercises")]
+    for name in dir(module)
+    if isinstance(value := getattr(module, name), Exercise)
 }
 COUNTED = {"rest"}  # counts one by one in Python, and gives a number that mixes with everything
 

@@ -21,7 +21,8 @@ from wrong_answers.reviewed import REVIEWED
 from wrong_answers.test_wrong_answers import CASES, EXERCISES, compiled, foreseen
 
 from companion.lesson.exercise import Mistake
-from companion.lesson.near_misses import family, search
+from companion.lesson.near_misses import search
+from companion.lesson.near_misses.search import family
 
 KEYS = {name: (topic, name) for topic, name in CASES}
 LESSONS = {"01": "attention", "04": "addition", "05": "memories", "06": "bigrams", "07": "facts", "08": "structures"}

@@ -14,9 +14,10 @@ from companion.workshop.cli.lessons import all_lessons
 SOLUTIONS = all_lessons()
 EXERCISES = {
     value.name
-    for module in pkgutil.iter_modules(companion.topics.__path__)
-    for value in vars(import_module(f"companion.topics.{module.name}.exercises")).values()
-    if isinstance(value, Exercise)
+    for topic in pkgutil.iter_modules(companion.topics.__path__)
+    for module in [import_module(f"companion.topics.{topic.name}.exercises")]
+    for name in dir(module)
+    if isinstance(value := getattr(module, name), Exercise)
 }
 
 

@@ -195,7 +195,7 @@ ASKED = [
     "Why?",
 ]
 SMALL = [
-    "import matplotlib.pyplot as plt\nfrom companion import figures\nfrom companion.lesson.widgets import Predictions\n"
+    "import matplotlib.pyplot as plt\nfrom companion import Predictions\nfrom companion.lesson import figures\n"
     f'predictions = Predictions("{NAME}")',
     f'predictions.number("steps", "{ASKED[0]}", low=1, high=1e6)',
     f'predictions.choice("rate", "{ASKED[1]}", ["linear", "exponential", "like a power of the number of layers"])',
@@ -205,7 +205,7 @@ SMALL = [
     'figures.Picture(figure, "A line.")',
     "predictions.sheet()",
     'print("double: correct")',
-    "import ipywidgets\nfrom companion.lesson.widgets import Explorer\n"
+    "import ipywidgets\nfrom companion import Explorer\n"
     'Explorer(lambda ax, **at: ax.plot([0, 1], [0, at["slope"] * at["rate"]]), alt="A line.", '
     'slope=ipywidgets.IntSlider(3, 0, 8, description="slope of the line"), '
     'rate=ipywidgets.FloatLogSlider(100, min=0, max=4, description="learning rate"))',

@@ -12,8 +12,14 @@ from safetensors import safe_open
 from tiny_gpt2 import NUMBERS, WIDTH, planted, rewrite, save_tiny_gpt2, tokenizer
 from tokenizers import Tokenizer, models
 
-from companion.pretrained import LanguageModel, PretrainedError, number_embeddings, number_tokens, token_embeddings
 from companion.pretrained import language as pretrained
+from companion.pretrained.language import (
+    LanguageModel,
+    PretrainedError,
+    number_embeddings,
+    number_tokens,
+    token_embeddings,
+)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import torch
 import yaml
 from tiny_regressor import POINTS, SIZES, Theirs, configuration, save_tiny_run
 
-from companion.pretrained import PretrainedError, published_regressor
+from companion.pretrained.language import PretrainedError
+from companion.pretrained.regression import published_regressor
 from companion.topics.regression.data import prompts
 
 

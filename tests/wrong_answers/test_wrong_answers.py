@@ -13,14 +13,15 @@ import torch
 import companion.topics
 from companion.lesson import exercise as machinery
 from companion.lesson.exercise import Exercise, Mistake, NotAttempted
-from companion.lesson.near_misses import family
+from companion.lesson.near_misses.search import family
 
 TOPICS = [module.name for module in pkgutil.iter_modules(companion.topics.__path__)]
 EXERCISES = {
     (topic, name): value
     for topic in TOPICS
-    for name, value in vars(import_module(f"companion.topics.{topic}.exercises")).items()
-    if isinstance(value, Exercise)
+    for module in [import_module(f"companion.topics.{topic}.exercises")]
+    for name in dir(module)
+    if isinstance(value := getattr(module, name), Exercise)
 }
 CASES = {
     (topic, name): cases for topic in TOPICS for name, cases in import_module(f"wrong_answers.{topic}").CASES.items()

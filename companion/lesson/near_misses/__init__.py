@@ -4,7 +4,3 @@ in words.
 A wrong answer that behaves like one of them, on the input where it failed and on others, has made that mistake, whether
 or not anybody foresaw it. See `companion.lesson.near_misses.search`.
 """
-
-from companion.lesson.near_misses.search import Family, family
-
-__all__ = ["Family", "family"]

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 
 from companion.core.files import atomic_write
 from companion.lesson.figures import png
-from companion.pretrained import LanguageModel, number_tokens, published_regressor, token_embeddings
+from companion.pretrained.language import LanguageModel, number_tokens, token_embeddings
+from companion.pretrained.regression import published_regressor
 from companion.topics.addition import examined as addition
 from companion.topics.bigrams import examined as bigrams
 from companion.topics.regression import examined as in_context

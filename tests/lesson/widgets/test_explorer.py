@@ -8,7 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib import rcParams
 
-from companion.lesson.widgets import Explorer
+from companion.lesson.widgets.explorer import Explorer
 
 ALT = 'A line of slope "k" < 9.'
 

@@ -9,7 +9,8 @@ import ipywidgets
 import pytest
 from PIL import Image
 
-from companion.lesson.widgets import Explorer, frames
+from companion.lesson.widgets import frames
+from companion.lesson.widgets.explorer import Explorer
 
 
 def picture(values) -> bytes:

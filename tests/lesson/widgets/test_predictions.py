@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from companion.lesson.widgets import Predictions
+from companion.lesson.widgets.predictions import Predictions
 
 LESSON = "07-doubling"
 OPTIONS = ["linear", "exponential"]

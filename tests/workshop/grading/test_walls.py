@@ -2,10 +2,14 @@
 
 import ctypes
 import ctypes.util
+import inspect
+import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from wrong_answers.test_wrong_answers import EXERCISES
 
 from companion.workshop.grading.sandbox import package, walls
 
@@ -80,3 +84,41 @@ def test_a_checkout_inside_an_environment_is_covered(monkeypatch):
     command = walls.bubblewrap(Path("/course"), 1 << 20, 3)
     covered = command.index(str(walls.ROOT), command.index("--tmpfs"))
     assert command[covered - 1] == "--tmpfs"
+
+
+def fingerprint(function):
+    """What a function computes with, whatever its name and docstring."""
+    code = function.__code__
+    constants = [value for value in code.co_consts[1:] if not inspect.iscode(value)]
+    return repr((code.co_code.hex(), code.co_names, code.co_varnames, constants))
+
+
+IMPORTS_ALL = f"""
+import importlib, inspect, json, pkgutil, sys
+sys.path.insert(0, sys.argv[1])
+import companion
+
+{inspect.getsource(fingerprint)}
+found = {{}}
+for module in pkgutil.walk_packages(companion.__path__, "companion."):
+    loaded = importlib.import_module(module.name)
+    for name in {*dir(loaded), *sys.argv[2:]}:
+        value = getattr(loaded, name, None)
+        answer = getattr(value, "answer", None) or getattr(value, "mistakes", None)
+        known = fingerprint(value) if inspect.isfunction(value) else ""
+        found[module.name + "." + name] = "an answer" if answer else known
+print(json.dumps(found))
+"""
+
+
+def test_no_name_that_can_be_imported_inside_is_an_answer():
+    names = {exercise.name for exercise in EXERCISES.values()}
+    place = package.without_answers(course=True)
+    command = [sys.executable, "-I", "-c", IMPORTS_ALL, str(place), *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert "companion.topics.regression.baselines.newton" in found
+    assert "companion.topics.regression.exercises.newton_step" in found, "a stand-in"
+    assert not [name for name, what in found.items() if what == "an answer"]
+    theirs = {fingerprint(inspect.unwrap(exercise.answer)) for exercise in EXERCISES.values()}
+    assert not [name for name, what in found.items() if what in theirs]

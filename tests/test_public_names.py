@@ -1,0 +1,38 @@
+"""The companion's public face: names that come when they are asked for; and packages that import nothing."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import companion
+
+PACKAGES = sorted(Path(companion.__file__).parent.rglob("__init__.py"))
+
+
+@pytest.mark.parametrize("name", companion.__all__)
+def test_a_public_name_is_there(name):
+    value = getattr(companion, name)
+    assert value.__name__ == name
+    assert name in dir(companion)
+
+
+def test_a_name_that_is_not_there_says_what_is():
+    with pytest.raises(AttributeError, match="has no name 'Transformer'; it has Claims, Decoder"):
+        companion.Transformer  # noqa: B018
+
+
+def test_importing_the_companion_loads_none_of_it():
+    code = "import sys, companion; print([name for name in sys.modules if name == 'torch' or 'companion.' in name])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=lambda path: path.parent.name)
+def test_a_package_imports_nothing_of_the_course(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    assert not [name for name in names if name.split(".")[0] not in {"importlib", "typing"}]
