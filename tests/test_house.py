@@ -137,9 +137,9 @@ def defined() -> dict[str, set[str]]:
 
 def exercises() -> list[str]:
     """The names of all exercises, which are those of the functions that learners write."""
-    trees = [
-        ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "companion/topics").rglob("exercises*/**/*.py")
-    ]
+    topics = ROOT / "companion/topics"
+    paths = [*topics.glob("*/exercises.py"), *topics.glob("*/exercises/*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
     calls = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign)]
     made = [node for node in calls if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "Exercise"]
     return [target.id for node in made for target in node.targets]
@@ -161,6 +161,8 @@ def unexplained(path: Path) -> list[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or ast.get_docstring(node) is None:
             continue
+        if any("measurement(" in ast.unparse(decorator) for decorator in node.decorator_list):
+            continue  # seed, scale, and the columns of its table, which the decorator names
         arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         names = [argument.arg for argument in arguments if argument.arg not in {"self", "cls"}]
         quoted = set(re.findall(r"\w+", " ".join(re.findall(r"``(.*?)``", ast.get_docstring(node), re.DOTALL))))

@@ -55,8 +55,8 @@ class Recipe:
         each: Callable[[nn.Module], Any] | None = None,
         every: int | Collection[int] = 1,
     ) -> tuple[nn.Module, History]:
-        """Train a fresh model with a progress bar; return it, on the CPU, with what the run did. The arguments are
-        those of `companion.core.training.train`.
+        """Train a fresh model with a progress bar; return it, on the CPU, with what the run did. ``seed``,
+        ``device``, ``resume``, ``each`` and ``every`` are those of `companion.core.training.train`.
 
         Raises ValueError for a device that is not there, or that has no float64 where this is needed.
         """

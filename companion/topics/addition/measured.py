@@ -58,7 +58,7 @@ def followed(name: str, scale: str = "course", *, parts: int = 1, seed: int = 0)
     tolerance=0.05,
     because="a run ends in the middle of learning, where another machine's rounding moves it by some sums",
 )
-def factors(seed: int, scale: str, content: str, rms: float, fate: str) -> list[Row]:
+def by_factors(seed: int, scale: str, content: str, rms: float, fate: str) -> list[Row]:
     """Measure the share of unseen sums that an adder gets right at the end of its training."""
     return [{"right": followed(f"addition-factors-{content}-{rms}-{fate}", scale, seed=seed)[-1, 1].item()}]
 
@@ -81,7 +81,7 @@ def from_scratch(seed: int, scale: str) -> list[Row]:
     ]
 
 
-def cells(*names: str) -> dict[str, Any]:
+def _adders(*names: str) -> dict[str, Any]:
     """What `measurement` wants to know of a table with a model of each of these recipes."""
     return {
         "cells": [{"adder": name} for name in names],
@@ -100,7 +100,7 @@ def trained(name: str, scale: str, seed: int) -> Adder:
     "shares of unseen sums right, from scratch and on counting embeddings (lesson 04)",
     tolerance=0.05,
     because="another machine rounds otherwise, which moves a model from scratch by some sums",
-    **cells("addition-scratch", "addition-counting"),
+    **_adders("addition-scratch", "addition-counting"),
 )
 @measurement(
     "addition-scores-others",
@@ -108,7 +108,7 @@ def trained(name: str, scale: str, seed: int) -> Adder:
     tolerance=0.05,
     because="another machine rounds otherwise, which moves a model that is not done by some sums",
     seeds=[0],
-    **cells(*OTHERS),
+    **_adders(*OTHERS),
 )
 def addition_scores(seed: int, scale: str, adder: str) -> list[Row]:
     """Return the shares of all sums that a trained adder was not trained on which it gets right, within 2, within 10,
@@ -162,7 +162,12 @@ def addition_errors(seed: int, scale: str) -> list[Row]:
 def errors_without_waves(
     adder: Adder, operands: Int[Tensor, "problems two"], due: Int[Tensor, "problems"], generator: torch.Generator
 ) -> Iterator[tuple[str, str, str, Int[Tensor, "errors"]]]:
-    """For each of the `CUTS`, and what is removed, "waves" or "random" directions: the errors of all draws."""
+    """Yield for each of the `CUTS`, and for what is removed, "waves" or "random" directions, the errors of all draws.
+
+    ``adder``: a trained one.
+    ``operands``, ``due``: the sums that it is asked for, and their answers.
+    ``generator``: draws the random directions.
+    """
     read, n, width = read_out(adder), adder.config.answers, adder.config.width
     cut = round(longest_period(n) / 2 * 50 / 260)  # the first fifth, as published
     bands = {"low": band_filter(read, low_waves(n, cut)), "high": band_filter(read, high_waves(n, cut))}

@@ -19,13 +19,13 @@ EVERY = 10  # steps from one look at the memories to the next
 BATCH = 32
 
 
-def momentum_step(gradient, m, v, step, lr):  # noqa: ARG001 - called as adam_step is
+def _momentum_step(gradient, m, v, step, lr):  # noqa: ARG001 - called as adam_step is
     """Return the change of SGD with momentum 0.9, the new m, and v as it was; all of one shape, stacked."""
     m = 0.9 * m + gradient
     return torch.stack([-lr * m, m, v])
 
 
-OPTIMISERS = {"SGD": (momentum_step, 0.03), "Adam": (adam_step.answer, 3e-3)}
+OPTIMISERS = {"SGD": (_momentum_step, 0.03), "Adam": (adam_step.answer, 3e-3)}
 
 
 @measurement(

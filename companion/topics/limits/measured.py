@@ -40,7 +40,7 @@ def hop_errors(model: StepModel, *, along: Callable = rings, batch: int = 2000, 
     tolerance=0.1,
     because="the hops that a network does not reach are guesses, and where it stops learning depends on rounding",
 )
-def hops(seed: int, scale: str, network: str) -> list[Row]:
+def errors_by_hops(seed: int, scale: str, network: str) -> list[Row]:
     """Train a network and measure its `hop_errors` along what it was trained on."""
     model, _ = recipe(f"limits-hops-{network}", scale).train(seed=seed)
     along = crowded_pointers if network.endswith("crowded") else rings

@@ -182,7 +182,11 @@ def _name(task: str, network: str) -> str:
 
 
 def curve(task: str, seed: int, scale: str, network: str) -> list[Row]:
-    """Measure a network of one of the `CURVES` at the start and after each of `MARKS` parts of its training."""
+    """Measure a network at the start and after each of `MARKS` parts of its training.
+
+    ``task``, ``network``: of `CURVES`.
+    ``seed``, ``scale``: of the training.
+    """
     name = _name(task, network)
     measure = grokking if task == "sums" else measure_of(name, scale)
     _, rows = measured(recipe(name, scale), measure, seed=seed)

@@ -17,9 +17,9 @@ from companion.topics.regression import examined as in_context
 def main(arguments: Namespace) -> int:
     """Print what the probes of ``arguments.topic`` see in the model; draw it if ``arguments.out`` says where."""
     examined, drawn = {
-        "regression": (regression, "The similarities are"),
-        "numbers": (numbers, "The spectrum is"),
-        "induction": (induction, "The scores are"),
+        "regression": (_regression, "The similarities are"),
+        "numbers": (_numbers, "The spectrum is"),
+        "induction": (_induction, "The scores are"),
     }[arguments.topic]
     command = f"examine {arguments.topic}"
     try:
@@ -31,12 +31,12 @@ def main(arguments: Namespace) -> int:
     return 0 if out is None else keep(command, drawn, out, png(figure))
 
 
-def regression(arguments: Namespace) -> Figure:
+def _regression(arguments: Namespace) -> Figure:
     """Examine an in-context regressor of Garg et al.'s code, on prompts of condition number ``arguments.kappa``."""
     return in_context.examine(published_regressor(arguments.folder), name=arguments.folder, kappa=arguments.kappa)
 
 
-def numbers(arguments: Namespace) -> Figure:
+def _numbers(arguments: Namespace) -> Figure:
     """Examine the embeddings of ``arguments.numbers`` numbers; with ``arguments.add``, train an adder on them."""
     tokens = number_tokens(arguments.folder, arguments.numbers)
     embeddings = token_embeddings(arguments.folder, list(tokens.values()))
@@ -45,7 +45,7 @@ def numbers(arguments: Namespace) -> Figure:
     return addition.examine(embeddings, name=name, scale=arguments.add)
 
 
-def induction(arguments: Namespace) -> Figure:
+def _induction(arguments: Namespace) -> Figure:
     """Examine the heads and MLPs of a GPT-2 or a Pythia."""
     return bigrams.examine(LanguageModel(arguments.folder), name=arguments.folder)
 

@@ -46,7 +46,7 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def groups() -> Iterator[list[Run]]:
+def shipped_runs() -> Iterator[list[Run]]:
     """Yield what the course ships: groups of runs, of which a later one may begin as a model of an earlier one."""
     for group in tomllib.loads(SHIPPED.read_text(encoding="utf-8"))["group"]:
         yield [(name, scale, seed) for scale, names in group.items() for name in names for seed in names[name]]
@@ -59,7 +59,7 @@ def _missing(arguments: Namespace) -> int:
             "train: --missing makes every shipped checkpoint in its own place: it goes with --jobs and --device alone"
         )
         return 2
-    for group in groups():
+    for group in shipped_runs():
         todo = [run for run in group if not weights_path(*run).is_file()]
         runs = Parallel(n_jobs=arguments.jobs, return_as="generator")(
             delayed(_ship)(*run, arguments.device) for run in todo

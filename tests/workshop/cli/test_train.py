@@ -107,7 +107,7 @@ def test_under_torchrun_one_process_saves_for_all(tmp_path):
 
 
 def test_the_list_of_what_is_shipped_is_what_lies_there():
-    listed = [weights_path(*run) for group in train.groups() for run in group]
+    listed = [weights_path(*run) for group in train.shipped_runs() for run in group]
     assert sorted(listed) == sorted(checkpoints.WEIGHTS.glob("*.safetensors"))
 
 
@@ -115,7 +115,7 @@ def test_what_is_missing_is_trained_and_nothing_else(monkeypatch, tmp_path):
     trained = []
     monkeypatch.setattr(train, "weights_path", lambda *run: tmp_path / "-".join(map(str, run)))
     monkeypatch.setattr(train, "_ship", lambda *run: trained.append(run[:3]))
-    (first, *_), last = train.groups()
+    (first, *_), last = train.shipped_runs()
     (tmp_path / "-".join(map(str, first))).touch()
     assert train.main(arguments(recipe=None, scale="course", seed=0, missing=True)) == 0
     assert first not in trained and trained[-1] == last[0] == ("regression-large", "course", 0)
