@@ -5,7 +5,7 @@ import json
 from argparse import Namespace
 
 import pytest
-from grading.small_lesson import NAME, checkout, hand_in, handed_in, solved
+from workshop.grading.small_lesson import NAME, checkout, hand_in, handed_in, solved
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons

@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass, field
 
-from grading.small_lesson import AUTOMATIC, NAME, POINTS, RIGHT, cell, edited, handed_in, solution, solved
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
+from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, RIGHT, cell, edited, handed_in, solution, solved
 from wrong_answers.regression import CASES
 
 FULL = {name: POINTS[name] for name in AUTOMATIC}

@@ -7,9 +7,9 @@ right answer: it must never come to that.
 
 import copy
 
-from grading.honest import FULL, NOTHING, Student, without
-from grading.small_lesson import AUTOMATIC, RIGHT, cell, edited, handed_in, solved
 from nbformat.v4 import new_code_cell
+from workshop.grading.honest import FULL, NOTHING, Student, without
+from workshop.grading.small_lesson import AUTOMATIC, RIGHT, cell, edited, handed_in, solved
 
 LOST = without("newton-step")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from grading.small_lesson import NAME, handed_in, solution
+from workshop.grading.small_lesson import NAME, handed_in, solution
 
 from companion.workshop.grading.notebook.handout import handout
 from companion.workshop.grading.notebook.submissions import assemble, cells

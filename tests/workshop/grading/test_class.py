@@ -7,10 +7,10 @@ import socket
 import nbformat
 import psutil
 import pytest
-from grading.honest import CLASS, unreadable
-from grading.hostile import NEWTON, WHOLE, at_a_place
-from grading.sharing import all_in, one_process
-from grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, solved
+from workshop.grading.honest import CLASS, unreadable
+from workshop.grading.hostile import NEWTON, WHOLE, at_a_place
+from workshop.grading.sharing import all_in, one_process
+from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, solved
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons

@@ -9,8 +9,8 @@ import zipfile
 from datetime import datetime
 
 import pytest
-from grading.reading import small_handout
-from grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
+from workshop.grading.reading import small_handout
+from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
 
 from companion.workshop.grading.course import classroom
 from companion.workshop.grading.course.feedback import markdown

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
-from grading.reading import small_handout
-from grading.small_lesson import NAME, QUESTION, cell, checkout, edited, hand_in, solved
-from grading.test_submissions import PNG
 from nbgrader.api import Gradebook
+from workshop.grading.reading import small_handout
+from workshop.grading.small_lesson import NAME, QUESTION, cell, checkout, edited, hand_in, solved
+from workshop.grading.test_submissions import PNG
 
 from companion.workshop.grading.course import classroom
 

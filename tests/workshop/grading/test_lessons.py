@@ -7,8 +7,8 @@ import html
 import json
 
 import pytest
-from grading.honest import right, wrong
-from grading.sharing import PATIENT
+from workshop.grading.honest import right, wrong
+from workshop.grading.sharing import PATIENT
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons

@@ -4,7 +4,7 @@ import zipfile
 from datetime import UTC, datetime
 
 import pytest
-from grading.small_lesson import NAME
+from workshop.grading.small_lesson import NAME
 
 from companion.workshop.grading.course import lms
 from companion.workshop.grading.course.handins import collect

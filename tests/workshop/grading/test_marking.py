@@ -3,9 +3,9 @@
 import time
 
 import pytest
-from grading.reading import assembled, small_handout
-from grading.sharing import PATIENT, all_in, one_process
-from grading.small_lesson import RIGHT, handed_in, solved
+from workshop.grading.reading import assembled, small_handout
+from workshop.grading.sharing import PATIENT, all_in, one_process
+from workshop.grading.small_lesson import RIGHT, handed_in, solved
 
 from companion.workshop.grading.course.marking import mark
 from companion.workshop.grading.sandbox import rooms, walls

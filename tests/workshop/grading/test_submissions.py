@@ -5,10 +5,10 @@ import json
 import time
 
 import pytest
-from grading.hostile import SLY
-from grading.reading import assembled, small_handout
-from grading.small_lesson import RIGHT, cell, edited, handed_in, solved
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from workshop.grading.hostile import SLY
+from workshop.grading.reading import assembled, small_handout
+from workshop.grading.small_lesson import RIGHT, cell, edited, handed_in, solved
 
 from companion.workshop.grading.course import book, classpage, classroom, feedback, formgrader, lms
 from companion.workshop.grading.notebook import parsing

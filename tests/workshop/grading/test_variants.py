@@ -6,9 +6,9 @@ import re
 
 import nbformat
 import pytest
-from grading.sharing import PATIENT, all_in, one_process
-from grading.variants import WAYS
 from nbformat.v4 import new_code_cell
+from workshop.grading.sharing import PATIENT, all_in, one_process
+from workshop.grading.variants import WAYS
 
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course.marking import mark
