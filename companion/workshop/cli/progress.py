@@ -26,6 +26,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for line in work.outdated(root):
+        print(line)
     return 0
 
 

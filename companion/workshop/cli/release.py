@@ -14,6 +14,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import capture_log
 from traitlets.config import Config
 
+from companion import __version__
 from companion.workshop.cli import launch
 from companion.workshop.cli.answers import put_answers, write_answers
 from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons, start_page
@@ -76,7 +77,7 @@ def generate(lessons: list[Lesson], folder: Path, course: list[Lesson], reposito
         shutil.copytree(lesson.source.parent, source, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
         notebook = nbformat.read(source / lesson.source.name, as_version=4)
         notebook.metadata = {
-            "companion": notebook.metadata.get("companion"),
+            "companion": {**notebook.metadata.get("companion", {}), "version": __version__},
             "kernelspec": KERNEL,
             "language_info": {"name": "python"},
         }

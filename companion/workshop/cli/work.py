@@ -45,12 +45,33 @@ def write_start_page(root: Path) -> None:
             lines.append(
                 f"\n**There is a newer version of lesson {lesson.name[:2]}:** {link}. Yours is as you left it.\n"
             )
+    lines += [f"\n**{line}**\n" for line in outdated(root)]
     lines.append(
         "\nThese are your own copies: no update overwrites what you write in them. This page is written anew\n"
         "whenever a notebook is saved; `python3 -m companion progress` prints the same,\n"
         "and with `--reset 02` lesson 02 starts anew.\n"
     )
     atomic_write(work / "README.md", "".join(lines))
+
+
+def outdated(root: Path) -> list[str]:
+    """Return a line for each copy of a lesson that another version of the course released."""
+    return [
+        f"{copy.name} in work/{lesson.name} is of version {made_with(copy)} of the course, and this is "
+        f"{made_with(lesson.source)}: it may not run here. `python3 -m companion progress --reset {lesson.name[:2]}` "
+        "puts it aside, with all answers, and starts a new one."
+        for lesson in released(root)
+        for copy in copies(root / "work" / lesson.name)
+        if made_with(copy) != made_with(lesson.source)
+    ]
+
+
+def made_with(path: Path) -> str:
+    """Return the version of the course that a notebook was released with, which stands in its metadata."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["metadata"]["companion"]["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "0.2 or older"
 
 
 def reset(lesson: Lesson, root: Path) -> Path:

@@ -8,6 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from sample_lesson import FACTS, NAME, checkout, notebook
 
+from companion import __version__
 from companion.workshop.cli import release
 from companion.workshop.cli.lessons import LessonError, select_lessons
 
@@ -25,7 +26,7 @@ def test_a_lesson_has_neither_answers_nor_hidden_tests_nor_outputs(tmp_path):
         assert secret not in text
     lesson = nbformat.reads(text, as_version=4)
     assert lesson.cells[3].source == "def double(x):\n    # your code here\n    raise NotImplementedError"
-    assert lesson.metadata.companion == FACTS
+    assert lesson.metadata.companion == FACTS | {"version": __version__}
     assert [cell.id for cell in lesson.cells] == [*(cell.id for cell in notebook().cells), "footer"]
     assert all(cell.execution_count is None and not cell.outputs for cell in lesson.cells if cell.cell_type == "code")
     assert (tmp_path / LESSON).with_name("figure.png").read_bytes() == b"a picture"

@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from sample_lesson import FACTS
 
 from companion.workshop.cli import progress, work
+from companion.workshop.cli.lessons import released
 
 NAME = "07-doubling"
 OTHER = "08-tripling"
@@ -219,3 +220,23 @@ def test_reset_of_a_lesson_that_was_never_opened(tmp_path, capsys):
     publish(tmp_path)
     assert show(tmp_path, reset="07") == 0
     assert "has not been opened yet" in capsys.readouterr().out
+
+
+def of_version(path: Path, version: str) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata["companion"] = {**notebook.metadata.get("companion", {}), "version": version}
+    nbformat.write(notebook, path)
+
+
+def test_a_copy_of_another_version_is_told_so(root):
+    assert work.outdated(root) == []
+    edit(own(root))
+    of_version(publish(root, version="two"), "0.3.0")
+    work.refresh(root)
+    [line] = work.outdated(root)
+    assert line.startswith(f"{NAME}.ipynb in work/{NAME} is of version 0.2 or older of the course, and this is 0.3.0:")
+    assert "progress --reset 07` puts it aside, with all answers" in line
+    assert line in (root / "work/README.md").read_text()
+    [lesson] = [lesson for lesson in released(root) if lesson.name == NAME]
+    work.reset(lesson, root)
+    assert work.outdated(root) == []

@@ -4,12 +4,14 @@ import base64
 import json
 import time
 
+import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from workshop.grading.hostile import SLY
 from workshop.grading.reading import assembled, small_handout
 from workshop.grading.small_lesson import RIGHT, cell, edited, handed_in, solved
 
+from companion import __version__
 from companion.workshop.grading.course import book, classpage, classroom, feedback, formgrader, lms
 from companion.workshop.grading.notebook import parsing
 from companion.workshop.grading.notebook.submissions import Unreadable, cells
@@ -231,3 +233,25 @@ def test_nothing_of_the_lesson_is_said_as_such():
         assembled({"cells": [new_markdown_cell("# Something else")]})
     assert assembled(handed_in({})).stubs == ["triplet-tokens-check", "newton-step-check", "gd-closed-form-check"]
     assert parse("(") is None
+
+
+def as_file(**metadata) -> bytes:
+    notebook = solved()
+    notebook.metadata |= metadata
+    return nbformat.writes(notebook).encode()
+
+
+@pytest.mark.parametrize("companion", [{}, {"version": __version__}, {"version": 3}, {"version": "latest"}, "lost"])
+def test_a_hand_in_of_this_version_or_without_one_is_read(companion):
+    assert cells(as_file(companion=companion))
+
+
+def test_a_hand_in_of_another_version_is_refused_with_what_to_do():
+    with pytest.raises(
+        Unreadable, match=r"version 0\.1 of the course, and this is \d+\.\d+: grade it with the version"
+    ):
+        cells(as_file(companion={"version": "0.1.7"}))
+    old = solved()
+    old.cells[1].source = "from companion.checks import regression as exercises"
+    with pytest.raises(Unreadable, match=r"version 0\.2 or older of the course"):
+        cells(nbformat.writes(old).encode())

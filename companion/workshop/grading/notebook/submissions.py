@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from companion import __version__
 from companion.workshop.grading.notebook import flags
 from companion.workshop.grading.notebook.questions import Handout, Question
 from companion.workshop.grading.notebook.syntax import (
@@ -35,6 +36,9 @@ from companion.workshop.grading.notebook.syntax import (
 EXERCISES = re.compile(r"companion\.(lesson\.(attempts|exercise|near_misses|trials)|topics\.\w+\.exercises)(\.\w+)*")
 CODE = 1 << 20  # characters of code in one notebook: more is not written by hand
 CELLS = 2000
+SERIES = __version__.rpartition(".")[0]
+# rooms that 0.2 had
+GONE = re.compile(r"^\s*(from|import) companion\.(baselines|checks|models|probes|recipes|samplers)\b", re.MULTILINE)
 PICTURES = 8  # in one written answer
 PICTURE = 1 << 20  # bytes of one
 KINDS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
@@ -110,7 +114,8 @@ def cells(data: bytes) -> list[Cell]:
     if not data.strip():
         raise Unreadable("the file is empty")
     try:
-        all_cells = json.loads(data.decode("utf-8-sig"))["cells"]
+        notebook = json.loads(data.decode("utf-8-sig"))
+        all_cells = notebook["cells"]
         if not isinstance(all_cells, list):
             raise TypeError
         if len(all_cells) > CELLS:
@@ -122,7 +127,25 @@ def cells(data: bytes) -> list[Cell]:
         raise Unreadable("it is no notebook (of format 4)") from None
     if (code := sum(len(cell.source) for cell in cells if cell.kind == "code")) > CODE:
         raise Unreadable(f"it holds {code >> 10} KiB of code; at most {CODE >> 10} are read")
+    version = _version(notebook, cells)
+    if version != SERIES:
+        raise Unreadable(
+            f"it was made with version {version} of the course, and this is {SERIES}: grade it with the version that "
+            "it was made with, or ask for a hand-in of this one"
+        )
     return cells
+
+
+def _version(notebook: dict, cells: list[Cell]) -> str:
+    """The first two numbers of the version that a notebook was released with: from its metadata, or, where an editor
+    has lost these, from what its code imports.
+    """
+    metadata = notebook.get("metadata")
+    course = metadata.get("companion") if isinstance(metadata, dict) else None
+    version = course.get("version") if isinstance(course, dict) else None
+    if isinstance(version, str) and (numbers := re.match(r"\d{1,4}\.\d{1,4}", version)):
+        return numbers[0]
+    return "0.2 or older" if any(cell.kind == "code" and GONE.search(cell.source) for cell in cells) else SERIES
 
 
 def _cell(cell: dict) -> Cell:
