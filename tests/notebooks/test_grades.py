@@ -1,16 +1,18 @@
-"""The solved lesson, run once, by nbgrader: it gives what it stores, earns full points, makes its claims, and its
-figures have alt text. And a lesson of which some answers are wrong or missing: each costs its own points alone.
+"""The solved lesson, run once, by nbval: it gives what it stores, earns nbgrader's full points, makes its claims, and
+its figures have alt text. And a lesson of which some answers are wrong or missing, run by nbgrader: each costs its own
+points alone.
 """
 
 import os
 import re
+import shutil
 import sys
 from itertools import cycle
 from pathlib import Path
 
 import nbformat
 import pytest
-from stored_outputs import faults
+from nbval_lesson import validate
 
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.cli.run import harvest
@@ -21,42 +23,72 @@ WRONG = 'return "no tensor"'
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """nbgrader's door to a course of its own, in this process: a new one for each command would load it anew."""
+    """nbgrader's door to a course of its own, in this process: a new one for each command would load it anew. It
+    executes what it marks, or marks what is handed in by the outputs that it has.
+    """
     from nbgrader.apps import NbGraderAPI
+    from nbgrader.converters import Autograde
+    from nbgrader.preprocessors import ClearOutput, Execute
     from traitlets.config import Config
 
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # it starts alembic by name
     monkeypatch.setenv("PATH", path)
-    config = Config()
-    config.CourseDirectory.root, config.CourseDirectory.course_id = str(tmp_path), "test"
-    config.CourseDirectory.source_directory = "solutions"
-    config.ExecutePreprocessor.timeout = 1200  # a cell that hangs, however busy the machine
-    return NbGraderAPI(config=config)
+
+    def door(*, executes):
+        config = Config()
+        config.CourseDirectory.root, config.CourseDirectory.course_id = str(tmp_path), "test"
+        config.CourseDirectory.source_directory = "solutions"
+        config.ExecutePreprocessor.timeout = 1200  # a cell that hangs, however busy the machine
+        for steps in () if executes else (Autograde.sanitize_preprocessors, Autograde.autograde_preprocessors):
+            config.Autograde[steps.name] = [step for step in steps.default() if step not in (ClearOutput, Execute)]
+        return NbGraderAPI(config=config)
+
+    return door
 
 
-def hand_in(lesson, folder, student, *, edit, scale, seed, without=""):
-    """What ``edit`` makes of the source of every code cell of the lesson as released, at this scale and with this
-    seed, as the student's submission; cells with the tag ``without`` are gone.
+def set_parameters(notebook, scale, seed):
+    for cell in notebook.cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            cell.source = cell.source.replace('SCALE = "course"', f'SCALE = "{scale}"')
+            cell.source = cell.source.replace("SEED = 0", f"SEED = {seed}")
+
+
+def hand_in_solved(lesson, folder):
+    """Hand in the solved lesson as nbval ran it, beside its files; AssertionError if it does not give what it stores,
+    at smoke scale with no claim assessed.
+    """
+    target = folder / "submitted" / "solved" / lesson.name / lesson.source.name
+    shutil.copytree(lesson.source.parent, target.parent)
+    notebook = nbformat.read(target, as_version=4)
+    if SCALE == "smoke":
+        set_parameters(notebook, SCALE, seed=0)
+        for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+            output.text = re.sub(r": (holds|does not hold)$", ": not assessed", output.text, flags=re.M)
+    nbformat.write(notebook, target)
+    executed = validate(target)
+    nbformat.write(executed, target)
+    return executed
+
+
+def hand_in_mixed(lesson, folder, edit):
+    """Hand in what ``edit`` makes of the source of every code cell of the lesson as released, at smoke scale and with
+    another seed, without its drawings: a picture earns nothing.
     """
     notebook = nbformat.read(folder / "release" / lesson.name / lesson.source.name, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.source = edit(cell)
-        if "parameters" in cell.metadata.get("tags", []):
-            cell.source = cell.source.replace('SCALE = "course"', f'SCALE = "{scale}"')
-            cell.source = cell.source.replace("SEED = 0", f"SEED = {seed}")
-    notebook.cells = [cell for cell in notebook.cells if without not in cell.metadata.get("tags", [])]
-    target = folder / "submitted" / student / lesson.name
+    set_parameters(notebook, "smoke", seed=1)
+    notebook.cells = [cell for cell in notebook.cells if "drawing" not in cell.metadata.get("tags", [])]
+    target = folder / "submitted" / "mixed" / lesson.name
     target.mkdir(parents=True)
     nbformat.write(notebook, target / lesson.source.name)
 
 
-def due(source, scale):
-    """The source with what its cells must give at ``scale``: what they store, at smoke scale with no claim assessed."""
-    for cell in source.cells if scale == "smoke" else ():
-        for output in cell.get("outputs", []):
-            output.text = re.sub(r": (holds|does not hold)$", ": not assessed", output.text, flags=re.M)
-    return source
+def outputs_of_checks(notebook):
+    """Return what the cells gave from whose outputs points follow, by nbgrader's name."""
+    checks = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    return {cell.metadata.nbgrader.grade_id: cell.outputs for cell in checks if cell.cell_type == "code"}
 
 
 @pytest.mark.filterwarnings("default")  # nbgrader's own deprecations are not ours to mend
@@ -72,27 +104,25 @@ def test_a_lesson_gives_what_it_stores_and_points_go_to_right_answers_alone(less
     }
     fates = dict(zip(answers, cycle(("wrong", "solved", "left alone")), strict=False))
 
-    def solve(cell):
-        return answers.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
-
     def mix(cell):
-        match fates.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        match fates.get(name):
             case "wrong":
                 return cell.source.replace("raise NotImplementedError", WRONG)
             case "solved":
-                return solve(cell)
+                return answers[name]
         return cell.source
 
     (tmp_path / "solutions" / lesson.name).mkdir(parents=True)
     nbformat.write(source, tmp_path / "solutions" / lesson.name / lesson.source.name)
-    assert (made := course.generate_assignment(lesson.name))["success"], made["log"]
-    hand_in(lesson, tmp_path, "solved", edit=solve, scale=SCALE, seed=0)
-    # a picture earns nothing
-    hand_in(lesson, tmp_path, "mixed", edit=mix, scale="smoke", seed=1, without="drawing")
-    assert (marked := course.autograde(lesson.name, "solved"))["success"], marked["log"]
-    executed = nbformat.read(tmp_path / "autograded" / "solved" / lesson.name / lesson.source.name, as_version=4)
-    assert not faults(due(source, SCALE), executed)
-    assert (marked := course.autograde(lesson.name, "mixed"))["success"], marked["log"]
+    nbgrader, marker = course(executes=True), course(executes=False)
+    assert (made := nbgrader.generate_assignment(lesson.name))["success"], made["log"]
+    executed = hand_in_solved(lesson, tmp_path)
+    hand_in_mixed(lesson, tmp_path, mix)
+    assert (marked := marker.autograde(lesson.name, "solved"))["success"], marked["log"]
+    assert (marked := nbgrader.autograde(lesson.name, "mixed"))["success"], marked["log"]
+    autograded = nbformat.read(tmp_path / "autograded" / "solved" / lesson.name / lesson.source.name, as_version=4)
+    assert outputs_of_checks(autograded) == outputs_of_checks(executed), "a check without outputs would earn its points"
 
     points = {}
     with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as book:

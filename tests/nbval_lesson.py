@@ -1,0 +1,48 @@
+"""nbval on one notebook, in a pytest of its own: its options and the course's would get into each other's way. What the
+cells gave in that run is kept, for whoever wants to look further.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+import pytest
+
+
+def validate(notebook: Path) -> nbformat.NotebookNode:
+    """Run ``notebook`` from top to bottom in its folder and return it as executed; AssertionError if a cell raises, or
+    one tagged ``nbval-check-output`` gives something else than it stores.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        executed = Path(folder) / notebook.name
+        command = [sys.executable, __file__, str(notebook), str(executed)]
+        done = subprocess.run(command, cwd=notebook.parent, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        return nbformat.read(executed, as_version=4)
+
+
+class Keeper:
+    """Writes the one notebook of a session of nbval, with the outputs of this run, to ``path``."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        for count, item in enumerate(session.items, 1):  # the code cells in turn; each is compared by now
+            item.cell.execution_count, item.cell.outputs = count, item.test_outputs or []
+        nbformat.write(session.items[0].parent.nb, self.path)
+
+
+def main(notebook: Path, executed: Path) -> int:
+    """Return pytest's status of nbval on ``notebook``, which is written to ``executed`` as it ran."""
+    options = ["-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist", "-c", os.devnull]
+    options += ["--rootdir", str(notebook.parent), "--nbval-lax", "--nbval-current-env"]
+    options += ["--nbval-cell-timeout=1200", str(notebook)]  # a cell that hangs, however busy the machine
+    return pytest.main(options, plugins=[Keeper(executed)])
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:])))
