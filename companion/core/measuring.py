@@ -30,12 +30,12 @@ import torch
 from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
+from companion import SCALES
 from companion.core.files import atomic_write
 
 HOME = Path(__file__).parents[1]
 MEASURED = HOME / "measured"
 HEADER = ("command", "config", "versions", "machine", "minutes")
-SCALES = ("smoke", "course", "paper")
 Row = dict[str, Any]
 
 
