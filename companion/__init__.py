@@ -25,7 +25,7 @@ PUBLIC = {
     "measured_table": "core.measuring",
     "published_table": "lesson.claims",
     "recipe": "core.recipe",
-    "shipped": "core.recipe",
+    "shipped": "core.checkpoints",
     "train": "core.training",
 }
 __all__ = list(PUBLIC)

@@ -11,8 +11,10 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 import companion
+from companion.core.files import write_safetensors
+from companion.core.recipe import recipe
 from companion.core.rounding import STORED, STORED_FITTED, compact, expand, fitted
-from companion.core.training import History, write_safetensors
+from companion.core.training import History
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 CURVE_POINTS = 200
@@ -167,3 +169,16 @@ def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
     model.load_state_dict(found)
     model.eval()
     return header
+
+
+def weights_path(name: str, scale: str = "course", seed: int = 0) -> Path:
+    """Return where a recipe's shipped checkpoint lies (or would lie); of several seeds where a lesson needs an
+    interval.
+    """
+    return WEIGHTS / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
+
+
+def shipped(name: str, scale: str = "course", seed: int = 0) -> tuple[nn.Module, Header]:
+    """Return the shipped model of a recipe and the header that says how it was made."""
+    model = recipe(name, scale).model()
+    return model, load(weights_path(name, scale, seed), model, recipe=name)

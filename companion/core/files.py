@@ -5,6 +5,10 @@ import time
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds, until Windows gives up a file that somebody reads
 
@@ -17,6 +21,19 @@ def atomic_write(path: Path, content: str | bytes) -> None:
     beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
     try:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        rename_over(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_safetensors(path: Path, tensors: "dict[str, Tensor]", header: dict[str, str]) -> None:
+    """Write tensors as `atomic_write` writes text: ``path`` is never half a file."""
+    from safetensors.torch import save_file  # noqa: PLC0415 (it imports torch, which the bare commands lack)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside, header)
         rename_over(beside, path)
     finally:
         beside.unlink(missing_ok=True)

@@ -15,8 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from companion import SCALES
-from companion.core import checkpoints
-from companion.core.checkpoints import Header
 from companion.core.training import History, Schedule, pick_device, seeded, train
 
 TOPICS = Path(__file__).parents[1] / "topics"
@@ -151,14 +149,3 @@ def recipe(name: str, scale: str = "course") -> Recipe:
     if scale not in known[name]:
         raise ValueError(f"scale = {scale!r}: {name} has {', '.join(known[name])}")
     return known[name][scale]
-
-
-def weights_path(name: str, scale: str = "course", seed: int = 0) -> Path:
-    """Where a recipe's shipped checkpoint lies (or would lie); several seeds where a lesson needs an interval."""
-    return checkpoints.WEIGHTS / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
-
-
-def shipped(name: str, scale: str = "course", seed: int = 0) -> tuple[nn.Module, Header]:
-    """The shipped model of a recipe and the header that says how it was made."""
-    model = recipe(name, scale).model()
-    return model, checkpoints.load(weights_path(name, scale, seed), model, recipe=name)

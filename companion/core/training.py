@@ -17,13 +17,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm.auto import tqdm
 
 from companion.core.arguments import at_least, positive
-from companion.core.files import rename_over
+from companion.core.files import write_safetensors
 
 SAVE_EVERY_SECONDS = 20.0
 FETCH_EVERY = 20  # steps, after which losses come from the device and the progress bar says them
@@ -264,17 +263,6 @@ def _process_group(device: torch.device, processes: int):
         yield dist.get_rank()
     finally:
         dist.destroy_process_group()
-
-
-def write_safetensors(path: Path, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
-    """Write beside, then rename: ``path`` is never half a file, and nothing stays beside it when writing fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside, header)
-        rename_over(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _identity(label: str, schedule: Schedule, seed: int) -> str:

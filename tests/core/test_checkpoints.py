@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import companion
-from companion.core import checkpoints, training
+from companion.core import checkpoints
 from companion.core.checkpoints import CheckpointError, Header
 from companion.core.training import History
 from companion.topics.regression.model import InContextRegressor, RegressorConfig
@@ -164,7 +164,7 @@ def test_a_write_that_fails_leaves_the_old_file(saved, monkeypatch):
         Path(beside).write_bytes(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(training, "save_file", full)
+    monkeypatch.setattr("safetensors.torch.save_file", full)
     with pytest.raises(OSError, match="disk full"):
         checkpoints.save(path, model, recipe="b", scale="course", seed=0, history=History([1.0]))
     assert path.read_bytes() == before

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from companion.core.recipe import register, shipped
+from companion.core.checkpoints import shipped
+from companion.core.recipe import register
 from companion.core.training import Schedule
 from companion.topics.regression.baselines import (
     ridge_states,

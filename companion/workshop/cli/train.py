@@ -12,7 +12,8 @@ from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
 from companion.core import checkpoints
-from companion.core.recipe import Recipe, recipe, recipes, weights_path
+from companion.core.checkpoints import weights_path
+from companion.core.recipe import Recipe, recipe, recipes
 from companion.core.training import ResumeError, pick_device
 
 SHIPPED = checkpoints.WEIGHTS / "shipped.toml"

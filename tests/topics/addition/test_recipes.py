@@ -5,8 +5,9 @@ import inspect
 import pytest
 import torch
 
+from companion.core.checkpoints import shipped
 from companion.core.measuring import measured_table
-from companion.core.recipe import recipe, recipes, shipped
+from companion.core.recipe import recipe, recipes
 from companion.topics.addition.baselines import narrowed, with_rms
 from companion.topics.addition.data import sums
 from companion.topics.addition.fourier import band_filter, high_waves, low_waves, spectrum

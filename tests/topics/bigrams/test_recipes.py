@@ -5,7 +5,8 @@ import copy
 import pytest
 import torch
 
-from companion.core.recipe import recipe, shipped
+from companion.core.checkpoints import shipped
+from companion.core.recipe import recipe
 from companion.topics.bigrams.baselines import bayes
 from companion.topics.bigrams.data import markov_chains, trigger_sequences
 from companion.topics.bigrams.recipes import TABLE, known_accuracy, next_token_loss

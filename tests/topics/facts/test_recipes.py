@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from companion.core.recipe import recipe, shipped
+from companion.core.checkpoints import shipped
+from companion.core.recipe import recipe
 from companion.core.training import batch_generator
 from companion.topics.facts.data import counts, every_fact, random_world, sentences
 from companion.topics.facts.measured import facts_at

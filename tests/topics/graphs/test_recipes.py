@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from companion.core.checkpoints import shipped
 from companion.core.measuring import measured_table
-from companion.core.recipe import recipe, shipped
+from companion.core.recipe import recipe
 from companion.topics.graphs.data import connected, erdos_renyi, within
 from companion.topics.graphs.measured import clique_margins
 from companion.topics.graphs.probes import exact_match

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from companion.core.checkpoints import shipped
 from companion.core.measuring import measured_table
-from companion.core.recipe import recipe, shipped
+from companion.core.recipe import recipe
 from companion.topics.limits.baselines import running_products
 from companion.topics.limits.data import coins, crowded_pointers, letters_and_states, rings
 from companion.topics.limits.measured import hop_errors

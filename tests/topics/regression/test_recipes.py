@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from companion.core.checkpoints import read_header
+from companion.core.checkpoints import read_header, shipped, weights_path
 from companion.core.measuring import measured_table
-from companion.core.recipe import recipe, recipes, shipped, weights_path
+from companion.core.recipe import recipe, recipes
 from companion.topics.regression.baselines import least_squares, online_gradient_descent, predict, ridge_states
 from companion.topics.regression.data import prompts
 from companion.topics.regression.measured import excess, resemblance, state_error

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from companion.core.checkpoints import shipped
 from companion.core.measuring import measured_table
-from companion.core.recipe import recipe, recipes, shipped
+from companion.core.recipe import recipe, recipes
 from companion.topics.structures.baselines.search import binary_search
 from companion.topics.structures.baselines.sketches import count_min, count_sketch
 from companion.topics.structures.data import item_counts, problems, zipf_streams

@@ -9,7 +9,8 @@ from processes import needs_torchrun, torchrun
 from safetensors import safe_open
 
 from companion.core import checkpoints
-from companion.core.recipe import recipe, weights_path
+from companion.core.checkpoints import weights_path
+from companion.core.recipe import recipe
 from companion.core.rounding import STORED, STORED_FITTED
 from companion.workshop.cli import train
 
