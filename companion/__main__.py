@@ -214,7 +214,7 @@ def main(argv: list[str]) -> int:
 
 
 def command() -> int:
-    """The same as a program of its own: ``companion lab``."""
+    """Run `main` as a program of its own: ``companion lab``."""
     return main(sys.argv[1:])
 
 

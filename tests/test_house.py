@@ -174,3 +174,31 @@ def test_from_four_parameters_on_a_docstring_names_every_one():
     modules = [path.relative_to(ROOT).as_posix() for path in (ROOT / "companion").rglob("*.py")]
     found = {name: missing for name in modules if (missing := unexplained(ROOT / name))}
     assert found == {}
+
+
+# Left out until they follow: the near misses are to be written anew, and these modules are being changed otherwise.
+NOT_YET_BY_VERB = (
+    "lesson/near_misses/*",
+    *(f"core/{name}.py" for name in ("checkpoints", "files", "measuring", "recipe", "training")),
+    "topics/*/measured.py",
+    "topics/*/recipes.py",
+)
+CLAUSES = re.compile(r"(What|How|Of|Whether|Where|Which)\b")
+
+
+def public_functions(node: ast.AST) -> list[ast.FunctionDef]:
+    """Public functions of a module, and public methods of its classes; what a function defines within is its own."""
+    inside = list(ast.iter_child_nodes(node))
+    methods = [found for part in inside if isinstance(part, ast.ClassDef) for found in public_functions(part)]
+    return [part for part in inside if isinstance(part, ast.FunctionDef) and part.name[0] != "_"] + methods
+
+
+def test_a_docstring_says_first_what_the_function_does():
+    found = []
+    for path in (ROOT / "companion").rglob("*.py"):
+        place = path.relative_to(ROOT / "companion")
+        if not any(place.match(pattern) for pattern in NOT_YET_BY_VERB):
+            functions = public_functions(ast.parse(path.read_text(encoding="utf-8")))
+            texts = [(function.name, ast.get_docstring(function) or "") for function in functions]
+            found += [f"{place}: {name}: {text}" for name, text in texts if CLAUSES.match(text)]
+    assert found == []

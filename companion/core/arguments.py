@@ -43,5 +43,5 @@ def check_range(**values: tuple[Tensor, int]) -> None:
 
 
 def as_generator(generator: torch.Generator | int) -> torch.Generator:
-    """The generator itself, or a fresh one on the CPU with this seed."""
+    """Return the generator itself, or a fresh one on the CPU with this seed."""
     return torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator

@@ -42,18 +42,18 @@ class Blocks:
         return self.slices[name]
 
     def size(self, name: str) -> int:
-        """How many channels the block ``name`` has."""
+        """Return how many channels the block ``name`` has."""
         return self[name].stop - self[name].start
 
     def rows(self, name: str) -> Float[Tensor, "size width"]:
-        """The block's channels as unit vectors of the whole stream, one a row: with A the rows of one block and B those
-        of another, B^T A is the matrix that reads the first and writes the second.
+        """Return the block's channels as unit vectors of the whole stream, one a row: with A the rows of one block and
+        B those of another, B^T A is the matrix that reads the first and writes the second.
         """
         return torch.eye(self.width, dtype=torch.float64)[self[name]]
 
     def matrix(self, write: str, read: str, values: Float[Tensor, "write read"] | None = None) -> Matrix:
-        """The matrix that applies ``values`` (the identity unless told) to the block ``read`` and puts the result into
-        ``write``.
+        """Return the matrix that applies ``values`` (the identity unless told) to the block ``read`` and puts the
+        result into ``write``.
         """
         M = torch.zeros(self.width, self.width, dtype=torch.float64)
         if values is None:
@@ -68,7 +68,7 @@ class Blocks:
 
 
 def causal_softmax(scores: Float[Tensor, "*batch queries keys"]) -> Float[Tensor, "*batch queries keys"]:
-    """The softmax of each query's scores over the keys that are not in its future."""
+    """Compute the softmax of each query's scores over the keys that are not in its future."""
     future = torch.ones_like(scores, dtype=torch.bool).triu(1)
     return scores.masked_fill(future, -torch.inf).softmax(dim=-1)
 

@@ -68,7 +68,7 @@ class DecoderConfig:
 
 
 def hook_names(config: DecoderConfig) -> list[str]:
-    """What `Decoder.run_with_cache` and `Decoder.hooks` know, in the order of the computation."""
+    """Return the names that `Decoder.run_with_cache` and `Decoder.hooks` know, in the order of the computation."""
     looks = [] if config.attention == "lstm" else ["attn.hook_q", "attn.hook_k", "attn.hook_v"]
     pattern = [] if config.attention in ("delta", "lstm") else ["attn.hook_pattern"]
     attention = [*looks, *pattern, "attn.hook_z", "hook_attn_out"]
@@ -127,7 +127,7 @@ class Attention(nn.Module):
     def pattern(
         self, q: Float[Tensor, "batch heads length h"], k: Float[Tensor, "batch heads length h"]
     ) -> Float[Tensor, "batch heads length length"]:
-        """How much each query weights each key, before any fading."""
+        """Return how much each query weights each key, before any fading."""
         scores = q @ k.mT  # (batch, head, query, key)
         if self.config.attention in ("linear", "gated"):
             return scores.tril() / self.config.context if self.config.causal else scores / q.shape[-2]
@@ -137,7 +137,7 @@ class Attention(nn.Module):
         return scores.softmax(dim=-1)
 
     def kept(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch heads length length"]:
-        """What has not faded at i of what was written at j <= i: the product of the gates of j + 1 .. i."""
+        """Return what has not faded at i of what was written at j <= i: the product of the gates of j + 1 .. i."""
         written = F.logsigmoid(self.gate(x)).div(16).cumsum(1).mT  # (batch, head, length)
         return (written[..., :, None] - written[..., None, :]).tril().exp()
 
@@ -224,14 +224,14 @@ class Decoder(Hooked):
                 module.weight.data /= (2 * config.layers) ** 0.5
 
     def memory(self, length: int) -> int:
-        """How many numbers keep the past after ``length`` positions: all keys and values, 2 L width length, or without
-        softmax L width^2 / heads, however long the past: a matrix for each head, or an LSTM's two vectors.
+        """Return how many numbers keep the past after ``length`` positions: all keys and values, 2 L width length, or
+        without softmax L width^2 / heads, however long the past: a matrix for each head, or an LSTM's two vectors.
         """
         softmax = self.config.attention == "softmax"
         return self.config.layers * (2 * self.config.width * length if softmax else self.config.memory)
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        """The last residual stream, normed.
+        """Compute the last residual stream, normed.
 
         Raises ValueError when ``x`` is longer than the context or of another width.
         """

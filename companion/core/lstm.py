@@ -44,11 +44,11 @@ class LSTM(Hooked):
             nn.init.ones_(layer.bias_ih_l0.data[config.width : 2 * config.width])
 
     def memory(self, length: int) -> int:  # noqa: ARG002 - the same for every length, and that is the point
-        """How many numbers keep the past after ``length`` positions: each layer's hidden state and cell."""
+        """Return how many numbers keep the past after ``length`` positions: each layer's hidden state and cell."""
         return 2 * self.config.width * self.config.layers
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        """The hidden states of the last layer."""
+        """Compute the hidden states of the last layer."""
         x = self.at("hook_embed", x)
         for number, layer in enumerate(self.layers):
             x = self.at(f"blocks.{number}.hook_resid_post", layer(x)[0])

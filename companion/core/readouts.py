@@ -8,7 +8,7 @@ from torch import Tensor
 def fit_readouts(
     streams: Float[Tensor, "depth *points width"], targets: Float[Tensor, "*points"]
 ) -> Float[Tensor, "depth width_and_one"]:
-    """The least-squares readout of every layer, weights first, intercept last; one for all points (prompts and
+    """Fit the least-squares readout of every layer, weights first, intercept last; one for all points (prompts and
     positions).
 
     Where the original trains readouts by gradient descent, the minimum is computed: least squares in float64, so that
@@ -25,7 +25,7 @@ def fit_readouts(
 def apply_readouts(
     readouts: Float[Tensor, "depth width_and_one"], streams: Float[Tensor, "depth *points width"]
 ) -> Float[Tensor, "depth *points"]:
-    """What every layer's readout says."""
+    """Return what every layer's readout says."""
     return torch.einsum("l...w,lw->l...", _with_ones(streams), readouts)
 
 

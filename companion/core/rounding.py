@@ -23,7 +23,7 @@ STORED_FITTED = f"{STORED[torch.int8]}, rounded so that outputs of layers change
 
 
 def compact(weights: dict[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
-    """What a file keeps of these weights. A floating-point ``dtype``: the weights, rounded to it.
+    """Return what a file keeps of these weights. A floating-point ``dtype``: the weights, rounded to it.
 
     ``torch.int8``: every matrix as whole numbers, and beside it as ``NAME.scale`` a bfloat16 for every 32 of a row,
     their largest size / 127, rounded up; the rest, biases and norms, as float32. No weight of a matrix moves by more
@@ -43,7 +43,7 @@ def compact(weights: dict[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]
 
 
 def expand(kept: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights that a file keeps: matrices of whole numbers multiplied by their scales, all else as it is."""
+    """Return the weights that a file keeps: matrices of whole numbers multiplied by their scales, all else as it is."""
     scaled = {name for name, tensor in kept.items() if tensor.dtype == torch.int8 and f"{name}.scale" in kept}
     return {
         name: tensor * _over_rows(kept[f"{name}.scale"], tensor) if name in scaled else tensor
@@ -53,8 +53,8 @@ def expand(kept: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def fitted(model: nn.Module, calibrate: Callable[[nn.Module], object]) -> dict[str, Tensor]:
-    """What a file keeps of ``model``, its linear layers in int8 as in `compact`, but rounded by `fit_rows` to the
-    inputs that they meet while ``calibrate(model)`` runs it; tables in bfloat16, biases and norms in float32.
+    """Return what a file keeps of ``model``, its linear layers in int8 as in `compact`, but rounded by `fit_rows` to
+    the inputs that they meet while ``calibrate(model)`` runs it; tables in bfloat16, biases and norms in float32.
 
     Raises ValueError, naming the layer, for one that ``calibrate`` does not reach.
     """

@@ -43,19 +43,19 @@ examined: set[Any] = set()  # the exercises being checked at the moment; for the
 
 
 def own_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What the learner wrote, without the stand-in around it."""
+    """Return what the learner wrote, without the stand-in around it."""
     return own_function(function.own) if isinstance(function, Attempt) else function
 
 
 def is_stub(function: Callable[..., Any], error: BaseException) -> bool:
-    """Whether the function itself raised a bare NotImplementedError. Those of torch come with a message."""
+    """Return whether the function itself raised a bare NotImplementedError. Those of torch come with a message."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return isinstance(error, NotImplementedError) and not error.args and frame.f_code is _code(function)
 
 
 def failing_line(function: Callable[..., Any], error: BaseException) -> str:
-    """The function's own line that failed, wherever below it the error was raised; ``own_line`` if it ran in another
-    process.
+    """Return the function's own line that failed, wherever below it the error was raised; ``own_line`` if it ran in
+    another process.
     """
     if isinstance(line := getattr(error, "own_line", None), str):
         return line

@@ -178,7 +178,7 @@ def _cells(row: Claim) -> tuple[str, ...]:
 
 
 def statements(lesson: str) -> dict[str, Statement]:
-    """The statements of ``published/<lesson>.toml``, by id, in order. Raises ValueError, naming the claim."""
+    """Read the statements of ``published/<lesson>.toml``, by id, in order. Raises ValueError, naming the claim."""
     path = PUBLISHED / f"{lesson}.toml"
     if not path.is_file():
         there = ", ".join(sorted(file.stem for file in PUBLISHED.glob("*.toml")))
@@ -187,7 +187,7 @@ def statements(lesson: str) -> dict[str, Statement]:
 
 
 def parse_claims(text: str) -> dict[str, Statement]:
-    """The statements of a TOML text, by id. Raises ValueError for a key that is missing or that no claim has."""
+    """Parse the statements of a TOML text, by id. Raises ValueError for a key that is missing or that no claim has."""
     found = {}
     for id, table in tomllib.loads(text).items():
         known = {field.name: field.default == "" for field in fields(Statement) if field.name != "id"}
@@ -207,12 +207,12 @@ def parse_claims(text: str) -> dict[str, Statement]:
 
 @cache
 def bibliography() -> BibliographyData:
-    """What the course cites: ``published/references.bib``."""
+    """Read what the course cites: ``published/references.bib``."""
     return parse_file(PUBLISHED / "references.bib", bib_format="bibtex")
 
 
 def cite(key: str, where: str = "-") -> str:
-    """A source as the text names it: ``cite("fu2024", "figure 2")`` is "Fu et al. 2024, figure 2"."""
+    """Return a source as the text names it: ``cite("fu2024", "figure 2")`` is "Fu et al. 2024, figure 2"."""
     if key == "course":
         name = "this course"
     else:
@@ -224,8 +224,8 @@ def cite(key: str, where: str = "-") -> str:
 
 
 def published_table(name: str) -> tuple[list[int], np.ndarray]:
-    """A published table: its first column, whole numbers such as steps, and an array (rows, further columns), NaN where
-    the source has no figure or an illegible one.
+    """Read a published table: its first column, whole numbers such as steps, and an array (rows, further columns), NaN
+    where the source has no figure or an illegible one.
 
     Raises ValueError, naming what there is, for an unknown name.
     """

@@ -32,7 +32,7 @@ FLOAT32_TOLERANCE = 1e-5  # for answers in another dtype than the course's
 
 
 def draw_size(generator: torch.Generator, low: int, high: int) -> int:
-    """A whole number from ``low`` to ``high``, both included: sizes that differ from draw to draw show what is
+    """Draw a whole number from ``low`` to ``high``, both included: sizes that differ from draw to draw show what is
     hard-wired.
     """
     return int(torch.randint(low, high + 1, (), generator=generator))

@@ -61,7 +61,9 @@ def use_house_style() -> None:
 
 
 def png(figure: Figure) -> bytes:
-    """The figure as a PNG. Its layout is settled first, and then off: to find it, matplotlib would draw all twice."""
+    """Return the figure as a PNG. Its layout is settled first, and then off: to find it, matplotlib would draw all
+    twice.
+    """
     buffer, layout = io.BytesIO(), figure.get_layout_engine()
     if layout is not None and figure.axes:
         layout.execute(figure)
@@ -93,8 +95,8 @@ def heat_map(
     low: float | None = None,
     high: float | None = None,
 ) -> None:
-    """A matrix as colours with its numbers written in, by seaborn: cell (i, j) reaches from j to j + 1 in
-    x and from i to i + 1 in y.
+    """Draw a matrix as colours with its numbers written in, by seaborn: cell (i, j) reaches from j to j + 1 in x and
+    from i to i + 1 in y.
 
     ``ax``: where it is drawn.
     ``values``: the matrix.
@@ -145,7 +147,7 @@ def mean_and_range(
     color: str,
     **line: Any,
 ) -> None:
-    """The mean over runs as a line and, from the least to the largest run, a band, by seaborn.
+    """Draw the mean over runs as a line and, from the least to the largest run, a band, by seaborn.
 
     Raises ValueError for a y-axis that is logarithmic already: there seaborn would average logarithms. Make it so
     afterwards.

@@ -45,12 +45,14 @@ class Searched:
 
 
 def copied(inputs: dict[str, Any]) -> dict[str, Any]:
-    """The same inputs, for a function that may change them."""
+    """Copy the inputs, for a function that may change them."""
     return {name: value.clone() if isinstance(value, Tensor) else value for name, value in inputs.items()}
 
 
 def leaves_device(function: Callable[..., Any], inputs: dict[str, Any]) -> bool:
-    """Whether CPU tensors are made on the way. The meta device, which has shapes but no numbers, stands for a GPU."""
+    """Return whether CPU tensors are made on the way. The meta device, which has shapes but no numbers, stands for a
+    GPU.
+    """
     if not any(isinstance(value, Tensor) for value in inputs.values()):
         return False  # numbers alone are on no device
     elsewhere = {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in inputs.items()}
@@ -63,7 +65,7 @@ def leaves_device(function: Callable[..., Any], inputs: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def float64_by_default() -> Iterator[None]:
-    """What is made without a dtype is in float64."""
+    """Make float64 the dtype of what is made without one, until the block ends."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -87,8 +89,8 @@ def _wider(value: Any) -> Any:
 
 
 def in_float64(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
-    """What a function gives if no part of it is in float32, nothing that it makes and nothing that it converts. None if
-    that crashes.
+    """Return what a function gives if no part of it is in float32, nothing that it makes and nothing that it converts.
+    None if that crashes.
     """
     try:
         with float64_by_default(), _Wider():
@@ -98,7 +100,7 @@ def in_float64(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
 
 
 def other_values(value: Any) -> list[Any]:
-    """An argument's value, changed in several ways that an answer which uses it should notice."""
+    """Return an argument's value, changed in several ways that an answer which uses it should notice."""
     if isinstance(value, bool) or not isinstance(value, int | float | Tensor):
         return []
     if isinstance(value, int | float):
@@ -116,7 +118,7 @@ def ignores(
     name: str,
     close: Callable[[Tensor, Tensor], bool],
 ) -> bool:
-    """Whether a function stays the same, whatever an argument is, where the answer changes with it.
+    """Return whether a function stays the same, whatever an argument is, where the answer changes with it.
 
     ``function``: what the learner wrote. If it crashes on other inputs, the argument is not ignored.
     ``answer``: the course's own.

@@ -44,8 +44,8 @@ class PretrainedError(ValueError):
 
 
 def number_embeddings(folder: str | Path, numbers: int | None = None) -> Float[Tensor, "numbers width"]:
-    """The input embeddings of the numbers 0, 1, .., ``numbers`` - 1, in float32: of their tokens, as `number_tokens`
-    finds them.
+    """Read the input embeddings of the numbers 0, 1, .., ``numbers`` - 1, in float32: of their tokens, as
+    `number_tokens` finds them.
 
     Zhou et al. (2024), arXiv:2406.03445, look at those of GPT-2-XL. Raises PretrainedError (a ValueError) for a folder
     or a file that cannot be used, ValueError for ``numbers`` < 20.
@@ -54,8 +54,8 @@ def number_embeddings(folder: str | Path, numbers: int | None = None) -> Float[T
 
 
 def number_tokens(folder: str | Path, numbers: int | None = None) -> dict[str, int]:
-    """How each number is written, in order, and the one token that this is: {" 0": 657, " 1": 352, ..} or {"0": 15,
-    "1": 16, ..}.
+    """Return how each number is written, in order, and the one token that this is: {" 0": 657, " 1": 352, ..} or {"0":
+    15, "1": 16, ..}.
 
     Within a text a number follows a space, and in GPT-2's vocabulary the space is part of the token; other vocabularies
     keep it apart. All numbers are written alike, in the way that has more of them in one token each, counted from 0
@@ -84,7 +84,7 @@ def number_tokens(folder: str | Path, numbers: int | None = None) -> dict[str, i
 
 
 def token_embeddings(folder: str | Path, tokens: list[int]) -> Float[Tensor, "tokens width"]:
-    """The rows ``tokens`` of the model's input embedding, in float32; the rest of the file stays on the disk.
+    """Read the rows ``tokens`` of the model's input embedding, in float32; the rest of the file stays on the disk.
 
     Raises PretrainedError for a folder without safetensors, a file that is missing, truncated or foreign, and an
     embedding that is not there, is not a table of finite floating-point numbers, has no such row, or has the same row
@@ -153,22 +153,22 @@ class LanguageModel(Hooked):
         self.eval()
 
     def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
-        """Every token's logit."""
+        """Compute every token's logit."""
         return self.model(tokens, use_cache=False).logits
 
     def patterns(self, tokens: Int[Tensor, "batch length"]) -> list[Float[Tensor, "batch heads length length"]]:
-        """The attention patterns of every layer."""
+        """Return the attention patterns of every layer."""
         return list(self.model(tokens, use_cache=False, output_attentions=True).attentions)
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def direct(
         self, layer: int, values: Float[Tensor, "batch heads length h"], tokens: Int[Tensor, "candidates"]
     ) -> Float[Tensor, "batch heads length candidates"]:
-        """What each head of a layer would add to the logits of ``tokens`` on the straight way to the output, if it
-        looked at one position alone and handed over that position's ``values``; up to the last norm's scale.
+        """Return what each head of a layer would add to the logits of ``tokens`` on the straight way to the output, if
+        it looked at one position alone and handed over that position's ``values``; up to the last norm's scale.
         """
         written = values @ self.outputs[layer].unflatten(0, (self.heads, -1))
         centred = (written - written.mean(-1, keepdim=True)) * self.norm.weight

@@ -33,7 +33,7 @@ TURNED = (".c_attn.weight", ".c_proj.weight", ".c_fc.weight")  # GPT-2 keeps the
 
 
 def published_regressor(folder: str | Path) -> InContextRegressor:
-    """The model of a run's folder, with prompts of as many points as the run's curriculum ended with.
+    """Load the model of a run's folder, with prompts of as many points as the run's curriculum ended with.
 
     >>> model = published_regressor("models/linear_regression/pretrained")
     >>> model.config.d, model.config.n, model.config.layers

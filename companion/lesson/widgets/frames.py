@@ -15,8 +15,8 @@ FRAMES, BYTES, CONTROLS, COLOURS = 60, 2**20, 3, 32  # at most, for an explorer;
 
 
 def values(control: ipywidgets.ValueWidget) -> list[tuple[str, Any]]:
-    """What a control can be set to, each with its label: a slider's steps, a menu's options, what a box for typing
-    suggests (`ipywidgets.Combobox`), both of a box to tick; its value alone if nothing is known of the others.
+    """Return what a control can be set to, each with its label: a slider's steps, a menu's options, what a box for
+    typing suggests (`ipywidgets.Combobox`), both of a box to tick; its value alone if nothing is known of the others.
     """
     if hasattr(control, "options"):
         options = control.options.items() if isinstance(control.options, Mapping) else control.options
@@ -31,7 +31,9 @@ def values(control: ipywidgets.ValueWidget) -> list[tuple[str, Any]]:
 
 
 def grid_sizes(counts: list[int], limit: int) -> list[int]:
-    """How many values of each control a grid of at most ``limit`` frames takes, none more than its ``counts``."""
+    """Return how many values of each control a grid of at most ``limit`` frames takes, none more than its
+    ``counts``.
+    """
     sizes = [1] * len(counts)
     while True:
         able = [
@@ -60,10 +62,10 @@ def _distance(one: Any, other: Any) -> float:
 
 
 def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidgets.ValueWidget]) -> dict[str, Any]:
-    """The frames of ``picture`` (values to PNG) over the first three of the ``controls`` that can be moved, the others
-    as they stand: ``controls``, each with its label, its values' labels, the place to start at and whether it is a
-    ``menu`` (else a slider), and ``frames`` in base64, the last control's values following each other. Empty if nothing
-    can be moved.
+    """Return the frames of ``picture`` (values to PNG) over the first three of the ``controls`` that can be moved, the
+    others as they stand: ``controls``, each with its label, its values' labels, the place to start at and whether it is
+    a ``menu`` (else a slider), and ``frames`` in base64, the last control's values following each other. Empty if
+    nothing can be moved.
     """
     start = {name: control.value for name, control in controls.items()}
     moved = {name: choices for name in controls if len(choices := values(controls[name])) > 1}
@@ -94,7 +96,7 @@ def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidg
 
 
 def small(png: bytes) -> bytes:
-    """A PNG in a few colours, which is a fraction of its size."""
+    """Return the PNG in a few colours, which is a fraction of its size."""
     buffer = io.BytesIO()
     Image.open(io.BytesIO(png)).convert("RGB").quantize(COLOURS).save(buffer, format="png", optimize=True)
     return buffer.getvalue()

@@ -120,7 +120,7 @@ class Predictions:
         )
 
     def sheet(self) -> "Sheet":
-        """The score sheet of all that was asked: the last expression of a cell."""
+        """Return the score sheet of all that was asked: the last expression of a cell."""
         return Sheet(list(self.questions.values()))
 
     def _ask(self, question: Question) -> Question:

@@ -68,7 +68,7 @@ class Question:
 
     @property
     def asked(self) -> str:
-        """The question with what may be answered, in words."""
+        """Return the question with what may be answered, in words."""
         allowed = {
             "number": f", {self._range()}" if self._range() else "",
             "choice": f", one of {list(self.options)}",
@@ -76,7 +76,7 @@ class Question:
         return f"a {self.kind}, {self.question!r}{allowed.get(self.kind, '')}"
 
     def clean(self, answer: Any) -> float | str | None:
-        """An answer as it is kept, None for an empty one. Raises ValueError, saying what is allowed."""
+        """Return an answer as it is kept, None for an empty one. Raises ValueError, saying what is allowed."""
         if answer is None or (isinstance(answer, str) and not answer.strip()):
             return None
         if self.kind == "words":
@@ -122,13 +122,13 @@ class Question:
         self.verdict = self._judge()
 
     def entry(self) -> dict[str, Any]:
-        """What is kept of it."""
+        """Return what is kept of it."""
         measured = self.measured if not isinstance(self.measured, float) or math.isfinite(self.measured) else None
         kept = {"kind": self.kind, "question": self.question, "prediction": self.value}
         return kept | {"measured": measured, "verdict": self.verdict}
 
     def tell(self, line: str) -> None:
-        """A line under the field, which a screen reader reads out."""
+        """Write a line under the field, which a screen reader reads out."""
         self.said.value = f'<p role="status" aria-live="polite">{html.escape(line)}</p>'
 
     def _make_field(self) -> ipywidgets.ValueWidget:
@@ -222,7 +222,7 @@ class Question:
 
 
 def shown(value: Any) -> str:
-    """A number to four digits, a whole one of up to fifteen digits in full; a text as it is."""
+    """Return a number to four digits, a whole one of up to fifteen digits in full; a text as it is."""
     if isinstance(value, str):
         return value
     if not math.isfinite(value):

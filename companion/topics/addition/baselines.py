@@ -14,7 +14,7 @@ PERIODS = (2.0, 5.0, 10.0, 100.0, 1000.0)
 def ppmi_embeddings(
     counts: Float[Tensor, "numbers numbers"], width: int, *, power: float = 0.5
 ) -> Float[Tensor, "numbers width"]:
-    """What a text says of numbers by their company: positive pointwise mutual information, factored.
+    """Compute what a text says of numbers by their company: positive pointwise mutual information, factored.
 
     M_ij = max(0, log(p_ij / (p_i p_j))), and the rows of U_k S_k^power of its truncated SVD; with sqrt(S_k), what
     word2vec does in other words (Levy and Goldberg 2014). The larger the power, the less weigh the last directions,
@@ -49,7 +49,8 @@ def fourier_embeddings(
 
 
 def with_rms(embeddings: Float[Tensor, "numbers width"], rms: float) -> Float[Tensor, "numbers width"]:
-    """The embeddings, scaled so that the root mean square of their entries is ``rms``: E rms / sqrt(mean E_ij^2).
+    """Return the embeddings, scaled so that the root mean square of their entries is ``rms``: E rms / sqrt(mean
+    E_ij^2).
 
     Raises ValueError unless rms > 0.
     """

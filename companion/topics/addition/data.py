@@ -19,8 +19,8 @@ class Sums(NamedTuple):
 
 
 def sums(numbers: int, *, share: float = 0.8, generator: torch.Generator | int = 0) -> tuple[Sums, Sums]:
-    """All a + b with a, b in 0 .. numbers - 1, for training and for testing: a ``share`` of the unordered pairs, and
-    the rest.
+    """Return all a + b with a, b in 0 .. numbers - 1, for training and for testing: a ``share`` of the unordered pairs,
+    and the rest.
 
     a + b and b + a are on the same side, so that no answer can be had by swapping (as Zhou et al. 2024,
     arXiv:2406.03445, split them). Raises ValueError for numbers < 2, or a share that leaves one side empty.
@@ -81,8 +81,8 @@ def counting(
 
 
 def cooccurrences(lines: Int[Tensor, "sequences terms"], numbers: int) -> Float[Tensor, "numbers numbers"]:
-    """How often two numbers stand in one line, near pairs counting more: 1 - apart / terms for each order, so 2 for a
-    number by itself.
+    """Return how often two numbers stand in one line, near pairs counting more: 1 - apart / terms for each order, so 2
+    for a number by itself.
 
     The weight falls evenly, as in word2vec, because a window with an edge leaves waves of its own width in the
     embeddings. Raises ValueError for a number that is not 0 .. numbers - 1.

@@ -23,14 +23,14 @@ def longest_period(n: int) -> int:
 
 
 def periods(n: int) -> Float[Tensor, "waves"]:
-    """The period of every wave but the constant: P, P/2, P/3, .., 2 with P = `longest_period`."""
+    """Return the period of every wave but the constant: P, P/2, P/3, .., 2 with P = `longest_period`."""
     P = longest_period(n)
     return P / torch.arange(1, P // 2 + 1, dtype=torch.float64)
 
 
 def basis(n: int, waves: Tensor | range | list[int] | None = None) -> Float[Tensor, "rows n"]:
-    """A cosine and a sine row for each wave number k (all, from 0, unless told), cos(2 pi k x / P) and sin(2 pi k x /
-    P), of norm 1.
+    """Return a cosine and a sine row for each wave number k (all, from 0, unless told), cos(2 pi k x / P) and sin(2 pi
+    k x / P), of norm 1.
 
     Rows that vanish are left out: the sines of k = 0 and of period 2. Rows are nearly orthogonal, not exactly: P is not
     n. Raises ValueError for a wave number that is not 0 .. P/2.
@@ -45,8 +45,8 @@ def basis(n: int, waves: Tensor | range | list[int] | None = None) -> Float[Tens
 
 
 def spectrum(values: Float[Tensor, "n channels"]) -> Float[Tensor, "waves"]:
-    """How much of each wave k = 1 .. P/2 there is: the norm over channels and over cosine and sine of <wave, values>, k
-    = 0 left out.
+    """Measure how much of each wave k = 1 .. P/2 there is: the norm over channels and over cosine and sine of <wave,
+    values>, k = 0 left out.
 
     The wave of period 2 has no sine, and its cosine counts twice: so noise has the same size at every period. Values
     are not centred first: a constant has a little of every wave, as waves do not fit exactly into n.
@@ -69,8 +69,8 @@ def relative_spectrum(values: Float[Tensor, "n channels"]) -> Float[Tensor, "wav
 def shuffled_level(
     values: Float[Tensor, "n channels"], *, shuffles: int = 40, generator: torch.Generator | int = 0
 ) -> float:
-    """The null band of `relative_spectrum`: what the strongest wave of the same rows in random order stays below in 95
-    of 100 shuffles.
+    """Return the null band of `relative_spectrum`: what the strongest wave of the same rows in random order stays below
+    in 95 of 100 shuffles.
 
     Shuffling keeps the rows and takes away which number each stands for, so a wave above this level is no chance of the
     rows, whichever of the waves it is. Raises ValueError for shuffles < 20, too few for a twentieth.
@@ -107,8 +107,8 @@ def high_waves(n: int, cut: int) -> range:
 def band_filter(
     unembedding: Float[Tensor, "n width"], waves: Tensor | range | list[int]
 ) -> Float[Tensor, "width width"]:
-    """The projection of a stream onto what has none of the ``waves`` in its logits: y = N N^T x, N the null space of
-    basis @ unembedding.
+    """Return the projection of a stream onto what has none of the ``waves`` in its logits: y = N N^T x, N the null
+    space of basis @ unembedding.
 
     It is the nearest y to x. Raises ValueError if the width leaves no such direction: it must exceed the rank of what
     is removed.

@@ -28,7 +28,7 @@ class AdderConfig:
 
     @property
     def answers(self) -> int:
-        """How many answers there are."""
+        """Return how many answers there are."""
         return 2 * self.numbers - 1
 
 
@@ -45,12 +45,12 @@ class Adder(Hooked):
         self.at = self.decoder.at
 
     def embed(self, operands: Int[Tensor, "batch two"]) -> Float[Tensor, "batch 4 width"]:
-        """The four tokens' embeddings. Raises ValueError for an operand out of range."""
+        """Return the four tokens' embeddings. Raises ValueError for an operand out of range."""
         check_range(operands=(operands, self.config.numbers))
         a, b = self.numbers[operands].unbind(1)
         plus, equals = self.signs.expand(len(operands), -1, -1).unbind(1)
         return torch.stack([a, plus, b, equals], dim=1)
 
     def forward(self, operands: Int[Tensor, "batch two"]) -> Float[Tensor, "batch answers"]:
-        """Every answer's logit."""
+        """Compute every answer's logit."""
         return self.decoder(self.embed(operands))[:, -1] @ self.numbers.mT

@@ -24,7 +24,9 @@ class Accuracy(NamedTuple):
 
 
 def accuracies(logits: Float[Tensor, "problems answers"], answers: Int[Tensor, "problems"]) -> Accuracy:
-    """How the largest logits compare with the answers: shares over problems. Without any error the last two are NaN."""
+    """Measure how the largest logits compare with the answers: shares over problems. Without any error the last two are
+    NaN.
+    """
     off = (logits.argmax(-1) - answers).abs()
     wrong = off[off > 0].double()
     return Accuracy(
@@ -36,15 +38,17 @@ def accuracies(logits: Float[Tensor, "problems answers"], answers: Int[Tensor, "
 
 @torch.no_grad()
 def read_out(adder: nn.Module) -> Float[Tensor, "answers width"]:
-    """The linear map from stream to logits, up to the last norm's scale and bias: centring, weights, embeddings."""
+    """Return the linear map from stream to logits, up to the last norm's scale and bias: centring, weights,
+    embeddings.
+    """
     read = adder.numbers * adder.decoder.norm.weight
     return read - read.mean(1, keepdim=True)
 
 
 @torch.no_grad()
 def contributions(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Float[Tensor, "modules problems answers"]:
-    """What the embedding, then each attention and each MLP in order, adds to the logits at the last token: they sum to
-    the adder's logits.
+    """Compute what the embedding, then each attention and each MLP in order, adds to the logits at the last token: they
+    sum to the adder's logits.
 
     The final layer norm is linear once its scale is known; it is taken from the full stream, so that the parts are
     those of one sum.
@@ -63,8 +67,8 @@ def contributions(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Fl
 
 @torch.no_grad()
 def lens(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Float[Tensor, "modules problems answers"]:
-    """The logit lens: the answer's logits if the stream ended after the embedding, after each attention, after each
-    MLP.
+    """Compute the logit lens: the answer's logits if the stream ended after the embedding, after each attention, after
+    each MLP.
 
     The final norm is applied to each stream afresh (nostalgebraist 2020).
     """
@@ -98,8 +102,8 @@ def modular_probe(
     ridge: float = 1e-3,
     generator: torch.Generator | int = 0,
 ) -> float:
-    """How often a linear map of a number's embedding names the number mod ``modulus``, on numbers that it was not
-    fitted on.
+    """Measure how often a linear map of a number's embedding names the number mod ``modulus``, on numbers that it was
+    not fitted on.
 
     Ridge regression onto one-hot residues, centred, cross-validated over ``folds``. Chance is 1 / modulus. Raises
     ValueError for modulus < 2 or folds < 2.

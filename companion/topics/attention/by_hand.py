@@ -25,7 +25,7 @@ from companion.core.blocks import Blocks, Head
 
 
 def run(layers: list[list[Head]], x: Float[Tensor, "length width"]) -> list[Float[Tensor, "length width"]]:
-    """The residual stream before the first layer and after each one; heads of one layer read the same stream."""
+    """Return the residual stream before the first layer and after each one; heads of one layer read the same stream."""
     streams = [x]
     for heads in layers:
         streams.append(streams[-1] + sum(head(streams[-1]) for head in heads))
@@ -35,7 +35,7 @@ def run(layers: list[list[Head]], x: Float[Tensor, "length width"]) -> list[Floa
 def embed(
     blocks: Blocks, tokens: Int[Tensor, "length"], positions: Float[Tensor, "most channels"] | None = None
 ) -> Float[Tensor, "length width"]:
-    """One-hot tokens and positions in the blocks ``token`` and ``position``; everything else is empty.
+    """Return one-hot tokens and positions in the blocks ``token`` and ``position``; everything else is empty.
 
     Position t is row t of ``positions``, such as `circle` gives; one-hot unless told.
 
@@ -85,7 +85,7 @@ def circle(T: int) -> Float[Tensor, "positions two"]:
 
 
 def circle_shift(T: int, beta: float) -> Float[Tensor, "two two"]:
-    """The W_KQ that turns a query's angle back by one position: scores beta cos(2 pi (t - 1 - s) / T).
+    """Return the W_KQ that turns a query's angle back by one position: scores beta cos(2 pi (t - 1 - s) / T).
 
     The best score beats the next by beta (1 - cos(2 pi / T)), about 2 pi^2 beta / T^2: for weight 1 - eps on the
     previous position, beta >= ln(2 / eps) / (1 - cos(2 pi / T)) is enough for small eps. One-hot positions need ln(T /
@@ -100,8 +100,8 @@ def circle_shift(T: int, beta: float) -> Float[Tensor, "two two"]:
 
 
 def skip_gram_head(blocks: Blocks, beta: float, *, query: int, key: int, write: str = "out") -> Head:
-    """Where the token is ``query``, copies ``key`` if it has been there: W_KQ = beta e_key e_query^T. Elsewhere: the
-    plain average.
+    """Build a head that, where the token is ``query``, copies ``key`` if it has been there: W_KQ = beta e_key
+    e_query^T. Elsewhere: the plain average.
 
     Weight off the mark where both are there: at most T e^-beta. Raises ValueError for beta <= 0 or an unknown token.
 
@@ -126,8 +126,8 @@ def broad_head(blocks: Blocks, *, write: str = "out") -> Head:
 def match_head(
     blocks: Blocks, beta: float, *, pairs: dict[str, str] | None = None, recency: float = 0.0, write: str = "out"
 ) -> Head:
-    """The second half of an induction head: looks where each query block equals its key block, and copies the token
-    there (Olsson et al. 2022, arXiv:2209.11895).
+    """Build the second half of an induction head: it looks where each query block equals its key block, and copies the
+    token there (Olsson et al. 2022, arXiv:2209.11895).
 
     With sharpness beta, matches share the weight but for T e^-beta. To pick the latest to within eps: recency >= ln(T /
     eps), and beta > recency * T + ln(T / eps), or a recent miss beats an old match. Raises ValueError for beta <= 0,

@@ -28,8 +28,8 @@ class Vocabulary:
         return len(self.words)
 
     def encode(self, words: Sequence[str]) -> Int[Tensor, "length"]:
-        """The words' numbers. Raises ValueError for a sequence of fewer than two, and for a word that is not in the
-        vocabulary.
+        """Return the words' numbers. Raises ValueError for a sequence of fewer than two, and for a word that is not in
+        the vocabulary.
         """
         if len(words) < 2:
             raise ValueError(f"words = {list(words)!r}: must be at least 2, so that one comes before another")
@@ -41,7 +41,7 @@ class Vocabulary:
         return torch.tensor([self.numbers[word] for word in words])
 
     def decode(self, numbers: Int[Tensor, "length"]) -> list[str]:
-        """The words with these numbers."""
+        """Return the words with these numbers."""
         return [self.words[number] for number in numbers.tolist()]
 
 
@@ -53,7 +53,7 @@ class MultiHopText(NamedTuple):
 
 
 def shuffled_facts(names: Sequence[str], *, hops: int, generator: torch.Generator | int = 0) -> MultiHopText:
-    """A text that says "Ann likes Bob ." for every name, in random order, and ends in a name.
+    """Draw a text that says "Ann likes Bob ." for every name, in random order, and ends in a name.
 
     Whom each likes is a random cycle through all names, so that one, two, .. ``hops`` look-ups give different people,
     at distances that differ from text to text.
@@ -87,8 +87,8 @@ def repetitions(
     longest: int = 10,
     generator: torch.Generator | int = 0,
 ) -> Repetitions:
-    """A phrase of different tokens, said over and over: t follows from t - period, and the period is another in each
-    sequence.
+    """Draw a phrase of different tokens, said over and over: t follows from t - period, and the period is another in
+    each sequence.
 
     The period is uniform over shortest .. longest, the phrase uniform over the sequences of that many different tokens.
     No single distance back is right for all sequences, so that a head that looks at a fixed distance does not solve the
@@ -122,7 +122,7 @@ class Conjunctions(NamedTuple):
 def conjunctions(
     batch: int, length: int, support: int = 3, *, which: torch.Generator | int = 0, generator: torch.Generator | int = 0
 ) -> Conjunctions:
-    """The AND of some of many bits.
+    """Draw many bits, and with them the AND of some.
 
     Every bit is +1 with probability 2^(-1/support), independently, so that the label is 1 half of the time. A rule of
     this kind is what Edelman, Goel, Kakade, Zhang (2022), arXiv:2110.10090, section 5, let a single head of attention

@@ -64,12 +64,14 @@ class BitHeads(nn.Module):
 
     @staticmethod
     def seen(xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch pairs"]:
-        """What `in_groups` reads: 1 for each of the 2 T pairs of bit and position that occurs, 0 for the others."""
+        """Return what `in_groups` reads: 1 for each of the 2 T pairs of bit and position that occurs, 0 for the
+        others.
+        """
         return torch.cat([xs > 0, xs <= 0], -1).to(xs.dtype)
 
     def in_groups(self, batches: Sequence[Float[Tensor, "group _ pairs"]]) -> list[Float[Tensor, "group _"]]:
-        """The logits of the runs in as many equal groups as there are ``batches``, each what is `seen` of some bits;
-        they may differ in size.
+        """Return the logits of the runs in as many equal groups as there are ``batches``, each what is `seen` of some
+        bits; they may differ in size.
 
         A bit has two values, so a position needs two exponentials for all samples, and a sum over positions is a
         matrix product.
@@ -102,12 +104,12 @@ class BitMLPs(nn.Module):
 
     @staticmethod
     def seen(xs: Float[Tensor, "runs batch length"]) -> Float[Tensor, "runs batch length"]:
-        """What `in_groups` reads: the bits as they are."""
+        """Return what `in_groups` reads: the bits as they are."""
         return xs
 
     def in_groups(self, batches: Sequence[Float[Tensor, "group _ length"]]) -> list[Float[Tensor, "group _"]]:
-        """The logits of the runs in as many equal groups as there are ``batches``, each what is `seen` of some bits;
-        they may differ in size.
+        """Return the logits of the runs in as many equal groups as there are ``batches``, each what is `seen` of some
+        bits; they may differ in size.
 
         The parameters are divided once for all groups: a slice for each would fill a gradient of the whole with zeros
         as often. And the hidden layers, which take most of the time, are written once and changed in place.

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 @torch.no_grad()
 def patterns(model: nn.Module, *inputs: Tensor) -> list[Float[Tensor, "batch heads length length"]]:
-    """The attention patterns of every layer of a model (a decoder, or what is built around one) that reads ``inputs``:
-    row t of a head is how much t attends to each s.
+    """Return the attention patterns of every layer of a model (a decoder, or what is built around one) that reads
+    ``inputs``: row t of a head is how much t attends to each s.
 
     They are the very weights that the model used, from its cache: softmax(Q K^T / sqrt(h)), or Q K^T / length if its
     attention is linear; masked if it is causal. Raises ValueError for a model that has none, such as one with the delta

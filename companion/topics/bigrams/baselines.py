@@ -8,7 +8,7 @@ from companion.core.arguments import check_range
 
 
 def bayes(tokens: Int[Tensor, "batch length"], k: int, *, order: int = 2) -> Float[Tensor, "batch length k"]:
-    """The distribution of the token after each position, given those up to it, for a prior Dirichlet(1).
+    """Compute the distribution of the token after each position, given those up to it, for a prior Dirichlet(1).
 
     Order 2, bigram: (count of z_t followed by j, so far, + 1) / (count of z_t followed by anything + k), the Bayes
     prediction for chains with rows uniform on the simplex (but for what the first token says about the stationary

@@ -79,8 +79,8 @@ class ThreeStepModel:
     W_O2: Float[Tensor, "d d"]
 
     def logits(self, tokens: Int[Tensor, "batch T"]) -> Float[Tensor, "batch N"]:
-        """What is said after the last token. All scores are looked up in tables over positions and tokens, so that d
-        costs little.
+        """Return what is said after the last token. All scores are looked up in tables over positions and tokens, so
+        that d costs little.
         """
         N, T = len(self.embed), len(self.positions)
         future = torch.ones(T, T, dtype=torch.bool, device=tokens.device).triu(1)
@@ -91,8 +91,8 @@ class ThreeStepModel:
         return share @ (self.embed @ self.S.mT @ self.W_O2.mT @ self.unembed.mT)
 
     def targets(self) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
-        """For each memory, its inputs, its candidates, and which is right. W_K1 is asked at 1 .. T - 2, where an answer
-        may stand.
+        """Return, for each memory, its inputs, its candidates, and which is right. W_K1 is asked at 1 .. T - 2, where
+        an answer may stand.
         """
         N, T = len(self.embed), len(self.positions)
         tokens, places = (torch.arange(many, device=self.embed.device) for many in (N, T - 2))
@@ -103,7 +103,7 @@ class ThreeStepModel:
         }
 
     def recalls(self) -> dict[str, float]:
-        """The share of each memory's associations that is recalled, of all candidates."""
+        """Measure the share of each memory's associations that is recalled, of all candidates."""
         found = {}
         for name, (u, v, target) in self.targets().items():
             table = u @ (self.W_O2.mT if name == "W_O2" else getattr(self, name)) @ v.mT
@@ -119,7 +119,7 @@ def three_steps(
     *,
     generator: torch.Generator | int = 0,
 ) -> ThreeStepModel:
-    """All memories from 0 by one large gradient step each: on W_O2, then W_K2, then W_K1.
+    """Train all memories from 0 by one large gradient step each: on W_O2, then W_K2, then W_K1.
 
     Steps are as large as makes the right answers' mean logits (scores) 10, 10 and 20; the theorem has infinite batches
     and widths, N >> T, and steps that grow without bound. Raises ValueError for N < 2, T < 3 or d < 1.

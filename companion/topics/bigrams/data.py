@@ -48,8 +48,8 @@ class Bigrams:
 
     @classmethod
     def shakespeare(cls) -> "Bigrams":
-        """The 65 characters of the tiny Shakespeare text (1,115,394 characters, public domain): the table alone, not
-        the text.
+        """Return the 65 characters of the tiny Shakespeare text (1,115,394 characters, public domain): the table alone,
+        not the text.
         """
         with SHAKESPEARE.open(newline="", encoding="utf-8") as file:
             head, *rows = csv.reader(file)
@@ -64,7 +64,7 @@ class Bigrams:
 
     @property
     def N(self) -> int:  # noqa: N802
-        """How many tokens there are."""
+        """Return how many tokens there are."""
         return len(self.characters)
 
     @cached_property
@@ -78,7 +78,7 @@ class Bigrams:
         return self.counts / self.counts.sum(1, keepdim=True)
 
     def most_frequent(self, K: int) -> Int[Tensor, "K"]:
-        """The K tokens of the largest share, the largest first. Raises ValueError unless 1 <= K <= N."""
+        """Return the K tokens of the largest share, the largest first. Raises ValueError unless 1 <= K <= N."""
         self.check_triggers(K)
         return self.unigram.argsort(descending=True, stable=True)[:K]
 
@@ -88,8 +88,8 @@ class Bigrams:
             raise ValueError(f"K = {K!r}: must be at least 1 and at most N = {self.N}")
 
     def encode(self, text: str) -> Int[Tensor, "length"]:
-        """The characters' numbers. Raises ValueError for a text of fewer than two, and for a character that the table
-        has not.
+        """Return the characters' numbers. Raises ValueError for a text of fewer than two, and for a character that the
+        table has not.
         """
         if len(text) < 2:
             raise ValueError(f"text = {text!r}: must have at least 2 characters, so that one comes before another")
@@ -99,7 +99,7 @@ class Bigrams:
         return torch.tensor([self.characters.index(character) for character in text])
 
     def decode(self, tokens: Int[Tensor, "length"] | Iterable[int]) -> str:
-        """The text of these numbers. Raises ValueError for a number that is no token's."""
+        """Return the text of these numbers. Raises ValueError for a number that is no token's."""
         numbers = [int(token) for token in tokens]
         check_range(tokens=(torch.tensor(numbers, dtype=torch.long), self.N))
         return "".join(self.characters[number] for number in numbers)
@@ -187,7 +187,7 @@ def trigger_sequences(
 
 
 def seen_before(tokens: Int[Tensor, "batch length"], triggers: Int[Tensor, "batch K"]) -> Bool[Tensor, "batch length"]:
-    """Where a trigger stands that has stood before, so that its output is known from the context.
+    """Return where a trigger stands that has stood before, so that its output is known from the context.
 
     Entry (b, t) is 1{z_t = q_k for some k, and z_s = q_k for some s < t} in sequence b, which has its own triggers.
     """

@@ -83,8 +83,8 @@ class BigramModel(Hooked):
         return self.decoder.blocks[layer].attention.out.weight.data
 
     def stream(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length width"]:
-        """What the decoder reads, but for the positions, which it adds. Raises ValueError for an unknown token, or
-        length < 2.
+        """Return what the decoder reads, but for the positions, which it adds. Raises ValueError for an unknown token,
+        or length < 2.
         """
         if tokens.shape[1] < 2:
             raise ValueError(f"tokens of shape {tuple(tokens.shape)}: length must be at least 2")

@@ -13,7 +13,7 @@ def recalled(
     v: Float[Tensor, "candidates m"],
     targets: Int[Tensor, "M"] | None = None,
 ) -> Bool[Tensor, "M"]:
-    """Which associations a matrix recalls: entry i is 1{argmax_j v_j^T W u_i = target_i}, target i unless told.
+    """Return which associations a matrix recalls: entry i is 1{argmax_j v_j^T W u_i = target_i}, target i unless told.
 
     Their mean is the probe R(W, W*) = 1/M sum_i 1{i = argmax_j v_j^T W u_i} of Bietti et al. (2023), arXiv:2306.00802,
     section 5, for the memory W* = sum_i v_i u_i^T.
@@ -28,7 +28,7 @@ def recalled(
 
 
 def memories(model: nn.Module, triggers: Int[Tensor, "K"]) -> dict[str, float]:
-    """The probes R of a two-layer `BigramModel`'s three memories, every one with all candidates there are:
+    """Measure the probes R of a two-layer `BigramModel`'s three memories, every one with all candidates there are:
 
     W_O2  each token's value is read as that token, of all N; W_K2  each trigger as a query prefers the key that layer 1
     writes after that trigger, to those after all N tokens (with K
@@ -59,8 +59,8 @@ def truncated(W: Float[Tensor, "m d"], share: float) -> Float[Tensor, "m d"]:
 
 
 def prefix_matching(pattern: Float[Tensor, "batch heads length length"], period: int) -> Float[Tensor, "heads"]:
-    """How much each head looks right after the earlier occurrence of its token, on texts that end with ``period``
-    tokens said for the second time: the mean attention of these tokens to the one ``period`` - 1 before.
+    """Measure how much each head looks right after the earlier occurrence of its token, on texts that end with
+    ``period`` tokens said for the second time: the mean attention of these tokens to the one ``period`` - 1 before.
 
     Source: Olsson et al. (2022), arXiv:2209.11895. Raises ValueError unless 2 <= period <= length / 2.
     """

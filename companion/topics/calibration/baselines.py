@@ -36,7 +36,7 @@ def good_turing_model(seen: Int[Tensor, "groups"], size: Int[Tensor, "groups"]) 
 
 
 def mixture(seen: Int[Tensor, "groups"], size: Int[Tensor, "groups"], unseen: float) -> Float[Tensor, "groups"]:
-    """A memoriser that gives the share ``unseen`` to what it has never seen, the first group.
+    """Return the masses of a memoriser that gives the share ``unseen`` to what it has never seen, the first group.
 
     ``seen``, ``size``: how often a group's members were seen, and how many there are; the first was seen 0 times.
     ``unseen``: the share.
@@ -51,6 +51,6 @@ def mixture(seen: Int[Tensor, "groups"], size: Int[Tensor, "groups"], unseen: fl
 
 
 def factor_of(x: int, y: int, prime: int) -> int:
-    """The a with a x = y modulo a prime, from a single example. Raises ValueError unless 1 <= x < prime."""
+    """Compute the a with a x = y modulo a prime, from a single example. Raises ValueError unless 1 <= x < prime."""
     at_least(x=(x, 1), prime=(prime, x + 1))
     return y * pow(x, -1, prime) % prime

@@ -28,7 +28,7 @@ class FactWorld:
 
     @property
     def facts(self) -> int:
-        """How many facts there are."""
+        """Return how many facts there are."""
         return len(self.p)
 
     @property
@@ -38,19 +38,21 @@ class FactWorld:
 
 
 def even_facts(facts: int, candidates: int) -> FactWorld:
-    """A world whose facts are written down equally often. Raises ValueError for no fact, or no false candidate."""
+    """Return a world whose facts are written down equally often. Raises ValueError for no fact, or no false
+    candidate.
+    """
     return zipf_facts(facts, candidates, 0.0)
 
 
 def zipf_facts(facts: int, candidates: int, exponent: float = 1.0) -> FactWorld:
-    """A world whose r-th fact is written down in proportion to r^-exponent. Raises as `even_facts` does."""
+    """Return a world whose r-th fact is written down in proportion to r^-exponent. Raises as `even_facts` does."""
     at_least(facts=(facts, 1))
     weight = torch.arange(1, facts + 1, dtype=torch.float64) ** -exponent
     return FactWorld(weight / weight.sum(), candidates)
 
 
 def corpus(world: FactWorld, n: int, *, generator: torch.Generator | int) -> Int[Tensor, "n"]:
-    """The numbers of n facts, drawn independently from the world's ``p``. Raises ValueError for n < 1.
+    """Draw the numbers of n facts independently from the world's ``p``. Raises ValueError for n < 1.
 
     ``world``: where the facts are.
     ``n``: how many documents, a fact in each.
@@ -81,7 +83,7 @@ def biographies(facts: int, words: int, *, generator: torch.Generator | int) -> 
 
 
 def multiples(facts: int, prime: int, *, generator: torch.Generator | int) -> Int[Tensor, "facts"]:
-    """A rule's facts: entry x - 1 is a x modulo a prime, for x = 1 to ``facts``, with one secret factor a.
+    """Draw a rule's facts: entry x - 1 is a x modulo a prime, for x = 1 to ``facts``, with one secret factor a.
 
     ``facts``: how many numbers are multiplied; below the prime.
     ``prime``: any y from 0 to prime - 1 is a candidate for each x.

@@ -42,7 +42,7 @@ def by_times_seen(drawn: Int[Tensor, "n"], p: Float[Tensor, "facts"], candidates
 
 
 def tempered(g: Float[Tensor, "groups"], size: Int[Tensor, "groups"], temperature: float) -> Float[Tensor, "groups"]:
-    """The masses after g(y) -> g(y)^(1 / temperature), normalised. Raises ValueError unless that is positive."""
+    """Return the masses after g(y) -> g(y)^(1 / temperature), normalised. Raises ValueError unless that is positive."""
     positive(temperature=temperature)
     weight = (g / size).log() / temperature + size.double().log()  # a group without mass has weight -inf, and stays so
     return weight.softmax(0)
@@ -50,7 +50,7 @@ def tempered(g: Float[Tensor, "groups"], size: Int[Tensor, "groups"], temperatur
 
 @torch.no_grad()
 def log_probabilities(model: nn.Module) -> Float[Tensor, "who where what"]:
-    """What a `BiographyModel` gives to every candidate: the sum of its three logarithms, in float64."""
+    """Compute what a `BiographyModel` gives to every candidate: the sum of its three logarithms, in float64."""
     words = model.config.words
     every = torch.arange(words, device=next(model.parameters()).device)
     said = model(torch.cartesian_prod(every, every)).double().unflatten(0, (words, words))
@@ -58,7 +58,7 @@ def log_probabilities(model: nn.Module) -> Float[Tensor, "who where what"]:
 
 
 def equal_mass_bins(g: Float[Tensor, "candidates"], bins: int) -> Int[Tensor, "candidates"]:
-    """The number of each candidate's bin: sorted by g, each bin has nearly the same mass of g.
+    """Return the number of each candidate's bin: sorted by g, each bin has nearly the same mass of g.
 
     A network gives no two candidates the same number, so bins by value alone would hold one candidate each. Equal
     values stay in one bin. Raises ValueError for no bin.

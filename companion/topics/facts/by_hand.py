@@ -30,7 +30,8 @@ def attention_only(
     length: int,
     beta: float = 60.0,
 ) -> Bank:
-    """A listed subject writes all R answers that it has, a relation all its D answers: the one that both write wins.
+    """Build a bank in which a listed subject writes all R answers that it has, a relation all its D answers: the one
+    that both write wins.
 
     H d_h = S + R places are enough, and embeddings of d ~ R + D dimensions, up to logarithms, keep apart what is
     written.
@@ -97,8 +98,8 @@ def with_mlp(
 
 
 def dual(embeddings: Float[Tensor, "words d"]) -> Float[Tensor, "words d"]:
-    """The vectors f_i with f_i . e_i = 1 that have least to do with all other e_j: the rows of the pseudo-inverse,
-    scaled.
+    """Compute the vectors f_i with f_i . e_i = 1 that have least to do with all other e_j: the rows of the
+    pseudo-inverse, scaled.
 
     For orthonormal embeddings f = e; for at most d independent ones f_i . e_j = 0 exactly, where e_i . e_j would be of
     order 1/sqrt(d) (the optimal linear associative memory, Kohonen and Ruohonen 1973).

@@ -33,17 +33,17 @@ class World:
 
     @property
     def words(self) -> int:
-        """The size of the vocabulary."""
+        """Return the size of the vocabulary."""
         return self.subjects + self.relations + self.noise + 1
 
     @property
     def all_answers(self) -> int:
-        """How many answers there are, over all relations."""
+        """Return how many answers there are, over all relations."""
         return self.relations * self.answers
 
     @property
     def end(self) -> int:
-        """The word that every sentence ends with."""
+        """Return the word that every sentence ends with."""
         return self.words - 1
 
 
@@ -92,7 +92,8 @@ def sentences(
     relations: int | None = None,
     generator: torch.Generator | int = 0,
 ) -> Sentences:
-    """One subject and one relation at two random places among noise words; the last word is the end of the sentence.
+    """Draw one subject and one relation at two random places among noise words; the last word is the end of the
+    sentence.
 
     Raises ValueError for batch < 1, length < 3, or numbers beyond the world's.
 
@@ -132,7 +133,7 @@ def every_fact(facts: World, length: int, *, rounds: int = 1, generator: torch.G
 
 
 def counts(tokens: Int[Tensor, "batch length"], words: int) -> Float[Tensor, "batch words"]:
-    """How often each word occurs in each sentence: entry (b, w) is sum_t 1{z_bt = w}, in float32.
+    """Count how often each word occurs in each sentence: entry (b, w) is sum_t 1{z_bt = w}, in float32.
 
     What the model of Nichani, Lee, Bietti (2024), section 5, reads. Raises ValueError for a word that is not 0 to
     words - 1.

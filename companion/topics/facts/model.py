@@ -59,7 +59,7 @@ class BankConfig:
     length: int
 
     def largest(self, name: str) -> int:
-        """The largest of a size among the members."""
+        """Return the largest of a size among the members."""
         return max(getattr(member, name) for member in self.members)
 
 
@@ -100,12 +100,14 @@ class Bank(Hooked):
             self.down[k, :d, :m] = torch.randn(d, m) / max(m, 1) ** 0.5
 
     def pattern(self, tokens: Int[Tensor, "members batch length"]) -> Float[Tensor, "members batch length heads"]:
-        """How much the last word attends to each word, head by head."""
+        """Return how much the last word attends to each word, head by head."""
         scores = torch.einsum("kvd,khcd,khc->kvh", self.words, self.key, self.query)
         return scores[torch.arange(len(tokens))[:, None, None], tokens].softmax(dim=2)
 
     def forward(self, tokens: Int[Tensor, "members batch length"]) -> Float[Tensor, "members batch answers"]:
-        """Every answer's logit. Raises ValueError for unknown words, or sentences for another number of members."""
+        """Compute every answer's logit. Raises ValueError for unknown words, or sentences for another number of
+        members.
+        """
         members, words, _ = self.words.shape
         if len(tokens) != members:
             raise ValueError(f"tokens of shape {tuple(tokens.shape)}: must be for {members} members")
@@ -139,5 +141,5 @@ class LinearRecaller(nn.Module):
         self.W = nn.Parameter(torch.full((answers, words), start))
 
     def forward(self, counts: Float[Tensor, "batch words"]) -> Float[Tensor, "batch answers"]:
-        """Every answer's logit, from how often each word occurs."""
+        """Compute every answer's logit, from how often each word occurs."""
         return (counts * self.w) @ self.W.mT

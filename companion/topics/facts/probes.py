@@ -19,7 +19,8 @@ class Knowledge(NamedTuple):
 def knowledge(
     logits: Float[Tensor, "*members batch answers"], answer: Int[Tensor, "*members batch"], each: int
 ) -> Knowledge:
-    """How many answers are right, and how many are right about the relation, whose ``each`` answers stand together.
+    """Measure the share of answers that are right, and the share of those right about the relation, whose ``each``
+    answers stand together.
 
     Raises ValueError for each < 1.
     """
@@ -30,7 +31,7 @@ def knowledge(
 
 @torch.no_grad()
 def recall_accuracy(bank: nn.Module, sentences: tuple[Tensor, Tensor, Tensor, Tensor]) -> Float[Tensor, "members"]:
-    """Which share of the ``sentences`` each member of a `Bank` answers right, of those about its own world.
+    """Measure which share of the ``sentences`` each member of a `Bank` answers right, of those about its own world.
 
     ``sentences`` are tokens (batch, length), subject, relation and answer (batch,), as the sampler gives them. The
     recall of Nichani, Lee, Bietti (2024), arXiv:2412.06538: argmax of the last word's logits over all answers.

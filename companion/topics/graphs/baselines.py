@@ -8,8 +8,8 @@ from torch import Tensor
 
 
 def breadth_first(graphs: Float[Tensor, "batch n n"]) -> Float[Tensor, "batch n n"]:
-    """The distance of every pair of nodes, infinite where there is no path: from all nodes at once, one step of every
-    search a round, until a round finds nothing. So the rounds are the largest finite distance.
+    """Compute the distance of every pair of nodes, infinite where there is no path: from all nodes at once, one step of
+    every search a round, until a round finds nothing. So the rounds are the largest finite distance.
     """
     found = torch.eye(graphs.shape[-1], dtype=torch.bool, device=graphs.device).expand_as(graphs)
     distance = torch.where(found, 0.0, math.inf)
@@ -23,14 +23,14 @@ def breadth_first(graphs: Float[Tensor, "batch n n"]) -> Float[Tensor, "batch n 
 
 
 def diameters(graphs: Float[Tensor, "batch n n"]) -> Float[Tensor, "batch"]:
-    """The largest distance within a component of each graph."""
+    """Compute the largest distance within a component of each graph."""
     distance = breadth_first(graphs)
     return torch.where(distance.isinf(), 0, distance).flatten(1).amax(1)
 
 
 def rounds(graphs: Float[Tensor, "batch n n"], factors: int) -> Int[Tensor, "batch"]:
-    """How many rounds X <- X^factors, from X = A, take until another changes nothing that is reached: 2 for repeated
-    squaring, 3 for what attention does. That is ceil(log_factors of the diameter).
+    """Count how many rounds X <- X^factors, from X = A, take until another changes nothing that is reached: 2 for
+    repeated squaring, 3 for what attention does. That is ceil(log_factors of the diameter).
     """
     power, count = graphs > 0, torch.zeros(len(graphs), dtype=torch.long, device=graphs.device)
     while True:
@@ -44,7 +44,7 @@ def rounds(graphs: Float[Tensor, "batch n n"], factors: int) -> Int[Tensor, "bat
 
 
 def union_find(graph: Float[Tensor, "n n"]) -> tuple[Int[Tensor, "n"], int]:
-    """The smallest node of each node's component, and how many pointers were followed: edge after edge, with paths
+    """Find the smallest node of each node's component, and how many pointers were followed: edge after edge, with paths
     halved on the way (Tarjan and van Leeuwen 1984). The work is nearly linear in the edges; none of it is parallel.
     """
     parent, followed = list(range(len(graph))), 0
@@ -69,7 +69,7 @@ def degree_products(graphs: Float[Tensor, "batch n n"]) -> Float[Tensor, "batch 
 
 
 def degree_rule(graphs: Float[Tensor, "batch n n"], threshold: float) -> Bool[Tensor, "batch n n"]:
-    """The heuristic: two nodes are connected if the product of their degrees exceeds a threshold, or if they are one or
-    neighbours.
+    """Apply the heuristic: two nodes are connected if the product of their degrees exceeds a threshold, or if they are
+    one or neighbours.
     """
     return (degree_products(graphs) > threshold) | (graphs > 0)

@@ -33,7 +33,7 @@ class PowerDecoder:
             block.attention.out.weight[:] = identity
 
     def stream(self, graphs: Float[Tensor, "batch n n"]) -> Float[Tensor, "batch n n"]:
-        """The last residual stream: a polynomial in A with positive coefficients up to A^(3^layers)."""
+        """Return the last residual stream: a polynomial in A with positive coefficients up to A^(3^layers)."""
         return self.decoder.to(graphs.device)(graphs.double())
 
     def __call__(self, graphs: Float[Tensor, "batch n n"]) -> Bool[Tensor, "batch n n"]:

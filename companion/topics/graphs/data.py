@@ -67,7 +67,7 @@ def disjoint(
 
 
 def reach(graphs: Float[Tensor, "batch n n"], steps: int) -> Bool[Tensor, "batch n n"]:
-    """Which nodes are at most so many steps apart: A^steps > 0. Raises ValueError for steps below 0."""
+    """Return which nodes are at most so many steps apart: A^steps > 0. Raises ValueError for steps below 0."""
     at_least(steps=(steps, 0))
     power = graphs > 0
     reached = torch.eye(graphs.shape[-1], dtype=torch.bool, device=graphs.device).expand_as(power)
@@ -79,13 +79,13 @@ def reach(graphs: Float[Tensor, "batch n n"], steps: int) -> Bool[Tensor, "batch
 
 
 def connected(graphs: Float[Tensor, "batch n n"]) -> Bool[Tensor, "batch n n"]:
-    """The answer R: which nodes are in one component, those that are at most n - 1 steps apart."""
+    """Return the answer R: which nodes are in one component, those that are at most n - 1 steps apart."""
     return reach(graphs, graphs.shape[-1] - 1)
 
 
 def within(graphs: Float[Tensor, "batch n n"], steps: int) -> Bool[Tensor, "batch"]:
-    """The capacity filter: whether all connected nodes of a graph are at most so many steps apart. Raises ValueError
-    for steps below 0.
+    """Apply the capacity filter: return whether all connected nodes of a graph are at most so many steps apart.
+    Raises ValueError for steps below 0.
     """
     return (reach(graphs, steps) == connected(graphs)).flatten(1).all(1)
 
@@ -93,8 +93,8 @@ def within(graphs: Float[Tensor, "batch n n"], steps: int) -> Bool[Tensor, "batc
 def matched(
     graphs: Float[Tensor, "batch n n"], kept: Bool[Tensor, "batch"], *, generator: torch.Generator | int
 ) -> Bool[Tensor, "batch"]:
-    """The control of a filter: as many graphs are kept as ``kept`` keeps, of each number of connected pairs just as
-    many, but chosen blindly among them. The base rate is the filter's; its choice is not.
+    """Draw the control of a filter: as many graphs are kept as ``kept`` keeps, of each number of connected pairs just
+    as many, but chosen blindly among them. The base rate is the filter's; its choice is not.
 
     ``graphs``: what is filtered.
     ``kept``: which of them the filter keeps.

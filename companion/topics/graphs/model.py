@@ -65,7 +65,7 @@ class Channels(nn.Module):
         return wide @ local.transpose(-3, -2).flatten(-2).mT, sums.mT @ weighted
 
     def streams(self, graphs: Float[Tensor, "batch each n n"]) -> list[Float[Tensor, "batch runs _ n n"]]:
-        """The stream's blocks before each layer and at the end, twice as many after each."""
+        """Return the stream's blocks before each layer and at the end, twice as many after each."""
         n = graphs.shape[-1]
         graphs = graphs.expand(-1, self.config.runs, -1, -1)
         streams = [torch.stack([torch.eye(n, device=graphs.device).expand_as(graphs), graphs], -3)]

@@ -11,19 +11,19 @@ from torch import Tensor, nn
 
 
 def exact_match(logits: Float[Tensor, "batch *runs n n"], answers: Bool[Tensor, "batch n n"]) -> Float[Tensor, "*runs"]:
-    """The share of graphs of which every pair is right, for each run."""
+    """Measure the share of graphs of which every pair is right, for each run."""
     answers = answers.view(len(answers), *[1] * (logits.ndim - 3), *answers.shape[1:])
     return ((logits > 0) == answers).flatten(-2).all(-1).double().mean(0)
 
 
 def by_distance(said: Bool[Tensor, "batch n n"], distance: Float[Tensor, "batch n n"]) -> dict[float, float]:
-    """The share of pairs that are said to be connected, by their distance; infinite where there is no path."""
+    """Measure the share of pairs that are said to be connected, by their distance; infinite where there is no path."""
     return {step: said[distance == step].double().mean().item() for step in sorted(set(distance.flatten().tolist()))}
 
 
 def without(model: nn.Module, channel: str, *, readout: bool = True) -> nn.Module:
-    """A copy of a `companion.topics.graphs.model.Channels` of which one channel is removed: its numbers are 0 in every
-    layer and, with ``readout``, there, too.
+    """Return a copy of a `companion.topics.graphs.model.Channels` of which one channel is removed: its numbers are 0 in
+    every layer and, with ``readout``, there, too.
 
     ``model``: what is copied.
     ``channel``: 'local', the algorithm's, or 'degree', the heuristic's.
@@ -40,8 +40,8 @@ def without(model: nn.Module, channel: str, *, readout: bool = True) -> nn.Modul
 
 
 def felt(model: nn.Module, graphs: Float[Tensor, "batch 1 n n"]) -> Float[Tensor, "batch runs n n"]:
-    """How every logit of a `Channels` of one layer moves with B's last number, that of products of degrees d_i d_j: its
-    derivative, which is 0 beyond pairs of nodes whose score the ReLU cuts off.
+    """Compute how every logit of a `Channels` of one layer moves with B's last number, that of products of degrees d_i
+    d_j: its derivative, which is 0 beyond pairs of nodes whose score the ReLU cuts off.
     """
     with torch.no_grad():
         h = model.streams(graphs)[0]
@@ -56,7 +56,7 @@ def felt(model: nn.Module, graphs: Float[Tensor, "batch 1 n n"]) -> Float[Tensor
 def draw_graph(
     ax: Axes, graph: Float[Tensor, "n n"], colors: Sequence[str], order: Sequence[int] | None = None
 ) -> None:
-    """The nodes on a circle, in the order given or by name, and a line for each edge.
+    """Draw the nodes on a circle, in the order given or by name, and a line for each edge.
 
     ``ax``: where it is drawn.
     ``graph``: the adjacency matrix.

@@ -11,7 +11,7 @@ STEPS, LR = 300, 0.1  # of Adam, on all examples at once
 
 
 def running_products(words: Int[Tensor, "batch length n"]) -> Int[Tensor, "batch length n"]:
-    """What every prefix of a word does to each point, by a recurrence with a step for each symbol."""
+    """Compute what every prefix of a word does to each point, by a recurrence with a step for each symbol."""
     state, states = words[:, 0], [words[:, 0]]
     for t in range(1, words.shape[1]):
         state = words[:, t].gather(-1, state)
@@ -20,7 +20,7 @@ def running_products(words: Int[Tensor, "batch length n"]) -> Int[Tensor, "batch
 
 
 def follow(pointers: Int[Tensor, "batch n"], k: int) -> Int[Tensor, "batch n"]:
-    """Where k hops lead from every place, one hop after the other. Raises ValueError for a k below 0."""
+    """Return where k hops lead from every place, one hop after the other. Raises ValueError for a k below 0."""
     at_least(k=(k, 0))
     place = torch.arange(pointers.shape[1], device=pointers.device).expand_as(pointers)
     for _ in range(k):

@@ -82,8 +82,8 @@ class WordDecoder:
         return up, down.mT
 
     def stream(self, words: Int[Tensor, "batch length n"]) -> Float[Tensor, "batch places width"]:
-        """What the decoder reads: the identity, then the symbols. Raises ValueError for a word that is too long or
-        not over ``points`` points.
+        """Return what the decoder reads: the identity, then the symbols. Raises ValueError for a word that is too long
+        or not over ``points`` points.
         """
         batch, length, n = words.shape
         if length > self.length or n != self.points:
@@ -148,8 +148,8 @@ class HopDecoder:
 
 
 def counted_parity(bits: Int[Tensor, "batch length"], dtype: torch.dtype = torch.float64) -> Float[Tensor, "batch"]:
-    """The parity of all bits in one layer: a head without scores averages them, and ReLUs with kinks at 1, 2, .. T fold
-    T times the average, the count, into a zigzag between 0 and 1.
+    """Compute the parity of all bits in one layer: a head without scores averages them, and ReLUs with kinks at 1, 2,
+    .. T fold T times the average, the count, into a zigzag between 0 and 1.
 
     The weights depend on T, and their number grows with it. Every number is rounded to ``dtype``; with b significant
     bits counts above 2^b are no longer told from their neighbours.

@@ -90,7 +90,9 @@ def crowded_pointers(batch: int, n: int, *, generator: torch.Generator | int) ->
 
 
 def hops_asked(maps: Int[Tensor, "batch n"], k: Int[Tensor, "batch"] | int) -> Int[Tensor, "batch n+1"]:
-    """What a network reads that is to hop k times along pointers: k as the token n + k - 1, and the n pointers."""
+    """Return what a network reads that is to hop k times along pointers: k as the token n + k - 1, and the n
+    pointers.
+    """
     first = torch.as_tensor(k, device=maps.device).expand(len(maps))[:, None] + maps.shape[1] - 1
     return torch.cat([first, maps], 1)
 

@@ -78,8 +78,8 @@ class StepModel(Hooked):
 
     @torch.no_grad()
     def generate(self, tokens: Int[Tensor, "batch length"], steps: int) -> Int[Tensor, "batch steps"]:
-        """The likeliest token after the sequence, written behind it and read again, ``steps`` times. Raises ValueError
-        for no step.
+        """Return the likeliest token after the sequence, written behind it and read again, ``steps`` times. Raises
+        ValueError for no step.
         """
         at_least(steps=(steps, 1))
         length = tokens.shape[1]

@@ -16,7 +16,7 @@ def sharpen(decoder: nn.Module, factor: float) -> nn.Module:
 def last_place_change(
     network: nn.Module, before: Float[Tensor, "batch length width"], after: Float[Tensor, "batch length width"]
 ) -> Float[Tensor, "batch"]:
-    """The length of the change at the last place, relative to the output there."""
+    """Measure the length of the change at the last place, relative to the output there."""
     old, new = network(before)[:, -1], network(after)[:, -1]
     return (new - old).norm(dim=-1) / old.norm(dim=-1)
 
@@ -24,5 +24,5 @@ def last_place_change(
 def right_prefixes(
     tables: Float[Tensor, "batch length n n"], states: Int[Tensor, "batch length n"]
 ) -> Float[Tensor, "length"]:
-    """The share of words of which the prefix up to each place is right: every point of it must be."""
+    """Measure the share of words of which the prefix up to each place is right: every point of it must be."""
     return (tables.argmax(-1) == states).all(-1).double().mean(0)

@@ -8,8 +8,8 @@ from companion.core.arguments import at_least
 
 
 def unseen_mass(p: Float[Tensor, "N"], n: int) -> Float[Tensor, ""]:
-    """The expected error of a table without limits after ``n`` samples: the mass of what it has not seen, sum_z p(z) (1
-    - p(z))^n.
+    """Compute the expected error of a table without limits after ``n`` samples: the mass of what it has not seen, sum_z
+    p(z) (1 - p(z))^n.
 
     For p(z) ~ z^-alpha it falls as n^-((alpha - 1) / alpha) (Hutter 2021, arXiv:2102.04074). Raises ValueError for n <
     0.
@@ -19,7 +19,7 @@ def unseen_mass(p: Float[Tensor, "N"], n: int) -> Float[Tensor, ""]:
 
 
 def nearest(V: Float[Tensor, "n d"], queries: Float[Tensor, "t d"]) -> Int[Tensor, "t"]:
-    """For each query x the number of the stored vector with the largest inner product, argmax_i v_i . x.
+    """Return, for each query x, the number of the stored vector with the largest inner product, argmax_i v_i . x.
 
     It takes n d products a query. What a memory of patterns is compared with.
     """

@@ -43,12 +43,13 @@ def write(U: Tokens, V: Answers, answers: Int[Tensor, "n"], weights: Float[Tenso
 
 
 def read(W: Square, U: Tokens, V: Answers) -> Logits:
-    """The logits v_k^T W u_z: a row for each token z, a column for each answer k."""
+    """Compute the logits v_k^T W u_z: a row for each token z, a column for each answer k."""
     return U @ (V @ W).mT
 
 
 def gradient(W: Square, U: Tokens, V: Answers, p: Float[Tensor, "n m"]) -> Square:
-    """The gradient of the cross-entropy under the joint distribution ``p``[z, k]: itself a sum of outer products,
+    """Compute the gradient of the cross-entropy under the joint distribution ``p``[z, k]: itself a sum of outer
+    products,
 
     grad L(W) = sum_k E_z[(p_W(k | z) - p(k | z)) v_k u_z^T]         (Bietti et al. 2023, lemma 1).
 
@@ -64,7 +65,8 @@ def gradient(W: Square, U: Tokens, V: Answers, p: Float[Tensor, "n m"]) -> Squar
 def noisy_gradient(
     W: Float[Tensor, "d d"], X: Float[Tensor, "s d"], y: Int[Tensor, "s"], V: Float[Tensor, "m d"]
 ) -> Float[Tensor, "d d"]:
-    """The gradient of the mean cross-entropy on inputs ``X`` that are any vectors, such as noisy sums of embeddings:
+    """Compute the gradient of the mean cross-entropy on inputs ``X`` that are any vectors, such as noisy sums of
+    embeddings:
 
         grad L(W) = sum_k p(k) v_k (mu^_k - mu_k)^T,   mu_k = E[x | y = k],   mu^_k = E[p_W(k | x) x] / p(k).
 
@@ -98,8 +100,8 @@ def random_factors(W: Square, rank: int, *, generator: torch.Generator | int = 0
 
 
 def hermite(x: Float[Tensor, "*shape"], degree: int) -> Float[Tensor, "*shape"]:
-    """The Hermite polynomial of this degree, normalised: E h(g)^2 = 1 for g ~ N(0, 1). Raises ValueError for a degree
-    below 1.
+    """Evaluate the Hermite polynomial of this degree, normalised: E h(g)^2 = 1 for g ~ N(0, 1). Raises ValueError for a
+    degree below 1.
 
     Its use here: E_w[h(w.u) h(w.u')] = (u.u')^degree for unit vectors u, u' and w ~ N(0, I).
     """
@@ -140,8 +142,8 @@ def mlp_logits(
 
 
 def dense_update(X: Float[Tensor, "n d"], states: Float[Tensor, "t d"], power: int) -> Float[Tensor, "t d"]:
-    """One update of every sign of every state towards the stored patterns ``X``, by the energy -sum_mu F(x_mu . s) with
-    F(x) = x^power.
+    """Compute one update of every sign of every state towards the stored patterns ``X``, by the energy -sum_mu F(x_mu .
+    s) with F(x) = x^power.
 
     Sign i becomes the one of lower energy, all others held: the sign of sum_mu F(o + x_i) - F(o - x_i), where o = x_mu
     . s without i (Krotov, Hopfield 2016, eq. 7). With power 2 this is Hopfield's network of 1982, without
@@ -160,8 +162,8 @@ def dense_update(X: Float[Tensor, "n d"], states: Float[Tensor, "t d"], power: i
 
 
 def softmax_update(X: Float[Tensor, "n d"], states: Float[Tensor, "t d"], beta: float) -> Float[Tensor, "t d"]:
-    """The update of the modern Hopfield network, X^T softmax(beta X s): attention with keys and values X (Ramsauer et
-    al. 2020).
+    """Compute the update of the modern Hopfield network, X^T softmax(beta X s): attention with keys and values X
+    (Ramsauer et al. 2020).
 
     Raises ValueError for a beta that is not positive and finite.
     """

@@ -80,7 +80,9 @@ def sign_patterns(n: int, d: int, *, generator: torch.Generator | int = 0) -> Fl
 
 
 def flipped(X: Float[Tensor, "n d"], share: float, *, generator: torch.Generator | int = 0) -> Float[Tensor, "n d"]:
-    """The patterns with each sign flipped with probability ``share``. Raises ValueError unless 0 <= share < 1."""
+    """Return the patterns with each sign flipped with probability ``share``. Raises ValueError unless 0 <= share <
+    1.
+    """
     if not 0 <= share < 1:
         raise ValueError(f"share = {share!r}: must be at least 0 and below 1")
     generator = as_generator(generator)

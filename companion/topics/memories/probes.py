@@ -12,15 +12,15 @@ from torch import Tensor
 
 
 def accuracy(logits: Float[Tensor, "*runs n m"], answers: Int[Tensor, "n"]) -> float:
-    """The share of tokens z with argmax_k logits[z, k] = answers[z], over all runs."""
+    """Measure the share of tokens z with argmax_k logits[z, k] = answers[z], over all runs."""
     return (logits.argmax(-1) == answers).float().mean().item()
 
 
 def capacity(
     measure: Callable[[int], float], *, level: float = 0.9, start: int = 2, most: int = 1 << 20, ratio: float = 1.05
 ) -> int:
-    """The largest N, to within a factor ``ratio``, up to which ``measure(N)`` (an accuracy that falls with N) is at
-    least ``level``.
+    """Find the largest N, to within a factor ``ratio``, up to which ``measure(N)`` (an accuracy that falls with N) is
+    at least ``level``.
 
     N doubles from ``start`` until the accuracy is too low, and the last doubling is bisected. Nothing above ``most`` is
     tried. Raises ValueError for a level outside (0, 1), a start below 1 or above ``most``, a ratio that is not above 1,
@@ -56,7 +56,7 @@ class PowerLaw(NamedTuple):
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % t-interval of the mean of independent values: mean -+ t_{.975, n-1} s / sqrt(n).
+    """Compute the 95 % t-interval of the mean of independent values: mean -+ t_{.975, n-1} s / sqrt(n).
 
     Raises ValueError for fewer than two.
     """
@@ -67,7 +67,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def power_law(x: Sequence[float], ys: Sequence[Sequence[float]]) -> PowerLaw:
-    """The slope of log y against log x by least squares, and its interval: ``ys[i]`` are the measurements at x[i].
+    """Fit the slope of log y against log x by least squares, and its interval: ``ys[i]`` are the measurements at x[i].
 
     Repeat r is one independent experiment, with the slope that its own ys[0][r], ys[1][r], .. have; the interval is the
     t-interval of these slopes. It says what other random draws would give, and knows nothing of a curve that is not
@@ -83,7 +83,9 @@ def power_law(x: Sequence[float], ys: Sequence[Sequence[float]]) -> PowerLaw:
 
 
 def local_slopes(x: Sequence[float], ys: Sequence[Sequence[float]]) -> list[float]:
-    """The slope between each two neighbouring x: a straight line has the same everywhere. Raises as `power_law`."""
+    """Compute the slope between each two neighbouring x: a straight line has the same everywhere. Raises as
+    `power_law`.
+    """
     return list(np.diff(_logs(x, ys).mean(1)) / np.diff(np.log(np.asarray(x, dtype=float))))
 
 
@@ -99,7 +101,7 @@ def _logs(x: Sequence[float], ys: Sequence[Sequence[float]]) -> np.ndarray:
 
 
 def entropy(share: float) -> float:
-    """The bits in one event of this probability: H(p) = -p log2 p - (1 - p) log2 (1 - p), 0 at both ends.
+    """Compute the bits in one event of this probability: H(p) = -p log2 p - (1 - p) log2 (1 - p), 0 at both ends.
 
     Raises ValueError unless 0 <= share <= 1.
     """
@@ -109,8 +111,8 @@ def entropy(share: float) -> float:
 
 
 def recalled_bits(facts: int, answers: int, right: float) -> float:
-    """The bits that a memory gives back: for each of ``facts`` tokens one of ``answers`` answers, a share ``right`` of
-    them right.
+    """Compute the bits that a memory gives back: for each of ``facts`` tokens one of ``answers`` answers, a share
+    ``right`` of them right.
 
     Each fact gives log2 M - H(e) - e log2(M - 1) with e = 1 - right, what one learns from an answer that errs with
     probability e, and then evenly. Raises ValueError for no facts, and for fewer than two answers.
@@ -124,7 +126,8 @@ def recalled_bits(facts: int, answers: int, right: float) -> float:
 def weighted_error(
     logits: Float[Tensor, "*runs n m"], answers: Int[Tensor, "n"], p: Float[Tensor, "n"]
 ) -> Float[Tensor, "*runs"]:
-    """The error under token frequencies ``p``: sum_z p(z) 1{argmax_k logits[z, k] != answers[z]}, for every run.
+    """Compute the error under token frequencies ``p``: sum_z p(z) 1{argmax_k logits[z, k] != answers[z]}, for every
+    run.
 
     The generalisation error of Cabannes, Dohmatob, Bietti (2024), arXiv:2310.02984, section 2.
     """

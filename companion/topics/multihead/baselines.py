@@ -41,11 +41,11 @@ class Hull(NamedTuple):
     directions: Float[Tensor, "free d d"]
 
     def at(self, coordinates: Float[Tensor, "*points free"]) -> Float[Tensor, "*points d d"]:
-        """The matrices with these coordinates."""
+        """Return the matrices with these coordinates."""
         return self.base + torch.einsum("...e,eij->...ij", coordinates, self.directions)
 
     def distance(self, theta: Float[Tensor, "d d"]) -> float:
-        """How far a matrix lies from the hull, in Frobenius norm."""
+        """Measure how far a matrix lies from the hull, in Frobenius norm."""
         off = theta - self.base
         return (off - torch.einsum("eij,ekl,kl->ij", self.directions, self.directions, off)).norm().item()
 
@@ -65,8 +65,8 @@ class Report:
     loss: float
 
     def errors(self, thetas: Float[Tensor, "heads d d"], ws: Float[Tensor, "heads d d"]) -> dict[str, float]:
-        """Each stage's error where the teacher is known, relative; ``net`` and ``final`` are held-out losses over the
-        zero predictor's.
+        """Return each stage's error where the teacher is known, relative; ``net`` and ``final`` are held-out losses
+        over the zero predictor's.
         """
         total = ws.sum(0)
         of_sum = [((estimate - total).norm() / total.norm()).item() for estimate in self.sums]
@@ -120,7 +120,8 @@ def certificate(
 def constraints(
     X: Float[Tensor, "n k d"], p: Float[Tensor, "n k k"], kept: Bool[Tensor, "n k"]
 ) -> tuple[Float[Tensor, "rows d2"], Float[Tensor, "rows"], Float[Tensor, "rows"]]:
-    """The linear constraints that the trusted rows put on every Theta_i: <x_r (x_a - x_k)^T, Theta_i> = log(p_a / p_k).
+    """Return the linear constraints that the trusted rows put on every Theta_i: <x_r (x_a - x_k)^T, Theta_i> = log(p_a
+    / p_k).
 
     ``p`` holds a pattern for every row, ``kept`` says which are trusted; each gives k - 1 constraints, a < k. Returns
     the rows x_r (x_a - x_k)^T, flat (d2 = d^2), the right-hand sides, and a weight p_a p_k for each: the logarithm of
@@ -135,7 +136,7 @@ def constraints(
 def fit_hull(
     rows: Float[Tensor, "rows d2"], logs: Float[Tensor, "rows"], weights: Float[Tensor, "rows"], heads: int
 ) -> Hull:
-    """The Theta that meet the constraints: what heads differ in, heads - 1 directions, is what the constraints see
+    """Fit the Theta that meet the constraints: what heads differ in, heads - 1 directions, is what the constraints see
     least of.
 
     Directions are the bottom heads - 1 eigenvectors of A^T A, the base point is weighted least squares on the others.
@@ -233,7 +234,7 @@ def best_tuple(
 def solve_ws(
     X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: Float[Tensor, "heads d d"]
 ) -> Float[Tensor, "heads d d"]:
-    """The W_i that minimise |sum_i features(X, Theta_i) W_i - Y|^2 for given Theta, by least squares.
+    """Solve for the W_i that minimise |sum_i features(X, Theta_i) W_i - Y|^2 for given Theta, by least squares.
 
     From the normal equations, with a ridge of 1e-12 of their mean diagonal, so that equal heads do not stop it.
     """
@@ -255,7 +256,8 @@ def relative_loss(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: 
 
 
 def descend(objective: Callable[[Tensor], Tensor], start: Tensor, steps: int = 40) -> Tensor:
-    """The coordinates (heads, free) to which at most ``steps`` steps of L-BFGS on log ``objective`` lead from a start.
+    """Return the coordinates (heads, free) to which at most ``steps`` steps of L-BFGS on log ``objective`` lead from a
+    start.
 
     The objective solves for W at every point itself, so that only the hull's coordinates are left (variable
     projection, Golub and Pereyra 1973).
@@ -274,8 +276,8 @@ def descend(objective: Callable[[Tensor], Tensor], start: Tensor, steps: int = 4
 
 
 def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
-    """All six stages on X and Y in units of their own size, so that neither's scale matters. A tenth of the examples,
-    at least 500, is held out for the loss that is reported.
+    """Run all six stages on X and Y in units of their own size, so that neither's scale matters. A tenth of the
+    examples, at least 500, is held out for the loss that is reported.
 
     The answer is given only if the layer explains the held-out examples about as well as the certified rows promised,
     5 promised^2 + 1e-4, and in any case but for `MOST_LOSS` of them: a certificate that promises little must not
@@ -316,7 +318,7 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
 
 
 def check_examples(X, Y, heads) -> int:
-    """The number of examples to hold out, a tenth and at least 500.
+    """Return the number of examples to hold out, a tenth and at least 500.
 
     Raises what `learn` raises before it computes: ValueError for types, shapes, numbers and sizes that are refused,
     NotCertifiedError for k >= d.

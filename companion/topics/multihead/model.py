@@ -31,6 +31,6 @@ class MultiHead(nn.Module):
         self.ws = nn.Parameter(torch.randn(shape, dtype=torch.float64) / config.d**0.5)
 
     def forward(self, X: Float[Tensor, "n k d"]) -> Float[Tensor, "n k d"]:
-        """The layer's answer to every sequence."""
+        """Compute the layer's answer to every sequence."""
         X = X[:, None]  # (n, 1, k, d), beside the heads
         return ((X @ self.thetas @ X.mT).softmax(dim=-1) @ X @ self.ws).sum(1)

@@ -29,7 +29,7 @@ DEPENDENT = 1e-12
 
 
 def predict(ws: Float[Tensor, "*steps batch n d"], xs: Float[Tensor, "batch n d"]) -> Float[Tensor, "*steps batch n"]:
-    """The prediction w_t^T x_t of every prefix."""
+    """Compute the prediction w_t^T x_t of every prefix."""
     return (ws * xs).sum(dim=-1)
 
 
@@ -65,7 +65,7 @@ def least_squares(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) 
 def ridge_states(
     xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], ridge: float
 ) -> tuple[Float[Tensor, "batch n d"], Float[Tensor, "batch n d d"]]:
-    """What recursive least squares keeps before each prediction: w = P b, and P = (S + ridge I)^-1.
+    """Compute what recursive least squares keeps before each prediction: w = P b, and P = (S + ridge I)^-1.
 
     Before any example w = 0 and P = I / ridge. Raises ValueError for a ``ridge`` that is not positive.
     """
@@ -159,7 +159,7 @@ def gradient_descent_plus_plus(
 def newton_iterated(
     xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int]
 ) -> Float[Tensor, "steps batch n d"]:
-    """The same as `newton`, by its recurrence: M_0 = alpha S, M_{k+1} = 2 M_k - M_k S M_k, then M_k b.
+    """Compute the same as `newton`, by its recurrence: M_0 = alpha S, M_{k+1} = 2 M_k - M_k S M_k, then M_k b.
 
     For whole numbers of ``steps``; row k of the result belongs to the k-th of them. Slower, and less exact where S is
     nearly singular: what one reads first, and what the closed form is checked against.
@@ -176,8 +176,8 @@ def newton_iterated(
 def gradient_descent_iterated(
     xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int], lr: float = 0.01
 ) -> Float[Tensor, "steps batch n d"]:
-    """The same as `gradient_descent`, by its recurrence, with the gradient as sum_i (w_t . x_i - y_i) x_i over the
-    examples i < t.
+    """Compute the same as `gradient_descent`, by its recurrence, with the gradient as sum_i (w_t . x_i - y_i) x_i over
+    the examples i < t.
 
     Read it as attention: the weights of every prefix are queries, inputs are keys and values, and the mask is causal.
 
@@ -197,7 +197,9 @@ def gradient_descent_iterated(
 
 
 def online_gradient_descent(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n d"]:
-    """One step an example, from 0: w <- w + (y - w^T x) x / |x|^2 fits the newest example and forgets older ones."""
+    """Take one step an example, from 0: w <- w + (y - w^T x) x / |x|^2 fits the newest example and forgets older
+    ones.
+    """
     _check(xs, ys)
     # an input of 0 teaches nothing
     directions = xs / xs.square().sum(-1, keepdim=True).clamp_min(torch.finfo(xs.dtype).tiny)

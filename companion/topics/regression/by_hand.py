@@ -89,7 +89,7 @@ class NewtonTransformer:
     def streams(
         self, xs: Float[Tensor, "batch tokens d"], ys: Float[Tensor, "batch n"]
     ) -> list[Float[Tensor, "batch tokens width"]]:
-        """The residual stream before the first layer and after each."""
+        """Return the residual stream before the first layer and after each."""
         if xs.shape[1:] != (self.n + 1, self.d) or ys.shape[1] != self.n:
             raise ValueError(
                 f"xs {tuple(xs.shape)}, ys {tuple(ys.shape)}: needs {self.n} examples, one query, d = {self.d}"
@@ -105,7 +105,7 @@ class NewtonTransformer:
 
     @property
     def width(self) -> int:
-        """How many channels the residual stream has: 4 d + 3."""
+        """Return how many channels the residual stream has: 4 d + 3."""
         return self.blocks.width
 
     def _copy(self, read: str, write: str, factor: float = 1.0) -> Matrix:
@@ -130,7 +130,8 @@ class NewtonTransformer:
 def newton_predictions(
     xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: int
 ) -> Float[Tensor, "steps batch n"]:
-    """What a `NewtonTransformer` would answer after each of its ``steps`` Newton layers, for every prefix of a prompt.
+    """Compute what a `NewtonTransformer` would answer after each of its ``steps`` Newton layers, for every prefix of a
+    prompt.
 
     A network is built for each prefix length, with an alpha that suits all prompts: the least 1 / |S S|_F among them.
     The readout of the theorem, the sum of y_j (M_k x_j . x), is applied to the stream after each layer.

@@ -78,7 +78,7 @@ class InContextRegressor(Hooked):
     def tokens(
         self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
     ) -> Float[Tensor, "batch length features"]:
-        """The prompt as tokens; raises ValueError when it does not fit the model's d and n."""
+        """Return the prompt as tokens; raises ValueError when it does not fit the model's d and n."""
         batch, n, d = xs.shape
         if d != self.config.d or n > self.config.n:
             raise ValueError(f"xs of shape {tuple(xs.shape)}: d must be {self.config.d} and n at most {self.config.n}")
@@ -92,7 +92,7 @@ class InContextRegressor(Hooked):
     def streams(
         self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
     ) -> Float[Tensor, "depth batch n width"]:
-        """The residual streams (depth = layers + 1) where predictions are made: what a layer's readout reads."""
+        """Return the residual streams (depth = layers + 1) where predictions are made: what a layer's readout reads."""
         stride = 2 if self.config.tokens == "interleaved" else 1
         return torch.stack([stream[:, ::stride] for stream in super().streams(xs, ys)])
 
@@ -118,7 +118,7 @@ class StateRegressor(InContextRegressor):
     def states(
         self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
     ) -> tuple[Float[Tensor, "batch n d"], Float[Tensor, "batch n d d"]]:
-        """The weights and the matrix at the positions where predictions are made."""
+        """Return the weights and the matrix at the positions where predictions are made."""
         d, stride = self.config.d, 2 if self.config.tokens == "interleaved" else 1
         x = self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, ::stride]
         ws, matrices = self.read_out(x).split([d, d * d], dim=-1)

@@ -17,7 +17,7 @@ from companion.core.readouts import apply_readouts
 def similarity_of_errors(
     first: Float[Tensor, "rows batch n"], second: Float[Tensor, "columns batch n"], ys: Float[Tensor, "batch n"]
 ) -> Float[Tensor, "rows columns"]:
-    """The mean over prompts of the cosine between two predictors' residuals, for every pair.
+    """Compute the mean over prompts of the cosine between two predictors' residuals, for every pair.
 
     A residual vector runs over the prefixes of one prompt; the empty prefix, where every algorithm says 0, is left out.
     """
@@ -35,7 +35,7 @@ def induced_weights(
     after: Sequence[int] | None = None,
     chunk: int = 32,
 ) -> Float[Tensor, "rows batch prefixes d"]:
-    """The weights that a predictor acts as if it had after each prefix.
+    """Fit the weights that a predictor acts as if it had after each prefix.
 
     After a prefix the predictor is asked about fresh inputs, of the size of those in the prompts, and least squares
     fits its answers.
@@ -73,15 +73,16 @@ def induced_weights(
 def similarity_of_weights(
     first: Float[Tensor, "rows batch n d"], second: Float[Tensor, "columns batch n d"]
 ) -> Float[Tensor, "rows columns"]:
-    """The mean over prompts and prefixes (but the empty one) of the cosine between two predictors' weights, for every
-    pair.
+    """Compute the mean over prompts and prefixes (but the empty one) of the cosine between two predictors' weights, for
+    every pair.
     """
     a, b = (F.normalize(weights[:, :, 1:].double(), dim=-1) for weights in (first, second))
     return (torch.einsum("rbnd,cbnd->rc", a, b) / a[0, ..., 0].numel()).to(first.dtype)
 
 
 def readout_predictor(model, readouts: Float[Tensor, "depth width_and_one"]) -> Callable[[Tensor, Tensor], Tensor]:
-    """What each layer of an in-context regressor predicts through its readout: ``(xs, ys)`` to (depth, batch, n).
+    """Return a function that gives what each layer of an in-context regressor predicts through its readout: ``(xs,
+    ys)`` to (depth, batch, n).
 
     ``readouts`` are `fit_readouts`' of the same model; depth counts the stream before the first layer.
     """
@@ -91,8 +92,8 @@ def readout_predictor(model, readouts: Float[Tensor, "depth width_and_one"]) -> 
 def errors_by_gap(
     predictor: Callable[[Tensor, Tensor], Tensor], xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
 ) -> Float[Tensor, "n batch"]:
-    """What is left of old examples: after all n of them, the g-th from the end is asked for again; row g - 1 is its
-    squared error.
+    """Measure what is left of old examples: after all n of them, the g-th from the end is asked for again; row g - 1 is
+    its squared error.
 
     ``predictor(xs, ys)`` gives predictions (batch, n + 1) for the n examples and the question after them. Errors are
     divided by d. Source: Fu et al. (2024), section 5, with prompts of n = 20 examples.
@@ -114,7 +115,8 @@ def order_sensitivity(
     *,
     seed: int = 0,
 ) -> float:
-    """How much the last prediction depends on the order of the examples before it, which carries no information.
+    """Measure how much the last prediction depends on the order of the examples before it, which carries no
+    information.
 
     The mean squared difference between the predictions for two orders, over the mean squared label: 0 for least
     squares.
@@ -140,7 +142,7 @@ class Match(NamedTuple):
 
 
 def best_match(similarity: Float[Tensor, "rows columns"], steps: list[float], tie: float = 0.0005) -> Match:
-    """The step of an algorithm that each row resembles most, and the range of steps that tie with it.
+    """Find the step of an algorithm that each row resembles most, and the range of steps that tie with it.
 
     ``similarity`` has a column for each of ``steps``; two that differ by at most ``tie`` are the same to three digits.
     Raises ValueError where there are other than one step a column.

@@ -14,7 +14,7 @@ FORMULAS = ("constant", "first", "parity", "majority")
 
 
 def sensitivity_of(kind: str, k: int, n: int) -> float:
-    """The sensitivity of a function of k bits among n: (1/n) sum_i P(f changes when bit i flips).
+    """Compute the sensitivity of a function of k bits among n: (1/n) sum_i P(f changes when bit i flips).
 
     Each of k bits that matters has the same influence: 1 for parity; C(k-1, (k-1)/2) / 2^(k-1) for the majority of an
     odd k, since the others must be tied. The ``first`` bit alone has 1/n, a constant 0.
@@ -34,8 +34,8 @@ def sensitivity_of(kind: str, k: int, n: int) -> float:
 
 
 def best_under_noise(table: Int[Tensor, "values"], p: float) -> Int[Tensor, "values"]:
-    """The likelier value of a function of k bits when one sees its bits each flipped with probability p, by number; 0
-    where both are equally likely.
+    """Return the likelier value of a function of k bits when one sees its bits each flipped with probability p, by
+    number; 0 where both are equally likely.
 
     P(f = 1 | seen y) = sum_x f(x) (1-p)^(k - d) p^d with d the distance of x and y (cf. 2602.08695: training on noisy
     bits aims at this function, not at f).

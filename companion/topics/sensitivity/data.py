@@ -25,7 +25,7 @@ CORRUPTIONS = ("noise", "salt and pepper", "blur", "shift", "occlusion", "contra
 
 
 def cube(n: int) -> Int[Tensor, "inputs n"]:
-    """All 2^n strings of n bits, in the order of their numbers. Raises ValueError for an n below 1."""
+    """Return all 2^n strings of n bits, in the order of their numbers. Raises ValueError for an n below 1."""
     at_least(n=(n, 1))
     return torch.arange(2**n)[:, None] >> torch.arange(n) & 1
 
@@ -43,7 +43,7 @@ class Sparse:
 
 
 def truth_table(kind: str, k: int, *, generator: torch.Generator | int = 0) -> Int[Tensor, "values"]:
-    """All values of a function of k bits, by number.
+    """Return all values of a function of k bits, by number.
 
     ``kind``: "majority" (of an even k: more than half), "parity", "first", or "random", fair coins.
     ``k``: how many bits.
@@ -97,7 +97,7 @@ def writes(
 
 
 def last_write(tokens: Int[Tensor, "batch length"]) -> Int[Tensor, "batch"]:
-    """The last token that is not `SILENT`, 0 if there is none."""
+    """Return the last token that is not `SILENT`, 0 if there is none."""
     place = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
     last = torch.where(tokens == SILENT, 0, place).argmax(-1, keepdim=True)
     return tokens.gather(-1, last)[:, 0] % SILENT
@@ -106,7 +106,7 @@ def last_write(tokens: Int[Tensor, "batch length"]) -> Int[Tensor, "batch"]:
 def another(
     tokens: Int[Tensor, "batch length"], vocabulary: int, *, generator: torch.Generator | int
 ) -> Int[Tensor, "batch length length"]:
-    """Of every sequence as many copies as it has places: copy i has another token at place i, any with equal odds.
+    """Draw as many copies of every sequence as it has places: copy i has another token at place i, any with equal odds.
 
     For bits that is a flip. The sources draw the new token from all, so that it may be the old one.
 
@@ -128,18 +128,18 @@ def another(
 
 
 def patches(pixels: Float[Tensor, "batch 8 8"]) -> Float[Tensor, "batch patch 4"]:
-    """An image as 16 patches of 2 x 2 pixels, row by row."""
+    """Return an image as 16 patches of 2 x 2 pixels, row by row."""
     return F.unfold(pixels[:, None], PATCH, stride=PATCH).mT
 
 
 def pixels(patches: Float[Tensor, "batch patch 4"]) -> Float[Tensor, "batch 8 8"]:
-    """The image of its patches."""
+    """Return the image of its patches."""
     return F.fold(patches.mT, (SIDE, SIDE), PATCH, stride=PATCH)[:, 0]
 
 
 @cache
 def digits() -> tuple[Float[Tensor, "images 8 8"], Int[Tensor, "images"]]:
-    """The 1,797 handwritten digits that come with scikit-learn, in [0, 1], shuffled once, and what they say."""
+    """Load the 1,797 handwritten digits that come with scikit-learn, in [0, 1], shuffled once, and what they say."""
     from sklearn.datasets import load_digits  # noqa: PLC0415 (SciPy's address space, for this alone)
 
     bundle = load_digits()

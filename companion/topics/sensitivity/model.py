@@ -96,7 +96,7 @@ class Classifier(nn.Module):
 
 
 def one_hot(tokens: Int[Tensor, "*batch length"], vocabulary: int) -> Float[Tensor, "*batch length vocabulary"]:
-    """A 1 at each token's place. Raises ValueError for an unknown token."""
+    """Return a 1 at each token's place. Raises ValueError for an unknown token."""
     check_range(tokens=(tokens, vocabulary))
     return F.one_hot(tokens, vocabulary).float()
 

@@ -15,7 +15,7 @@ MANY = 4096  # inputs at a time
 
 
 def influences(values: Float[Tensor, "inputs"]) -> Float[Tensor, "n"]:
-    """The share of inputs at which flipping bit i changes a function's value; their mean is the sensitivity.
+    """Measure the share of inputs at which flipping bit i changes a function's value; their mean is the sensitivity.
 
     ``values`` is the truth table by number, bit i counting 2^i (`companion.topics.sensitivity.data`).
     """
@@ -41,7 +41,7 @@ def weight_by_degree(values: Float[Tensor, "inputs"]) -> Float[Tensor, "degrees"
 
 @torch.no_grad()
 def answers(model: nn.Module, x: Float[Tensor, "*batch length features"]) -> Tensor:
-    """The likeliest class of every input, some thousand at a time: (*batch)."""
+    """Return the likeliest class of every input, some thousand at a time: (*batch)."""
     flat = x.flatten(0, -3)
     return torch.cat([model(part).argmax(-1) for part in flat.split(MANY)]).view(x.shape[:-2])
 
@@ -49,15 +49,15 @@ def answers(model: nn.Module, x: Float[Tensor, "*batch length features"]) -> Ten
 def changes(
     model: nn.Module, x: Float[Tensor, "batch length features"], other: Float[Tensor, "batch copies length features"]
 ) -> Bool[Tensor, "batch copies"]:
-    """Whether the answer to each copy is another than the answer to the input itself."""
+    """Return whether the answer to each copy is another than the answer to the input itself."""
     return answers(model, other) != answers(model, x)[:, None]
 
 
 def noisy_parts(
     x: Float[Tensor, "batch length features"], std: float, *, generator: torch.Generator | int
 ) -> Float[Tensor, "batch length length features"]:
-    """Of every input as many copies as it has vectors: in copy i vector i has N(0, std^2) added (Vasudeva et al. 2025,
-    arXiv:2403.06925, by its definition; its code perturbs scattered pixels).
+    """Draw as many copies of every input as it has vectors: in copy i vector i has N(0, std^2) added (Vasudeva et al.
+    2025, arXiv:2403.06925, by its definition; its code perturbs scattered pixels).
     """
     generator = as_generator(generator)
     copies = x[:, None].repeat(1, x.shape[1], 1, 1)
@@ -70,8 +70,8 @@ def noisy_parts(
 def largest_curvature(
     loss: Callable[[], Tensor], model: nn.Module, steps: int = 20, *, generator: torch.Generator | int
 ) -> float:
-    """The Hessian's eigenvalue of the largest size at a model's weights, by power iteration with products H v, which
-    are the gradient of (gradient . v).
+    """Compute the Hessian's eigenvalue of the largest size at a model's weights, by power iteration with products H v,
+    which are the gradient of (gradient . v).
 
     It is not the same after weights are rescaled in a way that leaves the function as it is.
 

@@ -34,14 +34,16 @@ TRAINED = 1200  # of the 1,797 digits
 
 @cache
 def trapped(k: int = 4, p: float = BLURRED) -> Tensor:
-    """The first random function of k bits that differs at two values or more from the best answer that noise leaves."""
+    """Find the first random function of k bits that differs at two values or more from the best answer that noise
+    leaves.
+    """
     tables = (truth_table("random", k, generator=seed) for seed in range(1000))
     return next(table for table in tables if (table != best_under_noise(table, p)).sum() >= 2)
 
 
 @cache
 def function_of(task: str, n: int) -> Callable[[Tensor], Tensor]:
-    """What is to be learned without noise: a function of n tokens."""
+    """Return what is to be learned without noise: a function of n tokens."""
     if task == "writes":
         return last_write
     table = trapped() if task in ("features", "clean") else truth_table("majority", 3)
@@ -61,7 +63,7 @@ def draw_tokens(task: str, many: int, n: int, seed: int) -> Tensor:
 
 @cache
 def examples(task: str, n: int, many: int) -> tuple[Tensor, Tensor]:
-    """The training set of a task: tokens and labels, with its noise."""
+    """Draw the training set of a task: tokens and labels, with its noise."""
     tokens = draw_tokens(task, many, n, 1)
     labels = function_of(task, n)(tokens)
     if task == "random":
@@ -126,7 +128,7 @@ def of_sums(config: ClassifierConfig, share: float = 0.5):
 
 @cache
 def table_of_sums(modulus: int, share: float) -> tuple[Tensor, Tensor, Tensor]:
-    """All pairs, their sums modulo a number, and which pairs are for training."""
+    """Return all pairs, their sums modulo a number, and which pairs are for training."""
     tokens = torch.cartesian_prod(torch.arange(modulus), torch.arange(modulus))
     train = torch.rand(len(tokens), generator=torch.Generator().manual_seed(0)) < share
     return tokens, tokens.sum(1) % modulus, train

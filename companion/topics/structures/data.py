@@ -165,8 +165,8 @@ def _digits() -> tuple[Tensor, Tensor]:
 
 
 def redrawn(digits: Float[Tensor, "*many 64"], generator: torch.Generator) -> Float[Tensor, "*many 64"]:
-    """The digits, each turned by up to .25 radians, sized and slanted by up to 15 and 20 %, moved by up to .6 pixels,
-    and with N(0, .01) added to every pixel.
+    """Draw the digits anew, each turned by up to .25 radians, sized and slanted by up to 15 and 20 %, moved by up to .6
+    pixels, and with N(0, .01) added to every pixel.
 
     ``digits``: 8 x 8 pixels each, row after row.
     ``generator``: for how each is changed.
@@ -240,7 +240,7 @@ def pictures(
 def problems(
     kind: Kind, n: int, dim: int = SPHERE_DIM, *, queries: int = 1
 ) -> Callable[[int, torch.Generator], Search]:
-    """A sampler ``draw(batch, generator)`` of ``n`` points.
+    """Return a sampler ``draw(batch, generator)`` of ``n`` points.
 
     ``kind``: what they are.
     ``n``: how many.
@@ -317,7 +317,7 @@ def zipf_streams(
 
 
 def item_counts(stream: Int[Tensor, "batch length"], items: int) -> Float[Tensor, "batch items"]:
-    """How often every item occurs in each stream: entry (b, i) is sum_t 1{stream_bt = i}, in float32."""
+    """Count how often every item occurs in each stream: entry (b, i) is sum_t 1{stream_bt = i}, in float32."""
     return torch.zeros(len(stream), items, device=stream.device).scatter_add(
         1, stream, torch.ones_like(stream, dtype=torch.float32)
     )

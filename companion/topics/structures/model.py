@@ -76,7 +76,8 @@ class Layout(NamedTuple):
 
 
 def soft_sort(scores: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n n"]:
-    """The permutation matrix P that sorts the scores, (P s)_1 <= (P s)_2 <= .., whose gradient is that of SoftSort:
+    """Compute the permutation matrix P that sorts the scores, (P s)_1 <= (P s)_2 <= .., whose gradient is that of
+    SoftSort:
 
     row k = softmax_i(-|s_(k) - s_i| / t), with s_(k) the k-th smallest score and t a tenth of the scores' standard
     deviation.
@@ -151,7 +152,7 @@ class Structure(Hooked):
         return torch.cat([x / self.config.scale, x.asinh()], -1)
 
     def store(self, points: Float[Tensor, "batch n dim"]) -> Layout:
-        """The data network: where every point goes, and what is written into the extra slots.
+        """Run the data network: where every point goes, and what is written into the extra slots.
 
         Raises ValueError for another number of points, or of their dimensions.
         """
@@ -178,7 +179,7 @@ class Structure(Hooked):
         return Layout(order, values if self.write is None else torch.cat([values, self.write(x[:, n:])], 1))
 
     def forward(self, points: Float[Tensor, "batch n dim"]) -> Layout:
-        """The data network, `store`: what `run_with_cache` looks into. The query networks have no attention."""
+        """Run the data network, `store`: what `run_with_cache` looks into. The query networks have no attention."""
         return self.store(points)
 
     def lookups(
@@ -187,8 +188,9 @@ class Structure(Hooked):
         query: Float[Tensor, "batch dim"],
         noise: Float[Tensor, "batch lookups places"] | None = None,
     ) -> Float[Tensor, "batch lookups places"]:
-        """The logits of every lookup. With ``noise``, a lookup reads the mean of all values under softmax((logits +
-        noise) / temperature), as in training with Gumbel noise; without, the value at the largest logit.
+        """Compute the logits of every lookup. With ``noise``, a lookup reads the mean of all values under
+        softmax((logits + noise) / temperature), as in training with Gumbel noise; without, the value at the largest
+        logit.
 
         ``values``: what is stored, as `store` says. Each set serves as many queries in a row: with 16 of them for each,
         queries 0 to 15 search the first.
@@ -205,8 +207,8 @@ class Structure(Hooked):
         query: Float[Tensor, "batch dim"],
         noise: Float[Tensor, "batch lookups places"],
     ) -> Float[Tensor, "batch seen"]:
-        """What the last lookup reads, with ``noise`` as in `lookups`: the model's answer where nothing but its value
-        can be right, as when the data network rewrites the points.
+        """Return what the last lookup reads, with ``noise`` as in `lookups`: the model's answer where nothing but its
+        value can be right, as when the data network rewrites the points.
 
         ``values``, ``query``, ``noise``: as in `lookups`.
         """
@@ -233,8 +235,8 @@ class Structure(Hooked):
     def search(
         self, points: Float[Tensor, "batch n dim"], query: Float[Tensor, "batch dim"]
     ) -> Int[Tensor, "batch lookups"]:
-        """Which points are looked at, in turn; -1 where a lookup reads an extra slot. A part at a time, so that memory
-        does not grow.
+        """Return which points are looked at, in turn; -1 where a lookup reads an extra slot. A part at a time, so that
+        memory does not grow.
         """
         found, part = [], PICTURES_AT_ONCE if self.config.pictures else SEARCHED_AT_ONCE
         for points_here, query_here in zip(points.split(part), query.split(part), strict=True):
@@ -291,19 +293,22 @@ class Sketch(nn.Module):
         )
 
     def where(self) -> Float[Tensor, "items lookups memory"]:
-        """Every item's cells: a 1 at the largest logit, with the gradient of softmax(logits)."""
+        """Return every item's cells: a 1 at the largest logit, with the gradient of softmax(logits)."""
         soft = self.places.softmax(-1)
         return F.one_hot(self.places.argmax(-1), self.config.memory) + (soft - soft.detach())
 
     def added(self, cells: Float[Tensor, "*batch lookups"]) -> Float[Tensor, "*batch lookups"]:
-        """How much an arrival adds to each of an item's cells, which hold these numbers; never less than nothing.
+        """Return how much an arrival adds to each of an item's cells, which hold these numbers; never less than
+        nothing.
 
         A count-min sketch adds 1 to each; with conservative update max(0, least + 1 - c) to a cell that holds c.
         """
         return F.softplus(self.update(self._seen(cells)))
 
     def estimated(self, cells: Float[Tensor, "*batch lookups"]) -> Float[Tensor, "*batch"]:
-        """How often an item occurred whose cells hold these numbers; a count-min sketch says: the least of them."""
+        """Return how often an item occurred whose cells hold these numbers; a count-min sketch says: the least of
+        them.
+        """
         return self.predict(self._seen(cells))[..., 0]
 
     @staticmethod
@@ -311,7 +316,7 @@ class Sketch(nn.Module):
         return torch.cat([cells, cells - cells.amin(-1, keepdim=True)], -1)
 
     def forward(self, stream: Int[Tensor, "batch length"]) -> Float[Tensor, "batch items"]:
-        """The estimated count of every item after the whole stream. Raises ValueError for an unknown item."""
+        """Estimate the count of every item after the whole stream. Raises ValueError for an unknown item."""
         check_range(stream=(stream, self.config.items))
         where = self.where()
         memory = torch.zeros(len(stream), 1, self.config.memory, device=stream.device)

@@ -35,8 +35,8 @@ def place_distances(values: Float[Tensor, "batch places dim"]) -> Float[Tensor, 
 
 
 def banding(view: Float[Tensor, "places places"]) -> float:
-    """How well the distance between two places follows how far apart the places are: the correlation of ``view[k, l]``
-    with l - k over all k < l; 1 for a sorted axis, 0 for none.
+    """Measure how well the distance between two places follows how far apart the places are: the correlation of
+    ``view[k, l]`` with l - k over all k < l; 1 for a sorted axis, 0 for none.
     """
     k, other = torch.triu_indices(*view.shape, offset=1, device=view.device)
     return torch.corrcoef(torch.stack([(other - k).to(view.dtype), view[k, other]]))[0, 1].item()
@@ -45,6 +45,6 @@ def banding(view: Float[Tensor, "places places"]) -> float:
 def principal_components(
     rows: Float[Tensor, "rows dim"],
 ) -> tuple[Float[Tensor, "components"], Float[Tensor, "dim components"]]:
-    """The shares of the rows' variance along their principal components, largest first, and the components."""
+    """Compute the shares of the rows' variance along their principal components, largest first, and the components."""
     _, sizes, directions = torch.linalg.svd(rows - rows.mean(0), full_matrices=False)
     return sizes.square() / sizes.square().sum(), directions.mT

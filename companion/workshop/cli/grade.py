@@ -71,7 +71,7 @@ def grade(lesson: Lesson, root: Path = ROOT, **options) -> list[str]:
 
 
 def questions(lesson: Lesson, root: Path) -> Handout:
-    """The lesson's questions, and what its learners were given: made anew from the solution."""
+    """Return the lesson's questions, and what its learners were given: made anew from the solution."""
     (root / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root / "build") as folder:
         made = generate([lesson], Path(folder), [lesson])

@@ -23,7 +23,7 @@ class Place:
     address: str
 
     def badge(self) -> str:
-        """A linked picture, in Markdown."""
+        """Return a linked picture, in Markdown."""
         return f"[![Open in {self.name}]({BADGES[self.name]})]({self.address})"
 
 
@@ -39,7 +39,9 @@ def repository(root: Path = ROOT) -> str:
 
 
 def places(repository: str, path: str) -> list[Place]:
-    """Where the notebook at ``path`` of ``repository`` (``owner/name``) can be opened: nowhere if that is empty."""
+    """Return where the notebook at ``path`` of ``repository`` (``owner/name``) can be opened: nowhere if that is
+    empty.
+    """
     if not repository:
         return []
     tree = quote(f"lab/tree/{path}", safe="")
@@ -51,7 +53,9 @@ def places(repository: str, path: str) -> list[Place]:
 
 
 def gitpuller(hub: str, repository: str, path: str) -> str:
-    """The link by which a class's own JupyterHub at ``hub`` pulls the course and opens ``path`` (nbgitpuller)."""
+    """Return the link by which a class's own JupyterHub at ``hub`` pulls the course and opens ``path``
+    (nbgitpuller).
+    """
     name = repository.rpartition("/")[2]
     tree = quote(f"lab/tree/{name}/{path}", safe="")
     source = quote(f"https://github.com/{repository}", safe="")

@@ -32,20 +32,20 @@ class Lesson:
 
 
 def all_lessons(root: Path = ROOT) -> list[Lesson]:
-    """All lessons, in order."""
+    """Return all lessons, in order."""
     sources = sorted(root.glob("solutions/*/*.ipynb"))
     return [Lesson(source.stem, source) for source in sources if source.stem == source.parent.name]
 
 
 def released(root: Path = ROOT) -> list[Lesson]:
-    """The lessons as learners get them, in order."""
+    """Return the lessons as learners get them, in order."""
     paths = sorted(root.glob("lessons/*/*.ipynb"))
     return [Lesson(path.stem, path) for path in paths if path.stem == path.parent.name]
 
 
 def select_lessons(words: list[str], root: Path = ROOT, *, among: list[Lesson] | None = None) -> list[Lesson]:
-    """The lessons (``among`` these) that ``words`` name, in order: a number, a whole name, or a part of one name only;
-    all of them if no word is given.
+    """Return the lessons (``among`` these) that ``words`` name, in order: a number, a whole name, or a part of one name
+    only; all of them if no word is given.
 
     Raises LessonError, naming what there is, for a word that names none or more than one.
     """
@@ -71,8 +71,8 @@ def select_lessons(words: list[str], root: Path = ROOT, *, among: list[Lesson] |
 def start_page(
     lessons: list[Lesson], columns: tuple[str, ...] = (), more: dict[str, tuple[str, ...]] | None = None
 ) -> str:
-    """The map of the lessons in Markdown: what JupyterLab opens on. ``columns`` are further columns of its table, which
-    ``more`` fills for each lesson by name.
+    """Return the map of the lessons in Markdown: what JupyterLab opens on. ``columns`` are further columns of its
+    table, which ``more`` fills for each lesson by name.
     """
     head = ["Lesson", "The question", "You need", "Machine", "First", *columns]
     lines = [

@@ -95,14 +95,16 @@ def generate(lessons: list[Lesson], folder: Path, course: list[Lesson], reposito
 
 
 def colab(repository: str) -> nbformat.NotebookNode:
-    """A folded cell that installs the companion on Colab, with the torch that is there, and does nothing elsewhere."""
+    """Return a folded cell that installs the companion on Colab, with the torch that is there, and does nothing
+    elsewhere.
+    """
     source = f'import sys\n\nif "google.colab" in sys.modules:\n    %pip install -q git+https://github.com/{repository}'
     fold = {"tags": ["colab"], "jupyter": {"source_hidden": True}, "cellView": "form"}
     return nbformat.v4.new_code_cell(source, id="colab", metadata=fold)
 
 
 def footer(lesson: Lesson, course: list[Lesson]) -> nbformat.NotebookNode:
-    """The cell under a lesson's references: links to the one before, the next and the map."""
+    """Return the cell under a lesson's references: links to the one before, the next and the map."""
     place = course.index(lesson)
     neighbours = {
         "Before": course[place - 1] if place else None,
@@ -126,8 +128,8 @@ def _settle(path: Path) -> None:
 
 
 def compare(made: Path, lessons: Path, *, whole: bool) -> list[str]:
-    """One line for every file of ``made`` that ``lessons`` has otherwise, and (``whole``) for every one that it has
-    beside them.
+    """Return one line for every file of ``made`` that ``lessons`` has otherwise, and (``whole``) for every one that it
+    has beside them.
     """
     new = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
     old = {path.relative_to(lessons) for path in _files(lessons)}

@@ -49,7 +49,7 @@ class Results:
 
 
 def of_notebook(path: Path) -> Results:
-    """What ``path`` and the predictions beside it say; nothing at all for a file that is no notebook."""
+    """Read what ``path`` and the predictions beside it say; nothing at all for a file that is no notebook."""
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code"]

@@ -116,7 +116,7 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = 
 
 
 def harvest(notebook: nbformat.NotebookNode) -> list[dict]:
-    """The claims that the notebook's outputs hold, in order."""
+    """Read the claims that the notebook's outputs hold, in order."""
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
     return [claim for output in outputs for claim in output.get("data", {}).get(MIME, [])]
 

@@ -29,7 +29,7 @@ def update(report: dict, root: Path = ROOT) -> None:
 
 
 def table(report: dict, lessons: list[Lesson]) -> str:
-    """The report's claims in Markdown, a table for each of ``lessons``."""
+    """Return the report's claims in Markdown, a table for each of ``lessons``."""
     titles = {lesson.name: lesson.facts()["title"] for lesson in lessons}
     made = sorted({f"scale {entry['scale']}, seed {entry['seed']}" for entry in report["lessons"]})
     parts = [
@@ -51,8 +51,8 @@ def table(report: dict, lessons: list[Lesson]) -> str:
 
 
 def lines(report: dict, lessons: list[Lesson], repository: str) -> str:
-    """A line of Markdown for each of ``lessons``: its question, its time, the lessons before it, what became of its
-    claims; above them, if the course has a ``repository``, badges that open the first.
+    """Return a line of Markdown for each of ``lessons``: its question, its time, the lessons before it, what became of
+    its claims; above them, if the course has a ``repository``, badges that open the first.
     """
     entries = {entry["lesson"]: entry for entry in report["lessons"]}
     found = []

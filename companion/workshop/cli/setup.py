@@ -69,7 +69,7 @@ def go_on_as(command: list[str]) -> NoReturn:
 
 
 def missing(extras: tuple[str, ...], root: Path = ROOT) -> list[str]:
-    """What this interpreter's environment lacks: the course itself, if it was not installed from ``root``, and
+    """Return what this interpreter's environment lacks: the course itself, if it was not installed from ``root``, and
     requirements of ``pyproject.toml`` that are not met.
     """
     importlib.invalidate_caches()  # pip may just have installed into this very environment
@@ -92,7 +92,9 @@ def missing(extras: tuple[str, ...], root: Path = ROOT) -> list[str]:
 
 
 def installed_from(name: str) -> list[Path]:
-    """The folders that ``name`` was installed from (``pip install -e``): kernels start elsewhere and must find it."""
+    """Return the folders that ``name`` was installed from (``pip install -e``): kernels start elsewhere and must find
+    it.
+    """
     origins = [distribution.read_text("direct_url.json") for distribution in metadata.distributions(name=name)]
     return [Path(url2pathname(urlparse(json.loads(origin)["url"]).path)).resolve() for origin in origins if origin]
 
@@ -137,7 +139,7 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
 
 
 def pip_options(text: str) -> list[str]:
-    """The words of ``text`` as a shell has them; on Windows a backslash is part of a path."""
+    """Return the words of ``text`` as a shell has them; on Windows a backslash is part of a path."""
     words = shlex.shlex(text, posix=True)
     words.whitespace_split, words.commenters = True, ""
     words.escape = "" if os.name == "nt" else words.escape
@@ -161,12 +163,12 @@ def _agreed(venv: Path) -> None:
 
 
 def venv_python(venv: Path) -> Path:
-    """The interpreter of a virtual environment."""
+    """Return the interpreter of a virtual environment."""
     return venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def stamp(venv: Path) -> dict:
-    """What was completely installed into ``venv``: nothing that we know of, if it was filled by hand."""
+    """Read what was completely installed into ``venv``: nothing that we know of, if it was filled by hand."""
     try:
         return json.loads(_stamp_file(venv).read_text(encoding="utf-8"))
     except (OSError, ValueError):

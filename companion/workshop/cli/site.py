@@ -32,7 +32,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
 
 
 def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
-    """What the site is made from: the lessons of ``root``, executed in ``run``, and a reference of ``modules``."""
+    """Return what the site is made from: the lessons of ``root``, executed in ``run``, and a reference of
+    ``modules``.
+    """
     entries = {entry["lesson"]: entry for entry in json.loads((run / "report.json").read_text("utf-8"))["lessons"]}
     repository = launch.repository(root)
     chapters = []
@@ -53,7 +55,7 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
 
 
 def modules(root: Path) -> tuple[str, ...]:
-    """The companion's modules that people read to learn, by name."""
+    """Return the companion's modules that people read to learn, by name."""
     paths = [path for room in ROOMS for path in sorted((root / "companion" / room).rglob("*.py"))]
     names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
     return tuple(name for name in names if not name.endswith("__init__") and "._" not in name)

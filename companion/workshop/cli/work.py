@@ -89,20 +89,20 @@ def reset(lesson: Lesson, root: Path) -> Path:
 
 
 def copies(folder: Path) -> list[Path]:
-    """The copies of a lesson in its folder, the newest version last."""
+    """Return the copies of a lesson in its folder, the newest version last."""
     numbers = {_name(folder.name, number): number for number in range(1, 100)}
     found = [path for path in folder.glob("*.ipynb") if path.name in numbers]
     return sorted(found, key=lambda path: numbers[path.name])
 
 
 def best(folder: Path) -> Results:
-    """The results of a lesson: of that copy of it in which most is solved, the newest of several."""
+    """Return the results of a lesson: of that copy of it in which most is solved, the newest of several."""
     results = [of_notebook(path) for path in copies(folder)]
     return max(reversed(results), key=lambda result: result.exercises.solved, default=Results())
 
 
 def after_saving(*, model: dict, contents_manager: Any, **_: Any) -> None:
-    """What JupyterLab calls when it has saved a file (``post_save_hook``): the start page follows the notebooks."""
+    """Write the start page anew when JupyterLab has saved a notebook, as its ``post_save_hook``."""
     if model.get("type") == "notebook":
         try:
             write_start_page(Path(contents_manager.root_dir).parent)

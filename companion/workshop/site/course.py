@@ -28,12 +28,12 @@ class Chapter:
         return f"{self.name[:2]} · {self.facts['title']}"
 
     def needed(self) -> list[str]:
-        """The numbers of the lessons that this one builds on."""
+        """Return the numbers of the lessons that this one builds on."""
         return needed(self.facts)
 
 
 def needed(facts: dict) -> list[str]:
-    """The numbers of the lessons that a lesson builds on, as its ``facts`` name them."""
+    """Return the numbers of the lessons that a lesson builds on, as its ``facts`` name them."""
     return [need[7:9] for need in facts["needs"] if need.startswith("lesson ")]
 
 

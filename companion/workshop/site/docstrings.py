@@ -15,7 +15,7 @@ CORNER = re.compile(r"<th\b([^>]*)>\s*(?:<p>\s*</p>)?\s*</th>")
 
 
 def convert(docstring: list[str]) -> list[str]:
-    """A docstring's lines as reStructuredText: nothing in its prose is markup but code between backticks."""
+    """Return a docstring's lines as reStructuredText: nothing in its prose is markup but code between backticks."""
     found: list[str] = []
     for block in re.split(r"\n\s*\n", "\n".join(docstring).strip("\n")):
         lines = block.splitlines() or [""]

@@ -31,8 +31,8 @@ VERBATIM = re.compile(
 
 
 def page(chapter: Chapter, terms: dict[str, re.Pattern], pictures: Path) -> NotebookNode:
-    """The notebook of ``chapter`` as the site shows it; its pictures are written into ``pictures``. The first time that
-    one of ``terms`` occurs, it leads to the glossary.
+    """Return the notebook of ``chapter`` as the site shows it; its pictures are written into ``pictures``. The first
+    time that one of ``terms`` occurs, it leads to the glossary.
     """
     notebook = nbformat.read(chapter.executed, as_version=4)
     unseen, cells, asked = dict(terms), [], []

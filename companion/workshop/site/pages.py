@@ -25,7 +25,7 @@ VERDICTS = (HOLDS, FAILS, UNASSESSED)
 
 
 def every(course: Course) -> dict[str, str]:
-    """The text of each page, by its name in the source folder."""
+    """Return the text of each page, by its name in the source folder."""
     return {
         "index.md": front(course),
         "claims.md": claims(course),
@@ -38,7 +38,7 @@ def every(course: Course) -> dict[str, str]:
 
 
 def front(course: Course) -> str:
-    """What it is, for whom, the two commands, the map, and a card for each lesson."""
+    """Return the first page: what it is, for whom, the two commands, the map, and a card for each lesson."""
     cards = "\n".join(
         f":::{{grid-item-card}} {chapter.title}\n:link: lessons/{chapter.name}/{chapter.name}\n:link-type: doc\n"
         f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes · {_held(chapter)}*\n:::"
@@ -101,8 +101,8 @@ def _held(chapter: Chapter) -> str:
 
 
 def map_of(chapters: list[Chapter]) -> str:
-    """The map as a picture (SVG): an arrow from each lesson to those that need it, and every lesson a link; a column
-    holds what needs only lessons of the columns before it.
+    """Return the map as a picture (SVG): an arrow from each lesson to those that need it, and every lesson a link; a
+    column holds what needs only lessons of the columns before it.
     """
     names = {chapter.name[:2]: chapter for chapter in chapters}
     needs = {number: [need for need in chapter.needed() if need in names] for number, chapter in names.items()}
@@ -147,7 +147,7 @@ def _title(title: str, x: int, y: int) -> str:
 
 
 def claims(course: Course) -> str:
-    """Every claim, with a choice of lesson, verdict and source."""
+    """Return every claim, with a choice of lesson, verdict and source."""
     rows, kinds = [], {"lesson": [], "verdict": list(VERDICTS), "source": []}
     for chapter in course.chapters:
         keys = {each.id: each.source for each in _statements(chapter).values()}
@@ -218,7 +218,7 @@ def _box(label: str, kind: str, heads: tuple[str, ...], rows: list[str]) -> str:
 
 
 def sources(course: Course) -> str:
-    """What was taken from each source, place by place, and what became of it; then all of them."""
+    """Return what was taken from each source, place by place, and what became of it; then all of them."""
     taken: dict[str, list[tuple[str, Chapter, dict]]] = {}
     for chapter in course.chapters:
         known = _statements(chapter)
@@ -258,13 +258,15 @@ def glossary() -> str:
 
 
 def mentions() -> dict[str, re.Pattern]:
-    """For each term of the glossary, what a mention of it looks like, or of several of them."""
+    """Return, for each term of the glossary, what a mention of it looks like, or of several of them."""
     terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
     return {term: re.compile(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", re.IGNORECASE) for term in terms}
 
 
 def teaching(course: Course) -> str:
-    """What an instructor reads, and a form that makes the link by which a class's own JupyterHub pulls a lesson."""
+    """Return what an instructor reads, and a form that makes the link by which a class's own JupyterHub pulls a
+    lesson.
+    """
     text = (course.root / "TEACHING.md").read_text(encoding="utf-8")
     lessons = "".join(
         f'<option value="{html.escape(chapter.pulls)}">{html.escape(chapter.title)}</option>'
@@ -287,7 +289,7 @@ what they have changed, and opens the lesson. Its environment needs the course's
 
 
 def checkpoints_page(weights: Path) -> str:
-    """The shipped checkpoints: recipe, scale, seed, steps, machine, minutes and the loss on the way."""
+    """Return the shipped checkpoints: recipe, scale, seed, steps, machine, minutes and the loss on the way."""
     headers = [read_header(path) for path in weights.glob("*.safetensors")]
     headers.sort(key=lambda header: (header.recipe, header.scale, header.seed))
     rows = [
@@ -325,7 +327,7 @@ def _curve(header: Header) -> str:
 
 
 def reference(modules: tuple[str, ...]) -> dict[str, str]:
-    """A page for each room of the companion, with its modules' docstrings, and an index of them."""
+    """Return a page for each room of the companion, with its modules' docstrings, and an index of them."""
     rooms: dict[str, list[str]] = {}
     for module in modules:
         rooms.setdefault(module.rpartition(".")[0].removeprefix("companion."), []).append(module)

@@ -170,8 +170,8 @@ def tree_search(
 def kd_tree(
     points: Float[Tensor, "#batch n dim"], query: Float[Tensor, "batch dim"], lookups: int
 ) -> Int[Tensor, "batch lookups"]:
-    """A balanced k-d tree (Bentley 1975): every node is the median of its points along one axis, axes in turn; a visit
-    is a lookup.
+    """Search a balanced k-d tree (Bentley 1975): every node is the median of its points along one axis, axes in turn; a
+    visit is a lookup.
 
     From a node the search goes down into the child on the query's side, and keeps the other for later. At the bottom it
     goes on with the nearest part of space that it has kept (Arya, Mount 1993): the distance of a part is that of its
@@ -219,8 +219,8 @@ def kd_tree(
 
 
 def kd_order(points: Float[Tensor, "sets n dim"]) -> Int[Tensor, "sets n"]:
-    """The points in the order of a k-d tree (in-order): the root in the middle, the left subtree before it, the right
-    one after. What `kd_tree` searches; entry k is the point in place k.
+    """Return the points in the order of a k-d tree (in-order): the root in the middle, the left subtree before it, the
+    right one after. What `kd_tree` searches; entry k is the point in place k.
     """
     sets, n, dim = points.shape
     order = torch.arange(n, device=points.device).repeat(sets, 1)
@@ -295,7 +295,8 @@ def simhash(
     bits: int,
     generator: torch.Generator | int,
 ) -> Int[Tensor, "batch lookups"]:
-    """The published rival in many dimensions: a hash table of random hyperplanes whose buckets have a fixed size.
+    """Search with the published rival in many dimensions: a hash table of random hyperplanes whose buckets have a fixed
+    size.
 
     A point's code is ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I). Each of the 2^bits codes has a bucket of
     max(1, n // 2^bits) places; points come in random order into the buckets of their codes, and where one is full, into

@@ -20,7 +20,8 @@ def count_min(
     conservative: bool = False,
     generator: torch.Generator | int,
 ) -> Int[Tensor, "batch items"]:
-    """The count-min sketch (Cormode, Muthukrishnan 2005): an estimate, never too small, of how often each item came.
+    """Run the count-min sketch (Cormode, Muthukrishnan 2005): an estimate, never too small, of how often each item
+    came.
 
     ``memory`` counters stand in ``rows`` rows. Every item has one counter in each, at random, and adds 1 to all of
     them; its estimate is their minimum. With ``conservative`` (Estan, Varghese 2002) only the counters that equal this
@@ -50,7 +51,7 @@ def count_min(
 def count_sketch(
     stream: Int[Tensor, "batch length"], items: int, memory: int, *, rows: int, generator: torch.Generator | int
 ) -> Float[Tensor, "batch items"]:
-    """The count sketch (Charikar, Chen, Farach-Colton 2002): an unbiased estimate of how often each item came.
+    """Run the count sketch (Charikar, Chen, Farach-Colton 2002): an unbiased estimate of how often each item came.
 
     As `count_min`, but an item adds its own random sign in each row, 1 or -1, so that strangers cancel on average; its
     estimate is the median over rows of sign times counter (of an even number of rows, the mean of the two in the

@@ -21,8 +21,8 @@ class SearchTree(NamedTuple):
 
 
 def optimal_search_tree(weights: Float[Tensor, "n"]) -> SearchTree:
-    """The tree of least expected lookups, sum_i weights_i depth_i, for queries that ask for key i in proportion to
-    ``weights``.
+    """Build the tree of least expected lookups, sum_i weights_i depth_i, for queries that ask for key i in proportion
+    to ``weights``.
 
     cost(i, j) = sum of the weights i .. j - 1 + min over the root r of cost(i, r) + cost(r + 1, j): Knuth (1971),
     without the bounds on r that make n^3 steps n^2, since torch takes the minimum over all r, and over all ranges of
@@ -45,7 +45,7 @@ def optimal_search_tree(weights: Float[Tensor, "n"]) -> SearchTree:
 
 
 def treap(weights: Float[Tensor, "n"]) -> SearchTree:
-    """The tree with the heaviest key at the root, and so on below it on either side: a treap whose priorities are
+    """Build the tree with the heaviest key at the root, and so on below it on either side: a treap whose priorities are
     popularities.
 
     The learned treap of Lin, Luo, Woodruff (2022), arXiv:2206.12110. It is flat where popular keys lie anywhere, and a
@@ -58,7 +58,7 @@ def treap(weights: Float[Tensor, "n"]) -> SearchTree:
 
 
 def depths(tree: SearchTree) -> Int[Tensor, "n"]:
-    """The lookups that reach each key: 1 for the root. Their mean under the weights is the expected number."""
+    """Return the lookups that reach each key: 1 for the root. Their mean under the weights is the expected number."""
     depth = torch.zeros_like(tree.left)
     level, below = torch.tensor([tree.root], device=depth.device), 1
     while len(level):

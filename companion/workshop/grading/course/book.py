@@ -30,13 +30,13 @@ class Book:
     written: float = -math.inf  # when grades.csv was
 
     def label(self, student: str) -> str:
-        """The name under which a student is marked: a pseudonym, if marking is anonymous."""
+        """Return the name under which a student is marked: a pseudonym, if marking is anonymous."""
         if not self.settings.anonymous:
             return student
         return "participant-" + hmac.new(self.key.encode(), student.encode(), "sha256").hexdigest()[:8]
 
     def everybody(self) -> list[str]:
-        """All students, also those on the roster who handed in nothing."""
+        """Return all students, also those on the roster who handed in nothing."""
         return sorted({*self.results, *self.roster})
 
     def scores(self, student: str) -> Scores:
@@ -58,17 +58,17 @@ class Book:
         return 0.0 if result["written"].get(name) == "" or result["problem"] else None
 
     def total(self, student: str) -> float:
-        """All points so far, less what lateness cost."""
+        """Return all points so far, less what lateness cost."""
         left = self.settings.factor(self.results[student]["days_late"]) if student in self.results else 1.0
         return round(sum(score or 0 for score in self.scores(student).values()) * left, 6)
 
     def when(self, student: str) -> str:
-        """When it was handed in, as a text; empty if it was not, or cannot be read."""
+        """Return when it was handed in, as a text; empty if it was not, or cannot be read."""
         when: datetime | None = self.results.get(student, {}).get("when")
         return when.strftime("%Y-%m-%d %H:%M:%SZ") if when and when.timestamp() else ""
 
     def needs(self, student: str) -> list[str]:
-        """Why a person should look at a submission."""
+        """Return why a person should look at a submission."""
         if student not in self.results:
             return ["handed in nothing"]
         result, scores = self.results[student], self.scores(student)
@@ -85,7 +85,7 @@ class Book:
         return reasons + [f"suspicious: {flag}" for flag in result["flags"]]
 
     def notes(self, student: str) -> list[str]:
-        """What a student should know about the points."""
+        """Return what a student should know about the points."""
         days = self.results[student]["days_late"]
         when = self.results[student]["when"]
         notes = [f"Handed in on {when:%d %B %Y, %H:%M} UTC."] if self.when(student) else []

@@ -11,7 +11,7 @@ BARS = 10
 
 
 def class_page(book: Book, failed: list[str]) -> str:
-    """The page as HTML, without a script."""
+    """Return the page as HTML, without a script."""
     totals = [book.total(student) for student in book.results]
     return PAGES.get_template("class.html").render(
         title=book.handout.name,
@@ -37,7 +37,7 @@ def class_page(book: Book, failed: list[str]) -> str:
 
 
 def histogram(totals: list[float], most: float) -> list[dict]:
-    """How many have how many points: bars from 0 to ``most``, each with its height in percent of the highest."""
+    """Return how many have how many points: bars from 0 to ``most``, each with its height in percent of the highest."""
     many = [0] * BARS
     for points in totals:
         many[min(BARS - 1, int(BARS * points / most)) if most else 0] += 1

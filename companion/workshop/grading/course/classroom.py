@@ -147,7 +147,7 @@ def _publish(grading: Path, folder: Path, book: Book, failed: list[str]) -> None
 
 @contextmanager
 def locked(grading: Path) -> Iterator[None]:
-    """One run at a time. Raises SettingsError if there is another."""
+    """Allow one run at a time. Raises SettingsError if there is another."""
     with (grading / ".lock").open("ab") as file:
         try:
             import fcntl  # noqa: PLC0415 (not on Windows)
@@ -174,7 +174,7 @@ def _attempt(
 
 
 def fingerprint(handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> str:
-    """A SHA-256 of all that decides a result but the submission: also of course, grader, Python and torch.
+    """Return a SHA-256 of all that decides a result but the submission: also of course, grader, Python and torch.
 
     ``handout``: the lesson as its learners got it.
     ``seeds``: of the secret inputs.

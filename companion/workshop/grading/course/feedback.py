@@ -46,14 +46,14 @@ def spreadsheet(text: str) -> str:
 
 
 def diagnoses(book: Book, question: str) -> list[tuple[str, int]]:
-    """What was said of wrong answers to one exercise, the most frequent first."""
+    """Return what was said of wrong answers to one exercise, the most frequent first."""
     entries = [result["exercises"][question] for result in book.results.values()]
     wrong = Counter(entry["diagnosis"] for entry in entries if entry["outcome"] in ("wrong", "crashed", "stopped"))
     return sorted(wrong.items(), key=lambda item: (-item[1], item[0]))
 
 
 def outcomes(book: Book, question: str) -> Counter:
-    """How often an exercise ended in which way."""
+    """Count how often an exercise ended in which way."""
     return Counter(result["exercises"][question]["outcome"] for result in book.results.values())
 
 
@@ -85,12 +85,12 @@ def summary(book: Book, failed: list[str]) -> str:
 
 
 def people(book: Book) -> list[str]:
-    """The students whom a person should look at, but for their written answers."""
+    """Return the students whom a person should look at, but for their written answers."""
     return [student for student in book.everybody() if reasons(book, student)]
 
 
 def reasons(book: Book, student: str) -> list[str]:
-    """Why, but for written answers that wait."""
+    """Return why, but for written answers that wait."""
     return [reason for reason in book.needs(student) if not reason.startswith("to be marked")]
 
 
@@ -99,7 +99,7 @@ def _attention(book: Book, student: str) -> str:
 
 
 def page(book: Book, student: str) -> str:
-    """A student's page: points and diagnosis of each exercise."""
+    """Return a student's page: points and diagnosis of each exercise."""
     return PAGES.get_template("student.html").render(
         title=book.handout.name,
         student=student,
@@ -126,7 +126,7 @@ def _rows(book: Book, student: str) -> Any:
 
 
 def markdown(text: str) -> str:
-    """One line of Markdown that says this text and nothing else."""
+    """Return one line of Markdown that says this text and nothing else."""
     return re.sub(r"([\\`*_{}\[\]()#+!|~$<>&-]|:(?=//)|(?<=\w)@(?=\w)|(?<=www)\.)", _escaped, " ".join(text.split()))
 
 

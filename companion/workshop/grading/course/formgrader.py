@@ -43,7 +43,9 @@ POLICY = (
 
 
 def persons(grading: Path, handout: Handout) -> dict[str, dict[str, tuple[float | None, float]]]:
-    """What persons gave in the form grader: points (None if they have not) and extra credit, by name and question."""
+    """Return what persons gave in the form grader: points (None if they have not) and extra credit, by name and
+    question.
+    """
     if not (grading / "gradebook.db").exists():
         return {}
     with _gradebook(grading) as book:
@@ -97,7 +99,7 @@ def _gradebook(grading: Path) -> Iterator[Gradebook]:
 
 
 def grade_is_empty(name: str, result: dict[str, Any]) -> bool:
-    """Whether the written answer was found and is empty; one that was not found is for a person to look for."""
+    """Return whether the written answer was found and is empty; one that was not found is for a person to look for."""
     return result["written"].get(name) == ""
 
 

@@ -59,7 +59,7 @@ def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dic
 
 
 def hand_in_that_counts(hand_ins: list[HandIn]) -> HandIn:
-    """The hand-in that counts: the last in time, else the last late, else one that cannot be read."""
+    """Return the hand-in that counts: the last in time, else the last late, else one that cannot be read."""
     readable = [hand_in for hand_in in hand_ins if hand_in.path]
     in_time = [hand_in for hand_in in readable if hand_in.days_late == 0]
     return max(in_time or readable or hand_ins, key=lambda hand_in: (hand_in.when, hand_in.key))

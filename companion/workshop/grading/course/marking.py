@@ -152,7 +152,7 @@ KNOWN = set(dir(__builtins__) if not isinstance(__builtins__, dict) else __built
 
 
 def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
-    """A submission's result, as it is kept: points and diagnosis of each exercise, written answers, flags.
+    """Return a submission's result, as it is kept: points and diagnosis of each exercise, written answers, flags.
 
     Raises SandboxError where the sandbox itself fails.
 
@@ -187,7 +187,7 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
 
 
 def nothing(problem: str, handout: Handout) -> dict[str, Any]:
-    """The result of a submission that cannot be read."""
+    """Return the result of a submission that cannot be read."""
     entries = {question.id: entry(0.0, "missing", "no answer was found") for question in handout.automatic}
     empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers", "shapes")}
     return {"problem": problem, "exercises": entries, "elsewhere": [], "flags": [], "seconds": 0.0} | empty
@@ -229,6 +229,6 @@ def _marked(question: Question, submission: Submission, seeds: Any, workers: Wor
 
 
 def entry(points: float, outcome: str, diagnosis: str) -> Entry:
-    """What is kept of one exercise. A diagnosis is one line of letters that can be printed."""
+    """Return what is kept of one exercise. A diagnosis is one line of letters that can be printed."""
     text = "".join(letter if letter.isprintable() else " " for letter in diagnosis)
     return {"points": points, "outcome": outcome, "diagnosis": text[:600]}

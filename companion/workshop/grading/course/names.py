@@ -9,8 +9,8 @@ LONGEST = 80  # bytes of a file's name that a student's name may take
 
 
 def student(folder: str) -> str:
-    """The name that a folder's name gives: NFC, so that it is one name however a system wrote it; a byte or letter that
-    cannot be shown becomes ``\\xff`` or ``\\u202e``, and a backslash two, so that no two names become one.
+    """Return the name that a folder's name gives: NFC, so that it is one name however a system wrote it; a byte or
+    letter that cannot be shown becomes ``\\xff`` or ``\\u202e``, and a backslash two, so that no two names become one.
     """
     text = os.fsencode(folder).decode("utf-8", "surrogateescape")
     return "".join(map(_shown, unicodedata.normalize("NFC", text)))
@@ -28,8 +28,8 @@ def _shown(letter: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """A name for a folder of this student: the name itself where every file system takes it, else its beginning and a
-    hash.
+    """Return a name for a folder of this student: the name itself where every file system takes it, else its beginning
+    and a hash.
     """
     plain = "".join("_" if letter in '/\\:*?"<>|' else letter for letter in name).strip(". ") or "_"
     if plain == name and len(name.encode()) <= LONGEST:

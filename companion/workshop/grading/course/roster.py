@@ -23,7 +23,7 @@ class Override:
 
 
 def read_roster(path: Path) -> dict[str, dict[str, str]]:
-    """What the roster says of each student; empty if there is none."""
+    """Read what the roster says of each student; empty if there is none."""
     rows = _rows(path, {"student"})
     roster = {row["student"]: row for row in rows}
     if len(roster) != len(rows):

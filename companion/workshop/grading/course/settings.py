@@ -54,12 +54,12 @@ class Settings:
         return max(0, math.ceil(over / timedelta(days=1)))
 
     def factor(self, days: int) -> float:
-        """What is left of the points after so many days."""
+        """Return what is left of the points after so many days."""
         return 1 - min(self.per_day * days, self.at_most)
 
 
 def read_settings(path: Path) -> Settings:
-    """The settings in a file; those of no file if there is none. Raises SettingsError."""
+    """Read the settings in a file; those of no file if there is none. Raises SettingsError."""
     if not path.exists():
         return Settings()
     try:
@@ -81,10 +81,10 @@ def read_settings(path: Path) -> Settings:
 
 
 def stamp(when: datetime) -> str:
-    """A time as it stands in tables and names of files."""
+    """Return a time as it stands in tables and names of files."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H%M%S.%fZ")
 
 
 def parse_stamp(text: Any) -> datetime:
-    """The time that `stamp` wrote."""
+    """Parse the time that `stamp` wrote."""
     return datetime.strptime(str(text), "%Y-%m-%dT%H%M%S.%fZ").replace(tzinfo=UTC)

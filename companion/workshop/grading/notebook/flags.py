@@ -47,7 +47,7 @@ PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
 
 
 def odd(code: list[str], names: dict[str, str], modules: set[str], questions: list[Question]) -> list[str]:
-    """What is odd in the code that the answers reach, in at most two sentences.
+    """Return what is odd in the code that the answers reach, in at most two sentences.
 
     ``code``: that code, by cells.
     ``names``: which name stands for which part of the course.

@@ -20,8 +20,8 @@ class HandoutError(ValueError):
 
 
 def handout(source: Path, released: Path) -> Handout:
-    """The questions of the lesson ``source``. ``released`` is the notebook that learners get, whose stubs tell what was
-    not attempted.
+    """Return the questions of the lesson ``source``. ``released`` is the notebook that learners get, whose stubs tell
+    what was not attempted.
     """
     solved, unsolved = (nbformat.read(path, as_version=4) for path in (source, released))
     stubs = {cell.metadata.nbgrader.grade_id: cell.source for cell in unsolved.cells if "nbgrader" in cell.metadata}

@@ -20,7 +20,7 @@ ANSWER = 64 << 20
 
 
 def parsed(data: bytes, handout: Handout) -> Submission:
-    """The submission in a notebook file. Raises Unreadable, also where it cannot be read within the limits."""
+    """Read the submission in a notebook file. Raises Unreadable, also where it cannot be read within the limits."""
     question = json.dumps(handout.as_message()).encode()
     command = [sys.executable, "-I", "-c", START, HERE]
     try:
@@ -43,7 +43,7 @@ def _ended(done: subprocess.CompletedProcess, why: list[str]) -> str:
 
 
 def main() -> None:
-    """In the child: a handout and a notebook come in, a submission goes out."""
+    """Read a handout and a notebook, and write the submission; this runs in the child."""
     _limit()
     size = int(sys.stdin.buffer.readline())
     handout = from_message(json.loads(sys.stdin.buffer.read(size)))

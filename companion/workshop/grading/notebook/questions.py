@@ -32,26 +32,26 @@ class Handout:
 
     @property
     def automatic(self) -> list[Question]:
-        """The questions that a check answers."""
+        """Return the questions that a check answers."""
         return [question for question in self.questions if question.exercise]
 
     @property
     def written(self) -> list[Question]:
-        """The questions that a person marks."""
+        """Return the questions that a person marks."""
         return [question for question in self.questions if not question.exercise]
 
     @property
     def points(self) -> float:
-        """All that can be earned."""
+        """Return all that can be earned."""
         return sum(question.points for question in self.questions)
 
     def as_message(self) -> dict[str, Any]:
-        """What `from_message` takes, without the solutions."""
+        """Return what `from_message` takes, without the solutions."""
         return asdict(self) | {"solutions": {}}
 
 
 def from_message(message: dict[str, Any]) -> Handout:
-    """The handout that `Handout.as_message` describes."""
+    """Return the handout that `Handout.as_message` describes."""
     questions = [
         Question(**question | {"exercise": tuple(question["exercise"]) if question["exercise"] else None})
         for question in message["questions"]

@@ -66,7 +66,7 @@ class Submission:
     course: bool = False
 
     def as_message(self) -> dict[str, Any]:
-        """The submission as JSON can hold it: ``Submission(**message)`` is the same again."""
+        """Return the submission as JSON can hold it: ``Submission(**message)`` is the same again."""
         return asdict(self)
 
 
@@ -83,8 +83,8 @@ class Cell:
 
 
 def read_notebook(folder: Path, name: str, largest: int) -> tuple[bytes, float]:
-    """The notebook's bytes, and when it was last changed: the file ``name``.ipynb, or the only notebook in ``folder``.
-    Raises Unreadable. Follows no links.
+    """Read the notebook's bytes, and when it was last changed: the file ``name``.ipynb, or the only notebook in
+    ``folder``. Raises Unreadable. Follows no links.
     """
     if folder.is_symlink() or folder.parent.is_symlink():
         raise Unreadable("the folder is a link")
@@ -110,7 +110,7 @@ def read_notebook(folder: Path, name: str, largest: int) -> tuple[bytes, float]:
 
 
 def cells(data: bytes) -> list[Cell]:
-    """The cells of a notebook file. Raises Unreadable."""
+    """Read the cells of a notebook file. Raises Unreadable."""
     if not data.strip():
         raise Unreadable("the file is empty")
     try:
@@ -176,7 +176,9 @@ def _printed(outputs: object) -> str:
 
 
 def pasted_pictures(cell: Cell) -> list[str]:
-    """The PNG and JPEG pictures that were pasted into a cell, as data URLs, if they are what they say and not large."""
+    """Return the PNG and JPEG pictures that were pasted into a cell, as data URLs, if they are what they say and not
+    large.
+    """
     pasted = [item for kinds in cell.attachments.values() if isinstance(kinds, dict) for item in kinds.items()]
     return [url for kind, text in pasted if (url := _url(kind, text))][:PICTURES]
 
@@ -268,7 +270,7 @@ def _written(question: Question, all_cells: list[Cell], submission: Submission) 
 
 
 def is_stub(question: Question, source: str) -> bool:
-    """Whether the answer is still the lesson's stub, whatever its comments and spaces."""
+    """Return whether the answer is still the lesson's stub, whatever its comments and spaces."""
     answer, stub = parse(plain(source)), parse(plain(question.source))
     try:
         return answer is not None and stub is not None and ast.dump(answer) == ast.dump(stub)

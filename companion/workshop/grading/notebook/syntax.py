@@ -31,7 +31,7 @@ class Piece:
 
 
 def parse(source: str) -> ast.Module | None:
-    """The syntax tree; None if there is none."""
+    """Return the syntax tree; None if there is none."""
     try:
         return ast.parse(source)
     except UNPARSABLE:
@@ -100,7 +100,7 @@ def _magic(node: ast.expr) -> bool:
 
 @functools.lru_cache(KEPT)
 def defined(source: str) -> frozenset[str]:
-    """The names that a cell defines or changes by assignment at its top level."""
+    """Return the names that a cell defines or changes by assignment at its top level."""
     tree = parse(source)
     if tree is None:
         return frozenset(re.findall(r"^(?:async )?def (\w+)", source, re.MULTILINE))
@@ -153,7 +153,7 @@ def _changes(top: list[ast.AST], modules: Set[str]) -> set[str]:
 
 
 def used(source: str) -> set[str]:
-    """The global names that a piece of code may read, in functions too."""
+    """Return the global names that a piece of code may read, in functions too."""
     try:
         tables, names = [symtable.symtable(source, "cell", "exec")], set()
     except UNPARSABLE:
@@ -193,7 +193,7 @@ def _aliases(source: str) -> tuple[tuple[str, str], ...]:
 
 @functools.lru_cache(KEPT)
 def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
-    """The statements at the top level of a cell, each with its own text."""
+    """Return the statements at the top level of a cell, each with its own text."""
     tree = parse(source)
     lines = _lines(source)
     found = []
@@ -214,7 +214,9 @@ def _loops(top: list[ast.AST]) -> set[str]:
 
 @functools.lru_cache(KEPT)
 def likeness(source: str) -> str:
-    """A statement without its numbers and texts: the same for a line of the lesson and for one tried with others."""
+    """Return a statement without its numbers and texts: the same for a line of the lesson and for one tried with
+    others.
+    """
     tree = parse(source)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Constant):
@@ -226,8 +228,8 @@ def likeness(source: str) -> str:
 
 
 def shape(source: str) -> str:
-    """What two answers share whose syntax trees differ in names, decorators, annotations and docstrings alone; empty if
-    the tree is short, or there is none.
+    """Return what two answers share whose syntax trees differ in names, decorators, annotations and docstrings alone;
+    empty if the tree is short, or there is none.
     """
     tree = parse(plain(source)) if source else None
     if tree is None or sum(1 for _ in ast.walk(tree)) < LONG:
@@ -259,7 +261,7 @@ def _text(lines: list[bytes], node: ast.stmt) -> str:
 
 
 def statements(cells: list[str]) -> list[Piece]:
-    """The statements at the top level of all cells, in order."""
+    """Return the statements at the top level of all cells, in order."""
     modules = frozenset().union(*map(imported, cells))
     return [piece for cell in cells for piece in pieces(cell, modules)]
 
@@ -285,7 +287,7 @@ def needed(answer: str, every: list[Piece], answers: list[str]) -> list[str]:
 
 @functools.lru_cache(KEPT)
 def imported(source: str) -> frozenset[str]:
-    """The names that a piece of code imports at its top level."""
+    """Return the names that a piece of code imports at its top level."""
     tree = parse(source)
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)] if tree else []
     return frozenset((alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names)

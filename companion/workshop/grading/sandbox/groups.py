@@ -11,8 +11,8 @@ NUMBERS = itertools.count()
 
 
 def place(tree: Path = TREE, own: Path = Path("/proc/self/cgroup")) -> Path | None:
-    """The folder in which groups with a memory limit can be made; None if there is none. It is the parent of this
-    process's own group: a group that limits memory may hold no process itself.
+    """Return the folder in which groups with a memory limit can be made; None if there is none. It is the parent of
+    this process's own group: a group that limits memory may hold no process itself.
     """
     try:
         line = next(line for line in own.read_text().splitlines() if line.startswith("0::/"))

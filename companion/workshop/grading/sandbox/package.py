@@ -47,8 +47,8 @@ def __getattr__(name):
 
 @functools.cache
 def without_answers(*, course: bool) -> Path:
-    """A folder that holds ``companion`` without answers; with its topics' data, models and the like if ``course``, and
-    what these import.
+    """Make a folder that holds ``companion`` without answers; with its topics' data, models and the like if ``course``,
+    and what these import.
     """
     place = Path(tempfile.mkdtemp(prefix="course-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
@@ -87,8 +87,8 @@ def _with_imports(names: set[str]) -> set[str]:
 
 @functools.cache
 def with_answers() -> Path:
-    """A folder that holds ``companion`` with what its exercises need, for the process in which the course itself stands
-    in for an exercise.
+    """Make a folder that holds ``companion`` with what its exercises need, for the process in which the course itself
+    stands in for an exercise.
     """
     folder = Path(tempfile.mkdtemp(prefix="course-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

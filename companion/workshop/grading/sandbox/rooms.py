@@ -32,8 +32,8 @@ class Workers:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """The learner's process, with the time that one exercise has. Raises Stopped if there is none left; a process
-        that was stopped is not used again.
+        """Open the learner's process, with the time that one exercise has. Raises Stopped if there is none left; a
+        process that was stopped is not used again.
         """
         if self.stops >= self.limits.stops:
             raise Stopped(f"not tried: {self.stops} exercises before it had to be stopped")
@@ -56,8 +56,8 @@ class Workers:
 
     @contextmanager
     def searching(self) -> Iterator[None]:
-        """A time of its own for the calls that look for what a wrong answer gets wrong: neither the exercise's nor the
-        submission's. Raises Stopped when a call outlasts it; that process is not used again.
+        """Give a time of its own to the calls that look for what a wrong answer gets wrong: neither the exercise's nor
+        the submission's. Raises Stopped when a call outlasts it; that process is not used again.
         """
         process = self.process
         process.charge()
@@ -86,7 +86,7 @@ class Workers:
         raise AssertionError("not reached")
 
     def stand_in(self, message: dict[str, Any], values: list[Any], stubs: list[str]) -> bytes:
-        """The course's answer in place of an exercise that this submission has not attempted, and that so earns
+        """Return the course's answer in place of an exercise that this submission has not attempted, and that so earns
         nothing; for any other a refusal. It is computed in a sandbox: the inputs are a stranger's.
         """
         asked, named = message.get("stand_in"), message.get("named")

@@ -169,7 +169,7 @@ class Process:
                     raise Stopped("the process ended itself") from None
 
     def receive(self) -> tuple[bytes, bytes]:
-        """A message: its line, and as many raw bytes as the line's first number says. Raises Stopped."""
+        """Receive a message: its line, and as many raw bytes as the line's first number says. Raises Stopped."""
         with self._selector(self.process.stdout, selectors.EVENT_READ) as selector:
             while b"\n" not in self.buffer:
                 if len(self.buffer) > MESSAGE:
@@ -229,5 +229,5 @@ class Process:
 
 
 def as_message(limits: Limits) -> dict:
-    """The limits, for `companion.workshop.grading.sandbox.worker.limit`."""
+    """Return the limits, for `companion.workshop.grading.sandbox.worker.limit`."""
     return asdict(limits)

@@ -73,7 +73,7 @@ CLONE_THREAD = 0x00010000
 
 
 def missing() -> str:
-    """Why there is no sandbox on this machine; empty if there is one."""
+    """Return why there is no sandbox on this machine; empty if there is one."""
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return "bubblewrap is not installed (Debian and Ubuntu: `apt-get install bubblewrap`; it is for Linux only)"
     if platform.machine() not in ARCHITECTURES:
@@ -104,8 +104,8 @@ def _hint(proc: Path = Path("/proc/sys")) -> str:
 
 
 def bubblewrap(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
-    """The command that puts a program behind the walls; ``package`` is to be seen as `COURSE`, and nothing of the
-    checkout, wherever it lies.
+    """Return the command that puts a program behind the walls; ``package`` is to be seen as `COURSE`, and nothing of
+    the checkout, wherever it lies.
     """
     command = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
     command += [

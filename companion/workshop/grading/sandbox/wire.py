@@ -47,7 +47,7 @@ def _real(value: Tensor) -> Tensor:
 
 
 def decode(text: bytes, raw: bytes) -> tuple[dict[str, Any], list[Any]]:
-    """What `encode` was given. Raises WireError for anything else."""
+    """Return what `encode` was given. Raises WireError for anything else."""
     try:
         message = json.loads(text)
         forms = message.pop("values")

@@ -37,7 +37,7 @@ class StandIn:
         return hash((self.module, self.name))
 
     def answer(self, *values: Any, **named: Any) -> Any:
-        """What the course's own function gives. Raises NotAttempted where the grader does not say."""
+        """Return what the course's own function gives. Raises NotAttempted where the grader does not say."""
         asked = {"stand_in": [self.module, self.name], "named": list(named)}
         say(PIPES[1], asked, [*values, *named.values()])
         message, got = hear(PIPES[0])
