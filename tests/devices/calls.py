@@ -252,7 +252,7 @@ ELSEWHERE = {
     "core.decoder.Attention": PART,
     "core.decoder.Block": PART,
     "core.decoder.Recurrence": PART,
-    "core.hooks.Door": PART,
+    "core.hooks.HookPoints": PART,
     "core.decoder.hook_names": WORDS,
     "core.hooks.listed": WORDS,
 }

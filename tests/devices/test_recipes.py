@@ -12,6 +12,8 @@ from companion.core.training import batch_generator, make_optimizers
 STEPS, BATCH = 2, 4
 RECIPES = {name: scales["smoke"] for name, scales in recipes().items()}
 
+# their noise is drawn in the memory layout of the images, which is another there
+NOISY = {"sensitivity-digits-augmented", "sensitivity-digits-steadied"}
 pytestmark = pytest.mark.types_unchecked  # the recipes' own tests check the types
 
 
@@ -40,5 +42,7 @@ def test_a_recipe_trains_there(name, device):
     start = copy.deepcopy(model)
     losses = first_losses(recipe, model, STEPS, device)
     assert {parameter.device.type for parameter in model.parameters()} == {device.type}
-    if device.type == "meta":  # on CUDA other numbers are drawn; here only the kernels that sum may be others
+    if (
+        device.type == "meta" and name not in NOISY
+    ):  # on CUDA other numbers are drawn; here only the kernels that sum may be others
         assert losses[:1] == pytest.approx(first_losses(recipe, start, 1, torch.device("cpu")), rel=1e-4)

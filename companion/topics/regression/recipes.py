@@ -114,7 +114,7 @@ def state_first(share: float):
     def sampler(config: RegressorConfig):
         def draw(batch, generator, done):
             xs, ys, _ = prompts(batch, config.n, config.d, generator=generator)
-            return xs, ys, torch.full((batch,), float(done < share))
+            return xs, ys, torch.full((batch,), float(done < share), device=xs.device)
 
         return draw
 

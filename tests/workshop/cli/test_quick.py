@@ -85,7 +85,7 @@ def test_a_topic_needs_its_files_and_its_part_of_those_of_all_topics(root):
         (["companion/core/training.py"], ["tests/core/test_training.py", "tests/core/test_training_muon.py"]),
         (["companion/core/decoder.py"], ["tests/core/test_decoder.py"]),
         (
-            ["companion/widgets/style.py"],
+            ["companion/lesson/widgets/style.py"],
             ["tests/lesson/widgets/test_explorer.py", "tests/lesson/widgets/test_frames.py"],
         ),
         (["tests/workshop/cli/test_run.py"], ["tests/workshop/cli/test_run.py"]),

@@ -217,13 +217,13 @@ def test_a_change_in_the_course_or_in_torch_makes_results_old(tmp_path, monkeypa
         return len(known)
 
     assert is_new() == is_new() == 1
-    (tmp_path / "probes" / "attention.py").write_text("x = 2\n")
+    (tmp_path / "topics/attention/probes.py").write_text("x = 2\n")
     assert is_new() == 2
-    (tmp_path / "samplers" / "names.csv").rename(tmp_path / "samplers" / "other.csv")
+    (tmp_path / "topics/bigrams/names.csv").rename(tmp_path / "topics/bigrams/other.csv")
     assert is_new() == 3
     monkeypatch.setattr(classroom.torch, "__version__", "0.0")
     assert is_new() == 4
-    (tmp_path / "probes" / "notes.md").write_text("prose")
+    (tmp_path / "topics/notes.md").write_text("prose")
     assert is_new() == 4
 
 

@@ -193,11 +193,18 @@ def _aliases(source: str) -> tuple[tuple[str, str], ...]:
 
 @functools.lru_cache(KEPT)
 def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
-    """Return the statements at the top level of a cell, each with its own text."""
+    """Return the statements at the top level of a cell, each with its own text; a line that imports several names is
+    several, since an answer that needs one of them does not reach for the others.
+    """
     tree = parse(source)
     lines = _lines(source)
     found = []
     for node in tree.body if tree else []:
+        if isinstance(node, ast.ImportFrom) and len(node.names) > 1:
+            for alias in node.names:
+                text = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
+                found.append(Piece(text, frozenset({alias.asname or alias.name}), frozenset(), False))
+            continue
         text = _text(lines, node)
         top = _top(node)
         star = any(isinstance(part, ast.ImportFrom) and part.names[0].name == "*" for part in top)
