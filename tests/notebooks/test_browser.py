@@ -177,14 +177,14 @@ def test_the_drawings_of_the_exemplar_are_folded_when_it_is_opened(page, tmp_pat
     name = "02-in-context-regression"
     folder = shutil.copytree(ROOT / "lessons" / name, tmp_path / "lessons" / name)
     cells = [cell for cell in nbformat.read(folder / f"{name}.ipynb", as_version=4).cells if cell.cell_type == "code"]
-    drawings = [cell for cell in cells if "drawing" in cell.metadata.get("tags", [])]
+    folded = [cell for cell in cells if cell.metadata.get("jupyter", {}).get("source_hidden")]
     with lab(tmp_path) as address:
         open_page(page, f"{address}/lab/tree/{name}/{name}.ipynb")
         page.locator(".jp-CodeCell").nth(len(cells) - 1).wait_for(state="attached")
         page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
         assert page.locator(".jp-CodeCell").count() == len(cells)
-        assert page.locator(".jp-CodeCell .jp-InputPlaceholder:visible").count() == len(drawings) > 20
-        assert page.locator(".jp-CodeCell .jp-InputArea-editor:visible").count() == len(cells) - len(drawings)
+        assert page.locator(".jp-CodeCell .jp-InputPlaceholder:visible").count() == len(folded) > 20
+        assert page.locator(".jp-CodeCell .jp-InputArea-editor:visible").count() == len(cells) - len(folded)
         page.locator(".jp-InputPlaceholder").first.scroll_into_view_if_needed()
         page.screenshot(path=tmp_path / "folded.png")
 
