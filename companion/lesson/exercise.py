@@ -52,7 +52,8 @@ class Exercise:
     course's, gets that diagnosis, the first that fits. A mistake that nobody listed is looked for among the near misses
     of ``answer`` (`companion.lesson.near_misses`), which is therefore a plain function, written as a good learner would
     write it. Values are right within ``tolerance``, relative to the largest entry of the course's answer. Unless the
-    task ``states_dtype``, another floating-point dtype is no mistake.
+    task ``states_dtype``, another floating-point dtype is no mistake. ``now`` ends the line of a right answer: what it
+    has made possible, in half a sentence.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Exercise:
     mistakes: Mapping[str, Callable[..., Tensor]] = field(default_factory=dict)
     tolerance: float = 1e-6
     states_dtype: bool = False
+    now: str = ""
 
     def __call__(self, function: Callable[..., Any]) -> "Attempt":
         """Decorate the learner's function."""
@@ -75,7 +77,8 @@ class Exercise:
         except NotAttempted:
             print(f"{self.name}: not attempted")
         else:
-            print(f"{self.name}: correct", *(f"  Advice: {each}." for each in advice), sep="\n")
+            praise = f"{self.name}: correct" + (f": {self.now}" if self.now else "")
+            print(praise, *(f"  Advice: {each}." for each in advice), sep="\n")
 
     def grade(self, function: Callable[..., Any], seeds: Sequence[int] = GRADE_SEEDS) -> None:
         """Raise unless the learner's own function is right on inputs that ``check`` has not used."""

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from companion.lesson.exercise import CHECK_SEEDS, Exercise, Mistake, NotAttempted
+from companion.lesson.summit import Summit
 from companion.lesson.trials import Late
 from companion.workshop.grading.notebook.questions import Handout, Question
 from companion.workshop.grading.notebook.submissions import Submission
@@ -30,6 +31,7 @@ from companion.workshop.grading.sandbox.rooms import Workers
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 
 RIGHT, WRONG, STOPPED, CRASHED = "right", "wrong", "stopped", "crashed"
+PATIENCE = 3  # times the seconds that a summit's right answer may take: a grader's machine may be slower
 NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+")
 Entry = dict[str, Any]
 
@@ -207,7 +209,7 @@ def _marked(question: Question, submission: Submission, seeds: Any, workers: Wor
     remote.silent = secret
     before = "passes the visible check, but not on other inputs: " if secret else ""
     try:
-        with workers.open():
+        with workers.open(PATIENCE * exercise.seconds if isinstance(exercise, Summit) else None):
             remote.define()
             exercise.grade(remote, seeds)
         return entry(question.points, RIGHT, "correct")

@@ -31,8 +31,9 @@ class Workers:
         self.process = self.answers = None
 
     @contextmanager
-    def open(self) -> Iterator[None]:
-        """Open the learner's process, with the time that one exercise has. Raises Stopped if there is none left; a
+    def open(self, own: float | None = None) -> Iterator[None]:
+        """Open the learner's process, with the time that one exercise has: its ``own`` seconds, on top of the
+        submission's, if it asks for such, else a part of the submission's. Raises Stopped if there is none left; a
         process that was stopped is not used again.
         """
         if self.stops >= self.limits.stops:
@@ -41,9 +42,9 @@ class Workers:
             raise Stopped("not tried: the submission used up its time before this exercise")
         if self.process is None:
             self.process = self._started(package.without_answers(course=self.course))
-        allowed = min(self.limits.exercise, self.left)
+        allowed = own or min(self.limits.exercise, self.left)
         process = self.process
-        process.allow(allowed)
+        process.allow(allowed, call=own)
         try:
             yield
         except Stopped:
@@ -52,7 +53,7 @@ class Workers:
             self.__exit__()
             raise
         finally:
-            self.left -= allowed - process.left
+            self.left -= (allowed - process.left) if own is None else 0
 
     @contextmanager
     def searching(self) -> Iterator[None]:

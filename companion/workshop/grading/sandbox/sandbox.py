@@ -102,7 +102,7 @@ class Process:
     """
 
     def __init__(self, limits: Limits, *, course: Path | None = None, unsafe: bool = False):
-        self.limits, self.buffer, self.left = limits, b"", limits.exercise
+        self.limits, self.buffer, self.left, self.call = limits, b"", limits.exercise, limits.call
         self.clock, self.ready, self.defined = Clock(), False, set()
         course = course or package.without_answers(course=False)
         self.folder = tempfile.TemporaryDirectory(prefix="scratch-") if unsafe else None
@@ -136,9 +136,9 @@ class Process:
         worker = [started, *started.children(recursive=True)][-1]  # bubblewrap, its first process inside, and ours
         self.clock, self.ready = Clock(worker), True
 
-    def allow(self, seconds: float) -> None:
-        """Let the process go on for ``seconds`` from now."""
-        self.left = seconds
+    def allow(self, seconds: float, *, call: float | None = None) -> None:
+        """Let the process go on for ``seconds`` from now, and one call for ``call`` of them, if not the usual limit."""
+        self.left, self.call = seconds, call or self.limits.call
         self.clock.restart()
 
     def __enter__(self) -> "Process":
@@ -216,7 +216,7 @@ class Process:
         if not self.ready:
             late = self.clock.passed() > self.limits.start
         else:
-            seconds = min(self.limits.call, self.left)
+            seconds = min(self.call, self.left)
             late = self.clock.used() > seconds or self.clock.passed() > SLACK * seconds
         if late:
             raise Stopped("took too long")

@@ -1,0 +1,66 @@
+"""An exercise that is checked by what its answer does: a model that was trained, an attack that succeeds.
+
+There is no one right answer to compare with. What comes back is measured in stages, each of which says what is still
+missing and how far it is:
+
+    def learns(inputs, logits):
+        right = (logits.argmax(-1) == inputs["targets"]).double().mean()
+        return f"it is right on {right:.0%} of the held-out tokens; 90 % are asked for" if right < 0.9 else None
+
+    train_heads = Summit(name="train_heads", answer=_train_heads, draw=..., shape=..., stages=(learns,), seconds=4)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from companion.lesson.attempts import Mistake, examined
+from companion.lesson.exercise import Exercise, _forms
+from companion.lesson.trials import copied
+
+Stage = Callable[[dict[str, Any], Tensor], str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Summit(Exercise):
+    """An exercise on a function from tensors (and numbers) to one tensor, of which many are right.
+
+    ``shape`` gives the answer's shape from the inputs. ``stages`` are measured in order, and the first that returns a
+    sentence is the diagnosis; each gets the inputs by name and the answer, detached. What only the checker may know
+    (the targets of a test) is drawn under a name that begins with ``_`` and is not handed to the function. ``seconds``
+    of one core are what a right answer may take, here and, threefold, in the grader. One seed is tried, not five:
+    an answer trains.
+    """
+
+    shape: Callable[[dict[str, Any]], tuple[int, ...]] = field(kw_only=True)
+    stages: Sequence[Stage] = field(kw_only=True)
+    seconds: float = field(kw_only=True)
+
+    def _examine(self, function: Callable[..., Any], seeds: Sequence[int]) -> list[str]:
+        examined.add(self)
+        try:
+            self._measure(self._drawn(seeds[0]), function)
+        finally:
+            examined.discard(self)
+        return []
+
+    def _measure(self, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
+        """Raise a `Mistake` with the first stage that is missing."""
+        asked = {name: value for name, value in inputs.items() if not name.startswith("_")}
+        got, due = self._call(function, copied(asked)), tuple(self.shape(inputs))
+        if not isinstance(got, Tensor):
+            raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {due}")
+        if got.shape != due:
+            wrong = f"wrong shape {tuple(got.shape)}, must be {due}, for {_forms(asked)}"
+            raise Mistake(f"{self.name}: {wrong}")
+        if not torch.isfinite(got).all():
+            many = int((~torch.isfinite(got)).sum())
+            raise Mistake(
+                f"{self.name}: {many} of {got.numel()} entries are NaN or infinite: does the training diverge?"
+            )
+        for stage in self.stages:
+            if missing := stage(inputs, got.detach()):
+                raise Mistake(f"{self.name}: {missing}")
