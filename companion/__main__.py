@@ -87,6 +87,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--readme", action="store_true", help="write CLAIMS.md and the README's lines; needs a run of all lessons"
     )
+    run.add_argument("--pictures", action="store_true", help="draw each lesson's figure.png and answer.png anew")
 
     release = commands.add_parser("release", parents=[common], help="make lessons/ from solutions/")
     release.add_argument(

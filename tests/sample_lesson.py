@@ -80,11 +80,27 @@ def notebook(
     )
 
 
-def checkout(root: Path, *, name: str = NAME, repository: str = "", **changes) -> Path:
-    """A folder with one solved lesson in ``solutions/``; published at ``repository``; ``changes`` as for `notebook`."""
+def further(closing: str = "print('further')") -> nbformat.NotebookNode:
+    """The second notebook: parameters, an exercise whose answer earns nothing, its check, a claim, a closing cell."""
+    lesson = notebook(closing=closing)
+    lesson.cells[0].source = lesson.cells[0].source.replace("# Doubling", "# Doubling, further")
+    lesson.cells[3].metadata.nbgrader.grade_id = "double-further"
+    check, claims = lesson.cells[4], lesson.cells[5]
+    check.source, check.metadata = check.source.partition("\n### BEGIN")[0], {"tags": check.metadata.tags}
+    claims.source = claims.source.replace(repr(CLAIM), repr(CLAIM | {"id": "halves"}))
+    lesson.metadata.companion = {name: FACTS[name] for name in ("minutes", "machine_seconds")}
+    return lesson
+
+
+def checkout(root: Path, *, name: str = NAME, repository: str = "", two: bool = False, **changes) -> Path:
+    """A folder with one solved lesson in ``solutions/``, of ``two`` notebooks if asked for; published at
+    ``repository``; ``changes`` as for `notebook`.
+    """
     folder = root / "solutions" / name
     folder.mkdir(parents=True)
     nbformat.write(notebook(**changes), folder / f"{name}.ipynb")
+    if two:
+        nbformat.write(further(), folder / f"{name}-further.ipynb")
     (folder / "figure.png").write_bytes(b"a picture")
     (root / "pyproject.toml").write_text(f'[tool.companion]\nrepository = "{repository}"\n')
     return root

@@ -12,6 +12,7 @@ from companion.workshop.cli.answers import BEGIN, places, put_answers
 from companion.workshop.cli.lessons import all_lessons
 
 SOLUTIONS = all_lessons()
+NOTEBOOKS = [path for lesson in SOLUTIONS for path in lesson.notebooks]
 EXERCISES = {
     value.name
     for topic in pkgutil.iter_modules(companion.topics.__path__)
@@ -21,18 +22,14 @@ EXERCISES = {
 }
 
 
-@pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)
-def test_the_answers_are_the_exercises_own(lesson):
-    _, differences = put_answers(lesson)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_answers_are_the_exercises_own(path):
+    _, differences = put_answers(path)
     assert not differences
 
 
-def test_every_exercise_stands_in_one_lesson_once():
-    names = [
-        place.exercise.name
-        for lesson in SOLUTIONS
-        for place in places(lesson, nbformat.read(lesson.source, as_version=4))
-    ]
+def test_every_exercise_stands_in_one_notebook_once():
+    names = [place.exercise.name for path in NOTEBOOKS for place in places(path, nbformat.read(path, as_version=4))]
     assert sorted(names) == sorted(EXERCISES)
 
 
@@ -40,7 +37,7 @@ def test_every_exercise_stands_in_one_lesson_once():
 def test_beside_them_only_the_written_question_has_a_solution(lesson):
     """A cell of code with a solution is an exercise's; the one answer in words is the open problem's."""
     notebook = nbformat.read(lesson.source, as_version=4)
-    written = {place.cell.id for place in places(lesson, notebook)}
+    written = {place.cell.id for place in places(lesson.source, notebook)}
     others = [cell for cell in notebook.cells if BEGIN in cell.source and cell.id not in written]
     assert [cell.cell_type for cell in others] == ["markdown"]
     assert others[0].source.startswith("## Open problem, and a question to answer in writing")

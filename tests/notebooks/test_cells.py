@@ -9,12 +9,10 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from companion.workshop.cli.lessons import Lesson, all_lessons
-from companion.workshop.cli.setup import ROOT
+from companion.workshop.cli.lessons import released
 
-# Lessons whose cells are not divided yet; empty when the last of them is rewritten
-STILL_TO_COME: set[str] = set()
-LESSONS = [Lesson(lesson.name, ROOT / "lessons" / lesson.name / lesson.source.name) for lesson in all_lessons()]
+LESSONS = released()
+NOTEBOOKS = [path for lesson in LESSONS for path in lesson.notebooks]
 DRAWS = re.compile(r"plt\.|\bsns\.|\baxe?s?\.|\bfigure\b|Picture\(|\bprint\(|claims\.")
 LONGEST, SHARE = 25, 2 / 3  # lines of a visible cell; of the visible lines, how much computes
 
@@ -74,20 +72,9 @@ def faults(notebook: nbformat.NotebookNode) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "lesson", [lesson for lesson in LESSONS if lesson.name not in STILL_TO_COME], ids=lambda lesson: lesson.name
-)
-def test_what_stays_visible_computes(lesson):
-    assert not faults(nbformat.read(lesson.source, as_version=4))
-
-
-def test_only_lessons_that_are_still_to_come_are_listed():
-    done = [
-        lesson.name
-        for lesson in LESSONS
-        if lesson.name in STILL_TO_COME and not faults(nbformat.read(lesson.source, as_version=4))
-    ]
-    assert not done, f"take them off the list: {', '.join(done)}"
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_stays_visible_computes(path):
+    assert not faults(nbformat.read(path, as_version=4))
 
 
 HIDDEN = {"jupyter": {"source_hidden": True}, "tags": ["drawing"]}

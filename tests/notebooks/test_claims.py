@@ -1,4 +1,6 @@
-"""Each lesson records the claims of its file in ``companion/published``: all of them, no others, in its order."""
+"""Each lesson records the claims of its file in ``companion/published``, each in one of its notebooks: all of them, no
+others, in its order.
+"""
 
 import ast
 
@@ -7,15 +9,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from companion.lesson.claims import PUBLISHED, statements
-from companion.workshop.cli.lessons import all_lessons
-
-# Lessons that still say in their cells what belongs into a file; empty when the last of them is rewritten
-STILL_TO_COME: set[str] = set()
-CONVERTED = [lesson for lesson in all_lessons() if lesson.name not in STILL_TO_COME]
+from companion.workshop.cli.lessons import Lesson, all_lessons
 
 
 def recorded(notebook: nbformat.NotebookNode) -> list[str]:
-    """The ids in the notebook's calls of ``claims.record``, in order. Each must stand there as a text."""
+    """The ids in the notebook's calls of ``claims.record`` and ``saw``, in order. Each must stand there as a text."""
     ids = []
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -23,7 +21,7 @@ def recorded(notebook: nbformat.NotebookNode) -> list[str]:
         calls = [
             node
             for node in ast.walk(ast.parse(cell.source))
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "claims.record"
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("claims.record", "claims.saw")
         ]
         for call in sorted(calls, key=lambda call: call.lineno):
             assert isinstance(call.args[0], ast.Constant), f"write the id out: {ast.unparse(call)}"
@@ -31,37 +29,45 @@ def recorded(notebook: nbformat.NotebookNode) -> list[str]:
     return ids
 
 
-def faults(notebook: nbformat.NotebookNode, name: str, file: list[str]) -> list[str]:
-    """What is wrong between a lesson's notebook and the ids of its file."""
-    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    ids = recorded(notebook)
+def faults(notebooks: list[nbformat.NotebookNode], name: str, file: list[str]) -> list[str]:
+    """What is wrong between a lesson's notebooks and the ids of its file."""
+    recordings = [recorded(notebook) for notebook in notebooks]
+    ids = [id for own in recordings for id in own]
     found = [f"{id}: is not in the file" for id in ids if id not in file]
     found += [f"{id}: is never recorded" for id in file if id not in ids]
-    if not found and ids != file:
-        found = [f"the order is {', '.join(ids)}; in the file it is {', '.join(file)}"]
-    if f'Claims("{name}", SCALE)' not in code:
-        found.append(f'make them by Claims("{name}", SCALE)')
-    if "claims.add(" in code:
-        found.append("claims.add: what it says belongs into the file")
-    if 'or SCALE == "smoke"' in code:
-        found.append("true by decree at smoke scale; there it is not assessed")
+    for own in recordings if not found else ():
+        due = [id for id in file if id in own]
+        found += [f"the order is {', '.join(own)}; in the file it is {', '.join(due)}"] if own != due else []
+    found += [f"{id}: is recorded twice" for id in file if ids.count(id) > 1]
+    for notebook in notebooks:
+        code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+        if f'Claims("{name}", SCALE)' not in code:
+            found.append(f'make them by Claims("{name}", SCALE)')
+        if "claims.add(" in code:
+            found.append("claims.add: what it says belongs into the file")
+        if 'or SCALE == "smoke"' in code:
+            found.append("true by decree at smoke scale; there it is not assessed")
     return found
 
 
-@pytest.mark.parametrize("lesson", CONVERTED, ids=lambda lesson: lesson.name)
+def read(lesson: Lesson) -> list[nbformat.NotebookNode]:
+    return [nbformat.read(path, as_version=4) for path in lesson.notebooks]
+
+
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 def test_the_lesson_records_the_claims_of_its_file(lesson):
-    assert not faults(nbformat.read(lesson.source, as_version=4), lesson.name, list(statements(lesson.name)))
+    assert not faults(read(lesson), lesson.name, list(statements(lesson.name)))
 
 
-@pytest.mark.parametrize("lesson", CONVERTED, ids=lambda lesson: lesson.name)
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 def test_the_stored_verdicts_are_the_files(lesson):
-    [stored] = [
-        cell.outputs[0].text
-        for cell in nbformat.read(lesson.source, as_version=4).cells
-        if cell.cell_type == "code" and cell.source.strip() == "claims.verdicts()"
+    stored = [
+        [cell.outputs[0].text for cell in notebook.cells if cell.source.strip() == "claims.verdicts()"]
+        for notebook in read(lesson)
     ]
-    ids, verdicts = zip(*(line.split(": ") for line in stored.splitlines()), strict=True)
-    assert list(ids) == list(statements(lesson.name))
+    assert [len(texts) for texts in stored] == [1] * len(lesson.notebooks)
+    ids, verdicts = zip(*(line.split(": ") for [text] in stored for line in text.splitlines()), strict=True)
+    assert sorted(ids, key=list(statements(lesson.name)).index) == list(statements(lesson.name))
     assert set(verdicts) <= {"holds", "does not hold"}, "a lesson is stored after a run at course scale"
 
 
@@ -69,18 +75,9 @@ def test_every_lesson_has_its_file_and_every_file_its_lesson():
     assert [file.stem for file in sorted(PUBLISHED.glob("*.toml"))] == [lesson.name for lesson in all_lessons()]
 
 
-def test_only_lessons_that_are_still_to_come_are_listed():
-    done = [
-        lesson.name
-        for lesson in all_lessons()
-        if lesson.name in STILL_TO_COME
-        and not faults(nbformat.read(lesson.source, as_version=4), lesson.name, list(statements(lesson.name)))
-    ]
-    assert not done, f"take them off the list: {', '.join(done)}"
-
-
 MAKE = 'claims = Claims("99-sample", SCALE)'
 FIRST = 'claims.record("first", run="1", holds=True)'
+SEEN = 'claims.saw("first", "1")'
 SECOND = 'claims.record(\n    "second", run="1", holds=True\n)'
 
 
@@ -91,7 +88,7 @@ SECOND = 'claims.record(\n    "second", run="1", holds=True\n)'
         ([MAKE, f"{FIRST}\n{SECOND}"], None),
         ([MAKE, FIRST], "second: is never recorded"),
         ([MAKE, FIRST, SECOND, FIRST.replace("first", "third")], "third: is not in the file"),
-        ([MAKE, FIRST, FIRST, SECOND], "the order is first, first, second"),
+        ([MAKE, FIRST, FIRST, SECOND], "the order is first, first, second; in the file it is first, second"),
         ([MAKE, SECOND, FIRST], "the order is second, first; in the file it is first, second"),
         (["claims = Claims()", FIRST, SECOND], 'make them by Claims("99-sample", SCALE)'),
         ([MAKE, FIRST, SECOND.replace("True", 'x > 1 or SCALE == "smoke"')], "true by decree"),
@@ -100,7 +97,24 @@ SECOND = 'claims.record(\n    "second", run="1", holds=True\n)'
 )
 def test_a_disagreement_is_named(cells, fault):
     notebook = new_notebook(cells=[new_markdown_cell("# A lesson"), *map(new_code_cell, cells)])
-    found = faults(notebook, "99-sample", ["first", "second"])
+    found = faults([notebook], "99-sample", ["first", "second"])
+    assert (not found) if fault is None else found[0].startswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "further", "fault"),
+    [
+        ([SEEN], [SECOND], None),
+        ([SECOND], [SEEN], None),
+        ([SEEN, SECOND], [], None),
+        ([SEEN], [], "second: is never recorded"),
+        ([SEEN, SECOND], [FIRST], "first: is recorded twice"),
+        ([SEEN], [SECOND, FIRST], "the order is second, first"),
+    ],
+)
+def test_two_notebooks_share_the_claims(lesson, further, fault):
+    notebooks = [new_notebook(cells=[*map(new_code_cell, [MAKE, *cells])]) for cells in (lesson, further)]
+    found = faults(notebooks, "99-sample", ["first", "second"])
     assert (not found) if fault is None else found[0].startswith(fault)
 
 

@@ -12,11 +12,9 @@ import nbformat
 import pytest
 
 from companion.workshop.cli import release, run
-from companion.workshop.cli.lessons import Lesson, all_lessons
+from companion.workshop.cli.lessons import Lesson, all_lessons, released
 
-ROOT = Path(__file__).resolve().parents[2]
-SOLUTIONS = all_lessons()
-UNSOLVED = [Lesson(lesson.name, ROOT / "lessons" / lesson.name / lesson.source.name) for lesson in SOLUTIONS]
+SOLUTIONS, UNSOLVED = all_lessons(), released()
 REMOTE = re.compile(
     r"""!\[[^\]]*\]\(\s*https?:|<(?:img|script|iframe|video|link)\b[^>]*(?:src|href)\s*=\s*["']?https?:|@import|url\(\s*["']?https?:"""
 )
@@ -26,15 +24,18 @@ FETCHES = re.compile(
 )
 IMAGE = re.compile(r"!\[(?P<markdown>[^\]]*)\]\([^)]*\)|<img\b(?P<html>[^>]*)>")
 
-solved = pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)
-unsolved = pytest.mark.parametrize("lesson", UNSOLVED, ids=lambda lesson: lesson.name)
-both = pytest.mark.parametrize(
-    "lesson", SOLUTIONS + UNSOLVED, ids=lambda lesson: f"{lesson.source.parts[-3]}/{lesson.name}"
-)
+
+def notebooks(*lessons: Lesson) -> pytest.MarkDecorator:
+    """Each notebook of these lessons in turn."""
+    paths = [path for lesson in lessons for path in lesson.notebooks]
+    return pytest.mark.parametrize("path", paths, ids=lambda path: f"{path.parts[-3]}/{path.stem}")
 
 
-def read(lesson: Lesson) -> nbformat.NotebookNode:
-    return nbformat.read(lesson.source, as_version=4)
+solved, unsolved, both = notebooks(*SOLUTIONS), notebooks(*UNSOLVED), notebooks(*SOLUTIONS, *UNSOLVED)
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
 
 
 def tags(cell: nbformat.NotebookNode) -> list[str]:
@@ -45,7 +46,7 @@ def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@unsolved
+@pytest.mark.parametrize("lesson", UNSOLVED, ids=lambda lesson: lesson.name)
 def test_the_unsolved_lesson_runs_to_its_end(lesson, tmp_path):
     assert run.execute(lesson, "smoke", 1, tmp_path)["errors"] == []
 
@@ -55,7 +56,7 @@ def test_the_lessons_are_what_the_solutions_give(capsys):
     assert status == 0, capsys.readouterr().out
 
 
-@solved
+@pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)
 def test_the_lesson_says_what_the_start_page_needs(lesson):
     facts = lesson.facts()
     assert facts["question"].endswith("?")
@@ -65,18 +66,18 @@ def test_the_lesson_says_what_the_start_page_needs(lesson):
 
 
 @solved
-def test_the_solution_is_stored_after_a_run_from_top_to_bottom_and_stripped(lesson):
-    counts = [cell.execution_count for cell in code(read(lesson))]
+def test_the_solution_is_stored_after_a_run_from_top_to_bottom_and_stripped(path):
+    counts = [cell.execution_count for cell in code(read(path))]
     assert counts == list(range(1, len(counts) + 1))
-    verify = [sys.executable, "-m", "nbstripout", "--verify", "--keep-id", "--keep-count", str(lesson.source)]
+    verify = [sys.executable, "-m", "nbstripout", "--verify", "--keep-id", "--keep-count", str(path)]
     assert subprocess.run(verify, check=False).returncode == 0, "run nbstripout --keep-id --keep-count"
 
 
 @solved
-def test_what_is_compared_is_what_is_kept(lesson):
-    kept = [cell for cell in code(read(lesson)) if "keep_output" in tags(cell)]
+def test_what_is_compared_is_what_is_kept(path):
+    kept = [cell for cell in code(read(path)) if "keep_output" in tags(cell)]
     assert kept
-    for cell in code(read(lesson)):
+    for cell in code(read(path)):
         assert ("keep_output" in tags(cell)) == ("nbval-check-output" in tags(cell)), cell.source
     for cell in kept:
         assert [output.output_type for output in cell.outputs] == ["stream"], (
@@ -85,8 +86,8 @@ def test_what_is_compared_is_what_is_kept(lesson):
 
 
 @both
-def test_it_has_one_parameters_cell_with_the_courses_defaults(lesson):
-    parameters = [cell.source for cell in code(read(lesson)) if "parameters" in tags(cell)]
+def test_it_has_one_parameters_cell_with_the_courses_defaults(path):
+    parameters = [cell.source for cell in code(read(path)) if "parameters" in tags(cell)]
     assert len(parameters) == 1
     names: dict = {}
     exec(parameters[0], names)
@@ -94,8 +95,8 @@ def test_it_has_one_parameters_cell_with_the_courses_defaults(lesson):
 
 
 @both
-def test_cells_are_identified_and_none_hides_a_failure(lesson):
-    notebook = read(lesson)
+def test_cells_are_identified_and_none_hides_a_failure(path):
+    notebook = read(path)
     nbformat.validate(notebook)
     ids = [cell.id for cell in notebook.cells]
     assert len(set(ids)) == len(ids)
@@ -103,25 +104,25 @@ def test_cells_are_identified_and_none_hides_a_failure(lesson):
 
 
 @both
-def test_it_takes_nothing_from_elsewhere(lesson):
-    for number, cell in enumerate(read(lesson).cells, 1):
+def test_it_takes_nothing_from_elsewhere(path):
+    for number, cell in enumerate(read(path).cells, 1):
         found = (FETCHES if cell.cell_type == "code" else REMOTE).search(cell.source)
         assert not found, f"cell {number}: {found[0]!r}"
 
 
 @both
-def test_every_picture_in_the_text_is_there_and_has_alt_text(lesson):
-    for number, cell in enumerate(read(lesson).cells, 1):
+def test_every_picture_in_the_text_is_there_and_has_alt_text(path):
+    for number, cell in enumerate(read(path).cells, 1):
         for image in IMAGE.finditer(cell.source) if cell.cell_type == "markdown" else ():
             alt = image["markdown"] if image["html"] is None else "".join(re.findall(r'alt="([^"]*)"', image["html"]))
             assert len(alt) >= 8, f"cell {number}: {image[0]}"
-            path = re.search(r'\]\(([^)\s]+)|src="([^"]+)"', image[0])
-            assert (lesson.source.parent / (path[1] or path[2])).is_file(), f"cell {number}: {image[0]}"
+            target = re.search(r'\]\(([^)\s]+)|src="([^"]+)"', image[0])
+            assert (path.parent / (target[1] or target[2])).is_file(), f"cell {number}: {image[0]}"
 
 
 @unsolved
-def test_the_lesson_gives_nothing_away(lesson):
-    for cell in code(read(lesson)):
+def test_the_lesson_gives_nothing_away(path):
+    for cell in code(read(path)):
         assert not cell.outputs
         assert cell.execution_count is None
         assert "HIDDEN TESTS" not in cell.source

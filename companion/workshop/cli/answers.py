@@ -12,6 +12,7 @@ import textwrap
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -19,7 +20,7 @@ import nbformat
 
 from companion.core.files import atomic_write
 from companion.lesson.exercise import Exercise
-from companion.workshop.cli.lessons import Lesson, LessonError
+from companion.workshop.cli.lessons import LessonError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 DECORATED = re.compile(r"^@(\w+)\.(\w+)$", re.M)
@@ -27,16 +28,16 @@ DECORATED = re.compile(r"^@(\w+)\.(\w+)$", re.M)
 
 @dataclass(frozen=True)
 class Place:
-    """Where an answer stands: the ``number``-th cell of a lesson's source, under the decorator of ``exercise``."""
+    """Where an answer stands: the ``number``-th cell of the notebook ``path``, under the decorator of ``exercise``."""
 
-    lesson: Lesson
+    path: Path
     number: int
     cell: nbformat.NotebookNode
     exercise: Exercise
 
     def error(self, reason: str) -> LessonError:
         """Return the error that names this place."""
-        return LessonError(f"{self.lesson.name}: cell {self.number}, the answer of {self.exercise.name}: {reason}")
+        return LessonError(f"{self.path.stem}: cell {self.number}, the answer of {self.exercise.name}: {reason}")
 
 
 def answer_text(exercise: Exercise) -> str:
@@ -80,9 +81,9 @@ def put_answer(source: str, text: str) -> str:
     return "\n".join([*lines[: begin[0] + 1], textwrap.indent(text, indent), *lines[end[0] :]])
 
 
-def places(lesson: Lesson, notebook: nbformat.NotebookNode) -> Iterator[Place]:
-    """Yield every cell whose function an exercise of the companion decorates. Raises LessonError where a cell has more
-    than one, or names one that is not there.
+def places(path: Path, notebook: nbformat.NotebookNode) -> Iterator[Place]:
+    """Yield every cell of the ``notebook`` at ``path`` whose function an exercise of the companion decorates. Raises
+    LessonError where a cell has more than one, or names one that is not there.
     """
     imported = _imported(notebook)
     for number, cell in enumerate(notebook.cells, 1):
@@ -95,9 +96,9 @@ def places(lesson: Lesson, notebook: nbformat.NotebookNode) -> Iterator[Place]:
             try:
                 decorator = getattr(pkgutil.resolve_name(imported[module]), name)
             except AttributeError:
-                raise LessonError(f"{lesson.name}: cell {number}: {imported[module]} has no exercise {name}") from None
+                raise LessonError(f"{path.stem}: cell {number}: {imported[module]} has no exercise {name}") from None
             if isinstance(decorator, Exercise):
-                found.append(Place(lesson, number, cell, decorator))
+                found.append(Place(path, number, cell, decorator))
         if len(found) > 1:
             raise found[0].error("another exercise stands in the same cell; give it its own")
         yield from found
@@ -165,28 +166,28 @@ def _named(exercise: Exercise) -> str:
     return f"{function.__module__}.{function.__name__}"
 
 
-def put_answers(lesson: Lesson) -> tuple[nbformat.NotebookNode, list[str]]:
-    """Return a lesson's source with every answer as its exercise has it, and a line for each that was another. Raises
-    LessonError where one cannot be written.
+def put_answers(path: Path) -> tuple[nbformat.NotebookNode, list[str]]:
+    """Return the notebook at ``path`` with every answer as its exercise has it, and a line for each that was another.
+    Raises LessonError where one cannot be written.
     """
-    notebook = nbformat.read(lesson.source, as_version=4)
+    notebook = nbformat.read(path, as_version=4)
     known = _imported(notebook).keys() | {
         node.name for tree in _trees(notebook) for node in tree.body if isinstance(node, ast.FunctionDef)
     }
     lines = []
-    for place in places(lesson, notebook):
+    for place in places(path, notebook):
         source = put_answer(place.cell.source, _checked_text(place, known))
         if source != place.cell.source:
             lines.append(
-                f"{lesson.name}/{lesson.source.name}: cell {place.number}, the answer of {place.exercise.name} is not "
+                f"{path.parent.name}/{path.name}: cell {place.number}, the answer of {place.exercise.name} is not "
                 f"that of {_named(place.exercise)}; change it there, and `release` writes it here"
             )
             place.cell.source = source
     return notebook, lines
 
 
-def write_answers(lesson: Lesson) -> None:
-    """Write a lesson's source with every answer as its exercise has it, and nothing if none is another."""
-    notebook, differences = put_answers(lesson)
+def write_answers(path: Path) -> None:
+    """Write the notebook at ``path`` with every answer as its exercise has it, and nothing if none is another."""
+    notebook, differences = put_answers(path)
     if differences:
-        atomic_write(lesson.source, nbformat.writes(notebook) + "\n")
+        atomic_write(path, nbformat.writes(notebook) + "\n")

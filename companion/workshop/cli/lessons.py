@@ -1,4 +1,6 @@
-"""The lessons there are: folders ``solutions/NN-topic`` with a notebook of the same name."""
+"""The lessons there are: folders ``solutions/NN-topic`` with a notebook of the same name, and perhaps a second one,
+``NN-topic-further``.
+"""
 
 import json
 from dataclasses import dataclass
@@ -15,10 +17,21 @@ class LessonError(ValueError):
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson by its source."""
+    """One lesson by its source. A second notebook beside it, *further*, has what a first reading leaves out."""
 
     name: str
     source: Path
+
+    @property
+    def further(self) -> Path | None:
+        """Return where the second notebook lies; None if there is none."""
+        path = self.source.with_name(f"{self.name}-further.ipynb")
+        return path if path.is_file() else None
+
+    @property
+    def notebooks(self) -> list[Path]:
+        """Return the lesson's one or two notebooks, in the order in which they are read."""
+        return [path for path in (self.source, self.further) if path]
 
     def facts(self) -> dict:
         """Title, question, minutes, machine_seconds and needs: the notebook's metadata ``companion``. Raises
@@ -78,8 +91,8 @@ def start_page(
     lines = [
         "# Transformers as Algorithms",
         "",
-        "Read and run the lessons in this order. Each is one notebook: a question, code to read, exercises that check "
-        "themselves.",
+        "Read and run the lessons in this order. Each is a notebook: a question, code to read, exercises that check "
+        "themselves. A second one, *Further*, has extensions, and how sure we are.",
         "",
         f"| {' | '.join(head)} |",
         "|" + "---|" * len(head),
@@ -87,6 +100,8 @@ def start_page(
     for lesson in lessons:
         facts = lesson.facts()
         link = f"[{lesson.name[:2]} {facts['title']}]({lesson.name}/{lesson.name}.ipynb)"
+        if lesson.further:
+            link += f"<br>[Further]({lesson.name}/{lesson.further.name})"
         needs = "<br>".join(facts["needs"]) or "nothing"
         row = [link, facts["question"], f"{facts['minutes']} min", machine_time(facts["machine_seconds"]), needs]
         lines.append(f"| {' | '.join([*row, *(more or {}).get(lesson.name, ())])} |")

@@ -29,11 +29,12 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Write the answers and make the lessons, or with ``--check`` tell what differs."""
     try:
         lessons = select_lessons(arguments.lessons, root)
-        others = [f"solutions/{line}" for lesson in lessons for line in put_answers(lesson)[1]]
+        sources = [path for lesson in lessons for path in lesson.notebooks]
+        others = [f"solutions/{line}" for path in sources for line in put_answers(path)[1]]
         print(*others, sep="\n", end="\n" * bool(others))
         if not arguments.check:
-            for lesson in lessons:
-                write_answers(lesson)
+            for path in sources:
+                write_answers(path)
         (root / "build").mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=root / "build"
@@ -75,22 +76,21 @@ def generate(lessons: list[Lesson], folder: Path, course: list[Lesson], reposito
     for lesson in lessons:
         source = folder / "solutions" / lesson.name
         shutil.copytree(lesson.source.parent, source, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-        notebook = nbformat.read(source / lesson.source.name, as_version=4)
-        notebook.metadata = {
-            "companion": {**notebook.metadata.get("companion", {}), "version": __version__},
-            "kernelspec": KERNEL,
-            "language_info": {"name": "python"},
-        }
-        notebook.cells.append(footer(lesson, course))
-        if repository:
-            notebook.cells.insert(1, colab(repository))
-        nbformat.write(notebook, source / lesson.source.name)
+        for path in lesson.notebooks:
+            notebook = nbformat.read(path, as_version=4)
+            facts = {**notebook.metadata.get("companion", {}), "notebook": path.stem, "version": __version__}
+            notebook.metadata = {"companion": facts, "kernelspec": KERNEL, "language_info": {"name": "python"}}
+            notebook.cells.append(footer(lesson, path, course))
+            if repository:
+                notebook.cells.insert(1, colab(repository))
+            nbformat.write(notebook, source / path.name)
         config.CourseDirectory.assignment_id = lesson.name
         result = capture_log(GenerateAssignment(coursedir=CourseDirectory(config=config), config=config))
         if not result["success"]:
             reason = result.get("log") or result["error"]
             raise LessonError(f"{lesson.name}: nbgrader could not make it\n{reason}")
-        _settle(made / lesson.name / lesson.source.name)
+        for path in lesson.notebooks:
+            _settle(made / lesson.name / path.name)
     return made
 
 
@@ -103,18 +103,24 @@ def colab(repository: str) -> nbformat.NotebookNode:
     return nbformat.v4.new_code_cell(source, id="colab", metadata=fold)
 
 
-def footer(lesson: Lesson, course: list[Lesson]) -> nbformat.NotebookNode:
-    """Return the cell under a lesson's references: links to the one before, the next and the map."""
-    place = course.index(lesson)
-    neighbours = {
-        "Before": course[place - 1] if place else None,
-        "Next": course[place + 1] if place + 1 < len(course) else None,
-    }
-    links = [
-        f"{word}: [{other.name[:2]} {other.facts()['title']}](../{other.name}/{other.name}.ipynb)"
-        for word, other in neighbours.items()
-        if other
-    ]
+def footer(lesson: Lesson, path: Path, course: list[Lesson]) -> nbformat.NotebookNode:
+    """Return the cell under a notebook's references: from the lesson to its further one, the lesson before, the next
+    and the map; from the further one (the notebook at ``path``) back.
+    """
+    place, title = course.index(lesson), f"{lesson.name[:2]} {lesson.facts()['title']}"
+    if path == lesson.further:
+        links = [f"Back to the lesson: [{title}]({lesson.source.name})"]
+    else:
+        neighbours = {
+            "Before": course[place - 1] if place else None,
+            "Next": course[place + 1] if place + 1 < len(course) else None,
+        }
+        links = [f"[Further]({lesson.further.name})"] if lesson.further else []
+        links += [
+            f"{word}: [{other.name[:2]} {other.facts()['title']}](../{other.name}/{other.name}.ipynb)"
+            for word, other in neighbours.items()
+            if other
+        ]
     return nbformat.v4.new_markdown_cell(" · ".join([*links, "[All lessons](../README.md)"]), id="footer")
 
 

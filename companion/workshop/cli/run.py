@@ -17,7 +17,7 @@ import psutil
 from papermill.exceptions import PapermillExecutionError
 
 from companion.core.files import atomic_write
-from companion.lesson.claims import FAILS, HOLDS, MIME, UNASSESSED
+from companion.lesson.claims import FAILS, HOLDS, MIME, UNASSESSED, statements
 from companion.workshop.cli import scoreboard
 from companion.workshop.cli.lessons import Lesson, LessonError, select_lessons
 from companion.workshop.cli.setup import ROOT
@@ -37,14 +37,15 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     out.mkdir(parents=True, exist_ok=True)
     report = {
         "lessons": [
-            execute(lesson, arguments.scale, arguments.seed, out, figure=arguments.readme) for lesson in lessons
+            execute(lesson, arguments.scale, arguments.seed, out, pictures=arguments.pictures) for lesson in lessons
         ]
     }
     atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     for entry in report["lessons"]:
         counts = Counter(claim["verdict"] for claim in entry["claims"])
         print(
-            f"{entry['lesson']}: {entry['seconds']:.0f} s, {entry['peak_rss_mib']:.0f} MiB, "
+            f"{entry['lesson']}: {' + '.join(f'{each:.0f}' for each in entry['seconds'].values())} s, "
+            f"{entry['peak_rss_mib']:.0f} MiB, "
             f"{counts[HOLDS]} of {len(entry['claims'])} claims hold, {counts[FAILS]} do not, "
             f"{counts[UNASSESSED]} not assessed, {len(entry['errors'])} errors"
         )
@@ -56,26 +57,41 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     return int(any(entry["errors"] for entry in report["lessons"]))
 
 
-def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = False) -> dict:
-    """Run one lesson's notebook, keep it as .ipynb and .html in ``out``, and return its entry of the report.
-
-    With ``figure``, the picture at the lesson's head is drawn anew (see `draw_head`).
+def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, pictures: bool = False) -> dict:
+    """Run a lesson's notebooks, keep each as .ipynb and .html in ``out``, and return the lesson's entry of the report.
 
     ``lesson``: which one.
-    ``scale``, ``seed``: what its parameters cell is set to.
+    ``scale``, ``seed``: what the parameters cells are set to.
     ``out``: the folder for what it makes.
-    ``figure``: whether the picture at its head is drawn anew.
+    ``pictures``: whether the lesson's two pictures are drawn anew (see `draw_pictures`).
     """
+    ran = [_execute(path, scale, seed, out, pictures=pictures) for path in lesson.notebooks]
+    return {
+        "lesson": lesson.name,
+        "scale": scale,
+        "seed": seed,
+        "seconds": {path.stem: seconds for path, (seconds, *_) in zip(lesson.notebooks, ran, strict=True)},
+        "peak_rss_mib": max(peak for _, peak, *_ in ran),
+        "errors": [error for *_, errors, _ in ran for error in errors],
+        "claims": in_order([claim for *_, claims in ran for claim in claims], lesson.name),
+    }
+
+
+def _execute(
+    source: Path, scale: str, seed: int, out: Path, *, pictures: bool
+) -> tuple[float, float, list[str], list[dict]]:
+    """Run one notebook: seconds, MiB at the peak, errors, claims."""
+    name = source.stem
     with tempfile.TemporaryDirectory(dir=out) as folder, PeakMemory() as peak:
-        path = Path(folder) / lesson.source.name
+        path = Path(folder) / source.name
         started, failure = time.perf_counter(), None
         try:
             papermill.execute_notebook(
-                lesson.source,
+                source,
                 path,
                 parameters={"SCALE": scale, "SEED": seed},
-                cwd=lesson.source.parent,
-                progress_bar={"desc": f"{lesson.name} ({scale})"},
+                cwd=source.parent,
+                progress_bar={"desc": f"{name} ({scale})"},
                 autosave_cell_every=0,
                 extra_arguments=["--log-level=ERROR"],  # ipykernel warns of TCP without encryption on every start
             )
@@ -88,31 +104,21 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, figure: bool = 
         if path.exists():
             notebook = nbformat.read(path, as_version=4)
             claims = harvest(notebook)
-            atomic_write(out / f"{lesson.name}.ipynb", nbformat.writes(notebook))
-            if figure and not failure:
-                draw_head(notebook, lesson)
+            atomic_write(out / source.name, nbformat.writes(notebook))
+            if pictures and not failure:
+                draw_pictures(notebook, source.parent)
             exporter = nbconvert.HTMLExporter(embed_images=True)
             # A widget is dead on a page without a kernel: show the picture or the text that stands for it
             live = "application/vnd.jupyter.widget-view+json"
             for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
                 if {"image/png", "text/html"} & set(output.get("data", {})):
                     output.data.pop(live, None)
-            html, _ = exporter.from_notebook_node(
-                notebook, {"metadata": {"name": lesson.name, "path": str(lesson.source.parent)}}
-            )
-            atomic_write(out / f"{lesson.name}.html", html)
+            html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": name, "path": str(source.parent)}})
+            atomic_write(out / f"{name}.html", html)
         if failure:
-            place = f"{lesson.name}, {failing_cell(notebook, lesson)}" if path.exists() else lesson.name
+            place = f"{name}, {failing_cell(notebook, source)}" if path.exists() else name
             errors.append(f"{place}: {failure}")
-    return {
-        "lesson": lesson.name,
-        "scale": scale,
-        "seed": seed,
-        "seconds": round(seconds, 1),
-        "peak_rss_mib": round(peak.bytes / 2**20, 1),
-        "errors": errors,
-        "claims": claims,
-    }
+    return round(seconds, 1), round(peak.bytes / 2**20, 1), errors, claims
 
 
 def harvest(notebook: nbformat.NotebookNode) -> list[dict]:
@@ -121,22 +127,33 @@ def harvest(notebook: nbformat.NotebookNode) -> list[dict]:
     return [claim for output in outputs for claim in output.get("data", {}).get(MIME, [])]
 
 
-def draw_head(executed: nbformat.NotebookNode, lesson: Lesson) -> None:
-    """Save the picture that the cell tagged ``figure`` shows as ``figure.png`` beside the solution."""
+def in_order(claims: list[dict], lesson: str) -> list[dict]:
+    """Return the claims of both notebooks in the order of the lesson's file, where it has one."""
+    try:
+        order = list(statements(lesson))
+    except ValueError:
+        return claims
+    return sorted(claims, key=lambda claim: order.index(claim["id"]))
+
+
+def draw_pictures(executed: nbformat.NotebookNode, folder: Path) -> None:
+    """Save what the cells tagged ``figure`` and ``answer`` show into ``folder``: the picture at the lesson's head,
+    which asks, and the same one answered.
+    """
     for cell in executed.cells:
-        if "figure" in cell.metadata.get("tags", []):
+        for name in {"figure", "answer"} & set(cell.metadata.get("tags", [])):
             [picture] = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
-            (lesson.source.parent / "figure.png").write_bytes(base64.b64decode(picture))
+            atomic_write(folder / f"{name}.png", base64.b64decode(picture))
 
 
-def failing_cell(executed: nbformat.NotebookNode, lesson: Lesson) -> str:
-    """``cell 17 ("Newton's method")``: the place of the cell that failed in the source, and the heading that it stands
-    under.
+def failing_cell(executed: nbformat.NotebookNode, source: Path) -> str:
+    """``cell 17 ("Newton's method")``: the place of the cell that failed in the ``source``, and the heading that it
+    stands under.
     """
     # the last that began
     failed = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")][-1]
     heading = "no heading"
-    for number, cell in enumerate(nbformat.read(lesson.source, as_version=4).cells, 1):
+    for number, cell in enumerate(nbformat.read(source, as_version=4).cells, 1):
         if cell.cell_type == "markdown":
             titles = [line.lstrip("# ") for line in cell.source.splitlines() if line.startswith("#")]
             heading = titles[-1] if titles else heading

@@ -15,6 +15,7 @@ ALL_TOPICS = (  # files that test every topic or lesson in turn, each under its 
     "tests/lesson/test_mutants.py",
     "tests/notebooks/test_cells.py",
     "tests/notebooks/test_claims.py",
+    "tests/notebooks/test_further.py",
     "tests/notebooks/test_grades.py",
     "tests/notebooks/test_lessons.py",
     "tests/core/test_recipe.py",
@@ -49,8 +50,8 @@ def topics(root: Path = ROOT) -> dict[str, list[str]]:
     """Return the names of the lessons of each topic: those that import its exercises."""
     found: dict[str, list[str]] = {}
     for lesson in all_lessons(root):
-        text = lesson.source.read_text(encoding="utf-8")
-        for topic in re.findall(r"from companion\.topics\.(\w+) import [^\n]*\bexercises\b", text):
+        text = "\n".join(path.read_text(encoding="utf-8") for path in lesson.notebooks)
+        for topic in dict.fromkeys(re.findall(r"from companion\.topics\.(\w+) import [^\n]*\bexercises\b", text)):
             found.setdefault(topic, []).append(lesson.name)
     return found
 

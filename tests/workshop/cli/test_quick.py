@@ -53,6 +53,12 @@ def test_a_topic_has_its_lessons(root):
     assert quick.topics(root) == {"waves": ["01-waves", "02-surf"], "tides": ["03-ebb"]}
 
 
+def test_a_second_notebook_belongs_to_its_lesson(root):
+    cell = new_code_cell("from companion.topics.tides import exercises")
+    nbformat.write(new_notebook(cells=[cell]), root / "solutions/01-waves/01-waves-further.ipynb")
+    assert quick.topics(root) == {"waves": ["01-waves", "02-surf"], "tides": ["01-waves", "03-ebb"]}
+
+
 @pytest.mark.parametrize(
     ("words", "topics"),
     [(["waves"], {"waves"}), (["02"], {"waves"}), (["surf"], {"waves"}), (["03-ebb", "waves"], {"tides", "waves"})],

@@ -26,7 +26,7 @@ def test_a_lesson_has_neither_answers_nor_hidden_tests_nor_outputs(tmp_path):
         assert secret not in text
     lesson = nbformat.reads(text, as_version=4)
     assert lesson.cells[3].source == "def double(x):\n    # your code here\n    raise NotImplementedError"
-    assert lesson.metadata.companion == FACTS | {"version": __version__}
+    assert lesson.metadata.companion == FACTS | {"notebook": NAME, "version": __version__}
     assert [cell.id for cell in lesson.cells] == [*(cell.id for cell in notebook().cells), "footer"]
     assert all(cell.execution_count is None and not cell.outputs for cell in lesson.cells if cell.cell_type == "code")
     assert (tmp_path / LESSON).with_name("figure.png").read_bytes() == b"a picture"
@@ -131,6 +131,31 @@ def test_a_lesson_leads_to_its_neighbours(tmp_path):
     assert last[2].startswith("Before: [07") and last[2].endswith(every)
     assert run(tmp_path, "07") == 0
     assert run(tmp_path, check=True) == 0, "one lesson made alone has the same neighbours"
+
+
+def test_the_second_notebook_is_made_like_the_first_and_both_lead_to_each_other(tmp_path):
+    assert run(checkout(tmp_path, two=True)) == 0
+    path = (tmp_path / LESSON).with_name(f"{NAME}-further.ipynb")
+    text = path.read_text(encoding="utf-8")
+    assert "return 2 * x" not in text and "raise NotImplementedError" in text and "3.99" not in text
+    lesson, further = (nbformat.read(each, as_version=4) for each in (tmp_path / LESSON, path))
+    assert further.metadata.companion.notebook == f"{NAME}-further"
+    assert further.metadata.companion.version == __version__
+    assert not [cell for cell in further.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    assert lesson.cells[-1].source == f"[Further]({NAME}-further.ipynb) · [All lessons](../README.md)"
+    back = f"Back to the lesson: [07 Doubling]({NAME}.ipynb)"
+    assert further.cells[-1].source == f"{back} · [All lessons](../README.md)"
+    assert f"<br>[Further]({NAME}/{NAME}-further.ipynb) |" in (tmp_path / "lessons/README.md").read_text()
+    assert run(tmp_path, check=True) == 0
+    path.write_text(text.replace("print('further')", "print('changed')"))
+    assert run(tmp_path, check=True) == 1
+
+
+def test_a_hidden_part_in_the_second_notebook_is_refused(tmp_path, capsys):
+    path = checkout(tmp_path, two=True) / f"solutions/{NAME}/{NAME}-further.ipynb"
+    path.write_text(path.read_text().replace("print('further')", "### BEGIN HIDDEN TESTS\\n### END HIDDEN TESTS"))
+    assert run(tmp_path) == 1
+    assert "non-grade cell" in capsys.readouterr().out
 
 
 def test_on_colab_a_lesson_installs_the_companion_and_elsewhere_nothing(tmp_path):

@@ -4,13 +4,15 @@ import json
 from argparse import Namespace
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from sample_lesson import CLAIM, NAME, checkout
 
+from companion.lesson.claims import statements
 from companion.workshop.cli import run
 
 
 def arguments(out, *lessons: str, readme: bool = False) -> Namespace:
-    return Namespace(lessons=list(lessons), scale="smoke", seed=3, out=str(out), readme=readme)
+    return Namespace(lessons=list(lessons), scale="smoke", seed=3, out=str(out), readme=readme, pictures=False)
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +24,7 @@ def ran(tmp_path_factory):
     checkout(
         root,
         name=NAME,
+        two=True,
         closing="assert (SCALE, SEED) == ('smoke', 3)\nbig = bytearray(200 * 2**20)\nimport time; time.sleep(0.3)",
     )
     status = run.main(arguments(root / "out"), root)
@@ -34,8 +37,9 @@ def test_the_report_says_everything(ran):
     dying, failing, well = report["lessons"]
     assert list(well) == ["lesson", "scale", "seed", "seconds", "peak_rss_mib", "errors", "claims"]
     assert (well["lesson"], well["scale"], well["seed"], well["errors"]) == (NAME, "smoke", 3, [])
-    assert well["claims"] == [CLAIM]
-    assert 0 < well["seconds"] < 60
+    assert well["claims"] == [CLAIM, CLAIM | {"id": "halves"}], "of both notebooks"
+    assert list(well["seconds"]) == [NAME, f"{NAME}-further"]
+    assert all(0 < seconds < 60 for seconds in well["seconds"].values())
     assert 200 < well["peak_rss_mib"] < 600, "the kernel's memory, not this process's"
     assert failing["errors"] == ['06-failing, cell 7 ("A claim about two"): IndexError: list index out of range']
     assert dying["errors"] == ['05-dying, cell 7 ("A claim about two"): DeadKernelError: Kernel died']
@@ -45,10 +49,9 @@ def test_the_report_says_everything(ran):
 def test_a_failing_cell_does_not_stop_the_others(ran):
     status, out, _ = ran
     assert status == 1
-    kept = {f"{name}.{kind}" for name in ("05-dying", "06-failing", NAME) for kind in ("html", "ipynb")} | {
-        "report.json"
-    }
-    assert {path.name for path in out.iterdir()} == kept
+    names = ("05-dying", "06-failing", NAME, f"{NAME}-further")
+    kept = {f"{name}.{kind}" for name in names for kind in ("html", "ipynb")}
+    assert {path.name for path in out.iterdir()} == kept | {"report.json"}
     assert "the end" not in (out / f"{NAME}.html").read_text()
     assert "big = bytearray" in (out / f"{NAME}.ipynb").read_text()
 
@@ -59,3 +62,25 @@ def test_bad_input_is_named(tmp_path, capsys):
     assert capsys.readouterr().out == f"run: LESSON = 'memories': there is no such lesson; there is {NAME}\n"
     assert run.main(arguments(tmp_path / "out", NAME, readme=True), tmp_path) == 2
     assert "--readme needs a run of all lessons" in capsys.readouterr().out
+
+
+def test_claims_of_both_notebooks_stand_in_the_order_of_the_lesson_s_file():
+    first, second, *_ = statements("01-attention-basics")
+    claims = [{"id": second}, {"id": first}]
+    assert run.in_order(claims, "01-attention-basics") == claims[::-1]
+    assert run.in_order(claims, NAME) == claims, "a lesson without a file"
+
+
+def test_the_question_and_its_answer_are_drawn(tmp_path):
+    pictures = [
+        new_output("display_data", {"image/png": "cXVlc3Rpb24="}),
+        new_output("display_data", {"image/png": "YQ=="}),
+    ]
+    tagged = [
+        new_code_cell("", metadata={"tags": ["drawing", name]}, outputs=[output])
+        for name, output in zip(("figure", "answer"), pictures, strict=True)
+    ]
+    run.draw_pictures(new_notebook(cells=tagged), tmp_path)
+    assert (tmp_path / "figure.png").read_bytes() == b"question"
+    assert (tmp_path / "answer.png").read_bytes() == b"a"
+    assert len(list(tmp_path.iterdir())) == 2

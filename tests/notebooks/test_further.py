@@ -1,0 +1,69 @@
+"""The second notebook of a lesson: it gives what it stores, and nothing in it earns points."""
+
+import re
+import shutil
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+from nbval_lesson import set_scale, validate
+from sample_lesson import NAME, further
+
+from companion.workshop.cli.lessons import all_lessons
+
+FURTHER = [lesson.further for lesson in all_lessons() if lesson.further]
+each = pytest.mark.parametrize("path", FURTHER, ids=lambda path: path.stem)
+
+
+def faults(notebook: nbformat.NotebookNode, name: str) -> list[str]:
+    """What the second notebook, called ``name``, has that only the lesson may have."""
+    found = []
+    for number, cell in enumerate(notebook.cells, 1):
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            found.append(f"cell {number} is graded")
+        if "HIDDEN TESTS" in cell.source:
+            found.append(f"cell {number} has a hidden part")
+        for key in re.findall(r"\bPredictions\(\"([^\"]*)\"", cell.source) if cell.cell_type == "code" else ():
+            if key != name:
+                found.append(f'cell {number} keeps predictions as {key}: make them by Predictions("{name}")')
+    return found
+
+
+@each
+def test_nothing_in_it_earns_points_and_its_predictions_are_its_own(path):
+    assert not faults(nbformat.read(path, as_version=4), path.stem)
+
+
+@pytest.mark.parametrize("scale", ["smoke", pytest.param("course", marks=pytest.mark.weekly)])
+@each
+def test_it_gives_what_it_stores(path, scale, tmp_path):
+    folder = shutil.copytree(path.parent, tmp_path / path.parent.name)
+    set_scale(folder / path.name, scale)
+    for number, cell in enumerate(validate(folder / path.name).cells, 1):
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                assert output.metadata.get("image/png", {}).get("alt"), f"the figure of cell {number} has no alt text"
+
+
+GRADED = {
+    "nbgrader": {"grade": True, "solution": False, "grade_id": "x", "locked": True, "schema_version": 3, "points": 1}
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "metadata", "fault"),
+    [
+        ("exercises.double.check(double)", {}, None),
+        ("exercises.double.check(double)", GRADED, "cell 1 is graded"),
+        ("x = 1\n### BEGIN HIDDEN TESTS\n### END HIDDEN TESTS", {}, "cell 1 has a hidden part"),
+        (f'predictions = Predictions("{NAME}-further")', {}, None),
+        (f'predictions = Predictions("{NAME}")', {}, f"cell 1 keeps predictions as {NAME}: make them by"),
+    ],
+)
+def test_a_fault_is_named(source, metadata, fault):
+    found = faults(new_notebook(cells=[new_code_cell(source, metadata=metadata)]), f"{NAME}-further")
+    assert (not found) if fault is None else found[0].startswith(fault)
+
+
+def test_the_sample_has_none():
+    assert not faults(further(), f"{NAME}-further")
