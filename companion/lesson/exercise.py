@@ -15,13 +15,14 @@ with the stand-in.
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from companion.lesson.attempts import Attempt, Mistake, NotAttempted, examined, failing_line, is_stub, own_function
+from companion.lesson.mistakes import Mistakes
 from companion.lesson.near_misses.search import family
 from companion.lesson.trials import CPU_ADVICE, CRASHES, Late, Searched, copied, ignores, in_float64, leaves_device
 
@@ -49,7 +50,8 @@ class Exercise:
 
     ``draw(generator)`` gives one call's arguments by name, in order; sizes should vary from draw to draw. ``mistakes``
     maps a diagnosis to the wrong function that it recognises: a function that answers as it does, and not as the
-    course's, gets that diagnosis, the first that fits. A mistake that nobody listed is looked for among the near misses
+    course's, gets that diagnosis, the first that fits; if nothing is said, they are the rows of the topic's
+    ``mistakes.toml`` (`companion.lesson.mistakes`). A mistake that nobody listed is looked for among the near misses
     of ``answer`` (`companion.lesson.near_misses`), which is therefore a plain function, written as a good learner would
     write it. Values are right within ``tolerance``, relative to the largest entry of the course's answer. Unless the
     task ``states_dtype``, another floating-point dtype is no mistake. ``now`` ends the line of a right answer: what it
@@ -59,10 +61,14 @@ class Exercise:
     name: str
     answer: Callable[..., Tensor]
     draw: Callable[[torch.Generator], dict[str, Any]]
-    mistakes: Mapping[str, Callable[..., Tensor]] = field(default_factory=dict)
+    mistakes: Mapping[str, Callable[..., Tensor]] | None = None
     tolerance: float = 1e-6
     states_dtype: bool = False
     now: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mistakes is None:
+            object.__setattr__(self, "mistakes", Mistakes(self.name, self.answer))
 
     def __call__(self, function: Callable[..., Any]) -> "Attempt":
         """Decorate the learner's function."""

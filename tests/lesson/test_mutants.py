@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import torch
 from tqdm import tqdm
+from wrong_answers.cases import EXERCISES
 from wrong_answers.equal import EQUAL
-from wrong_answers.test_wrong_answers import EXERCISES
 
 from companion.lesson import exercise as machinery
 from companion.lesson.near_misses import search as machine

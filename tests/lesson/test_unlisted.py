@@ -16,19 +16,21 @@ import sys
 import warnings
 
 import torch
-from wrong_answers.regression import in_context, recurrent, spectra
+from wrong_answers.cases import CASES, EXERCISES
 from wrong_answers.reviewed import REVIEWED
-from wrong_answers.test_wrong_answers import CASES, EXERCISES, compiled, foreseen
+from wrong_answers.test_wrong_answers import compiled, foreseen
 
 from companion.lesson.exercise import Mistake
 from companion.lesson.near_misses import search
 from companion.lesson.near_misses.search import family
+from companion.topics.regression.exercises import FILES
 
 KEYS = {name: (topic, name) for topic, name in CASES}
 LESSONS = {"01": "attention", "04": "addition", "05": "memories", "06": "bigrams", "07": "facts", "08": "structures"}
 LESSONS |= {"09": "multihead", "10": "sensitivity", "11": "graphs", "12": "limits", "13": "calibration"}
 NAMES = {lesson: [name for topic, name in CASES if topic == LESSONS[lesson]] for lesson in LESSONS}
-NAMES |= {"02": [*in_context.CASES, *spectra.CASES], "03": [*recurrent.CASES]}
+NAMES["03"] = [*FILES["recurrent"], *FILES["states"]]
+NAMES["02"] = [name for topic, name in CASES if topic == "regression" and name not in NAMES["03"]]
 FLOOR = 0.7
 NAMELESS = re.compile(r"wrong values? |nearly right, |every entry is (0$|\S+ times)")  # true, but not what is wrong
 

@@ -1,6 +1,35 @@
-"""The form of a case: an answer as a learner would type it, and the message that it must get (none: it is right)."""
+"""The cases: answers as a learner would type them, and the message that each must get (none: it is right).
 
+They are rows of ``TOPIC.toml``. Of each exercise it has groups, and a group begins with a right answer:
+
+    [text, advice if it gets one, rows ...]
+
+A row ``[old, new, .., message]`` is that text with each old part, which occurs exactly once, replaced by the new one; a
+row ``[text, message]`` is a text of its own. Without a message it is a right answer, too. A text is what stands below
+the exercise's ``def``, or a whole cell with the ``def``.
+"""
+
+import inspect
+import pkgutil
+import textwrap
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import companion.topics
+from companion.lesson.exercise import Exercise
+from companion.lesson.mistakes import replaced
+
+TOPICS = [module.name for module in pkgutil.iter_modules(companion.topics.__path__)]
+EXERCISES = {
+    (topic, name): value
+    for topic in TOPICS
+    for module in [import_module(f"companion.topics.{topic}.exercises")]
+    for name in dir(module)
+    if isinstance(value := getattr(module, name), Exercise)
+}
 
 
 @dataclass(frozen=True)
@@ -12,3 +41,30 @@ class Case:
     source: str
     message: str | None = None
     advice: str = ""
+
+
+def cell(exercise: Exercise, text: str) -> str:
+    """Return the cell of an answer."""
+    start = f"def {exercise.name}("
+    if text.startswith(start) or f"\n{start}" in text:
+        return text
+    return f"{start}{', '.join(inspect.signature(exercise.answer).parameters)}):\n{textwrap.indent(text, '    ')}\n"
+
+
+def read(exercise: Exercise, groups: list[list]) -> Iterator[Case]:
+    """Yield an exercise's cases. Raises ValueError, naming it, for a part that does not occur exactly once."""
+    for text, *rest in groups:
+        yield Case(cell(exercise, text), advice="".join(each for each in rest if isinstance(each, str)))
+        for *pairs, message in (row for row in rest if isinstance(row, list)):
+            try:
+                changed = pairs[0] if len(pairs) == 1 else replaced(text, pairs)
+            except ValueError as error:
+                raise ValueError(f"{exercise.name}, {message!r}: {error}") from None
+            yield Case(cell(exercise, changed), message or None)
+
+
+CASES = {
+    (topic, name): list(read(EXERCISES[topic, name], groups))
+    for topic in TOPICS
+    for name, groups in tomllib.loads(Path(__file__).with_name(f"{topic}.toml").read_text(encoding="utf-8")).items()
+}

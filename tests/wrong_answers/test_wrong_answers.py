@@ -4,29 +4,17 @@ others.
 
 import functools
 import linecache
-import pkgutil
-from importlib import import_module
 
 import pytest
 import torch
+from wrong_answers.cases import CASES, EXERCISES
 
-import companion.topics
 from companion.lesson import exercise as machinery
 from companion.lesson.exercise import Exercise, Mistake, NotAttempted
+from companion.lesson.mistakes import Mistakes, topic_rows
 from companion.lesson.near_misses.search import family
 from companion.lesson.summit import Summit
 
-TOPICS = [module.name for module in pkgutil.iter_modules(companion.topics.__path__)]
-EXERCISES = {
-    (topic, name): value
-    for topic in TOPICS
-    for module in [import_module(f"companion.topics.{topic}.exercises")]
-    for name in dir(module)
-    if isinstance(value := getattr(module, name), Exercise)
-}
-CASES = {
-    (topic, name): cases for topic in TOPICS for name, cases in import_module(f"wrong_answers.{topic}").CASES.items()
-}
 EACH = [
     pytest.param(EXERCISES[key], case, id=f"{'-'.join(key)}-{'right' if case.message is None else case.message}")
     for key, cases in CASES.items()
@@ -145,6 +133,22 @@ def test_every_diagnosis_is_one_that_a_written_answer_gets(key):
     assert not [
         diagnosis for diagnosis in EXERCISES[key].mistakes if not any(message in diagnosis for message in messages)
     ]
+
+
+def test_every_row_of_a_mistake_belongs_to_an_exercise():
+    for topic in {topic for topic, _ in EXERCISES}:
+        assert {(topic, name) for name in topic_rows(f"companion.topics.{topic}")} <= EXERCISES.keys()
+
+
+@pytest.mark.parametrize(
+    "row, times", [(["M @ S @ N", "S"], 0), (["M", "S"], 3), (["2 * M", "M", "M @ S", "S", "2 * M", ""], 0)]
+)
+def test_a_mistake_whose_old_part_does_not_occur_exactly_once_is_refused_by_name(row, times, monkeypatch):
+    newton_step = EXERCISES["regression", "newton_step"]
+    mistakes = Mistakes(newton_step.name, newton_step.answer)
+    monkeypatch.setattr("companion.lesson.mistakes.topic_rows", lambda package: {"newton_step": {"a mistake": row}})
+    with pytest.raises(ValueError, match=f"newton_step, the mistake 'a mistake': .* occurs {times} times"):
+        list(mistakes)
 
 
 @pytest.mark.types_unchecked

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, RIGHT, cell, edited, handed_in, solution, solved
-from wrong_answers.regression import CASES
+from wrong_answers.cases import CASES
 
 FULL = {name: POINTS[name] for name in AUTOMATIC}
 NOTHING = dict.fromkeys(AUTOMATIC, 0)
@@ -36,13 +36,13 @@ def decorated(function: str, source: str) -> str:
 
 def wrong(function: str) -> tuple[str, str]:
     """A wrong answer that people really give, and its diagnosis."""
-    case = next(case for case in CASES[function] if case.message)
+    case = next(case for case in CASES["regression", function] if case.message)
     return decorated(function, case.source), case.message
 
 
 def right(function: str) -> str:
     """A right answer, written differently."""
-    return decorated(function, [case for case in CASES[function] if case.message is None][-1].source)
+    return decorated(function, [case for case in CASES["regression", function] if case.message is None][-1].source)
 
 
 def _no_marks(notebook):

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from wrong_answers.test_wrong_answers import EXERCISES
+from wrong_answers.cases import EXERCISES
 
 from companion.workshop.grading.sandbox import package, walls
 

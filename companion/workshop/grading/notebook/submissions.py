@@ -33,7 +33,9 @@ from companion.workshop.grading.notebook.syntax import (
 )
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
-EXERCISES = re.compile(r"companion\.(lesson\.(attempts|exercise|near_misses|trials)|topics\.\w+\.exercises)(\.\w+)*")
+EXERCISES = re.compile(
+    r"companion\.(lesson\.(attempts|exercise|mistakes|near_misses|trials)|topics\.\w+\.exercises)(\.\w+)*"
+)
 CODE = 1 << 20  # characters of code in one notebook: more is not written by hand
 CELLS = 2000
 SERIES = __version__.rpartition(".")[0]
