@@ -13,6 +13,7 @@ FACTS = {
     "machine_seconds": 2,
     "needs": ["a number"],
 }
+TIME = "| Time | about 5 minutes for you; 2 s of one core for the machine |"
 CLAIM = {
     "id": "doubles",
     "statement": "Doubles",
@@ -48,7 +49,7 @@ def notebook(
     )
     hidden = "\n### BEGIN HIDDEN TESTS\nassert double(3) == 6\n### END HIDDEN TESTS"
     cells = [
-        new_markdown_cell("# Doubling\n\nWhat is twice a number?"),
+        new_markdown_cell(f"# Doubling\n\nWhat is twice a number?\n\n| | |\n|---|---|\n{TIME}"),
         new_code_cell('SCALE = "course"\nSEED = 0', metadata={"tags": ["parameters"]}),
         new_markdown_cell("## A claim about two"),
         new_code_cell(

@@ -18,7 +18,6 @@ from typing import Any
 
 import nbformat
 
-from companion.core.files import atomic_write
 from companion.lesson.exercise import Exercise
 from companion.workshop.cli.lessons import LessonError
 
@@ -184,10 +183,3 @@ def put_answers(path: Path) -> tuple[nbformat.NotebookNode, list[str]]:
             )
             place.cell.source = source
     return notebook, lines
-
-
-def write_answers(path: Path) -> None:
-    """Write the notebook at ``path`` with every answer as its exercise has it, and nothing if none is another."""
-    notebook, differences = put_answers(path)
-    if differences:
-        atomic_write(path, nbformat.writes(notebook) + "\n")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from companion.workshop.cli.setup import ROOT
 
-FACTS = {"title": str, "question": str, "minutes": int, "machine_seconds": int, "needs": list}
+TIMES = {"minutes": int, "machine_seconds": int}
+FACTS = {"title": str, "question": str, "needs": list} | TIMES
 
 
 class LessonError(ValueError):
@@ -34,14 +35,22 @@ class Lesson:
         return [path for path in (self.source, self.further) if path]
 
     def facts(self) -> dict:
-        """Title, question, minutes, machine_seconds and needs: the notebook's metadata ``companion``. Raises
-        LessonError where it lacks one, or one is of the wrong type.
+        """Title, question, minutes, machine_seconds and needs: the lesson's metadata ``companion``. Raises LessonError
+        where it lacks one, or one is of the wrong type.
         """
-        facts = json.loads(self.source.read_text(encoding="utf-8"))["metadata"].get("companion", {})
-        wrong = [f"{fact} ({kind.__name__})" for fact, kind in FACTS.items() if not isinstance(facts.get(fact), kind)]
-        if wrong:
-            raise LessonError(f"{self.name}: the notebook's metadata 'companion' needs {', '.join(wrong)}")
-        return facts
+        return _facts(self.source, FACTS)
+
+    def times(self) -> list[dict]:
+        """Return the minutes and machine_seconds of each notebook. Raises as `facts`."""
+        return [_facts(path, TIMES) for path in self.notebooks]
+
+
+def _facts(path: Path, due: dict[str, type]) -> dict:
+    facts = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("companion", {})
+    wrong = [f"{fact} ({kind.__name__})" for fact, kind in due.items() if not isinstance(facts.get(fact), kind)]
+    if wrong:
+        raise LessonError(f"{path.stem}: the notebook's metadata 'companion' needs {', '.join(wrong)}")
+    return facts
 
 
 def all_lessons(root: Path = ROOT) -> list[Lesson]:
@@ -103,7 +112,9 @@ def start_page(
         if lesson.further:
             link += f"<br>[Further]({lesson.name}/{lesson.further.name})"
         needs = "<br>".join(facts["needs"]) or "nothing"
-        row = [link, facts["question"], f"{facts['minutes']} min", machine_time(facts["machine_seconds"]), needs]
+        minutes = "<br>".join(f"{times['minutes']} min" for times in lesson.times())
+        machine = "<br>".join(machine_time(times["machine_seconds"]) for times in lesson.times())
+        row = [link, facts["question"], minutes, machine, needs]
         lines.append(f"| {' | '.join([*row, *(more or {}).get(lesson.name, ())])} |")
     return "\n".join(lines) + "\n"
 

@@ -1,5 +1,5 @@
-"""``release``: the exercises' answers into ``solutions/``, then ``lessons/`` from it with nbgrader, byte for byte the
-same on every machine.
+"""``release``: the exercises' answers and the minutes into ``solutions/``, then ``lessons/`` from it with nbgrader,
+byte for byte the same on every machine.
 """
 
 import shutil
@@ -15,9 +15,11 @@ from nbgrader.utils import capture_log
 from traitlets.config import Config
 
 from companion import __version__
+from companion.core.files import atomic_write
 from companion.workshop.cli import launch
-from companion.workshop.cli.answers import put_answers, write_answers
+from companion.workshop.cli.answers import put_answers
 from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons, start_page
+from companion.workshop.cli.minutes import put_minutes
 from companion.workshop.cli.setup import ROOT
 
 STUB = "# your code here\nraise NotImplementedError"
@@ -30,11 +32,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     try:
         lessons = select_lessons(arguments.lessons, root)
         sources = [path for lesson in lessons for path in lesson.notebooks]
-        others = [f"solutions/{line}" for path in sources for line in put_answers(path)[1]]
+        others = [f"solutions/{line}" for path in sources for line in put(path, write=not arguments.check)]
         print(*others, sep="\n", end="\n" * bool(others))
-        if not arguments.check:
-            for path in sources:
-                write_answers(path)
         (root / "build").mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(
             dir=root / "build"
@@ -54,6 +53,17 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         print(f"release: {error}")
         return 1
     return 0
+
+
+def put(path: Path, *, write: bool) -> list[str]:
+    """Put the exercises' answers and the minutes into the notebook at ``path``, on the disk only if ``write``; a line
+    for each that was another.
+    """
+    notebook, lines = put_answers(path)
+    lines += put_minutes(path, notebook)
+    if lines and write:
+        atomic_write(path, nbformat.writes(notebook) + "\n")
+    return lines
 
 
 def generate(lessons: list[Lesson], folder: Path, course: list[Lesson], repository: str = "") -> Path:

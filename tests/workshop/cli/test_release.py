@@ -99,12 +99,45 @@ def test_a_lesson_that_cannot_be_made_is_named_and_nothing_is_written(tmp_path, 
 
 def test_a_fact_that_is_missing_is_named(tmp_path, capsys):
     path = checkout(tmp_path) / f"solutions/{NAME}/{NAME}.ipynb"
-    path.write_text(path.read_text().replace('"minutes": 5', '"minutes": "five"').replace('"question"', '"answer"'))
+    path.write_text(path.read_text().replace('"needs": [', '"need": [').replace('"question"', '"answer"'))
     assert run(tmp_path) == 1
     assert (
         capsys.readouterr().out
-        == f"release: {NAME}: the notebook's metadata 'companion' needs question (str), minutes (int)\n"
+        == f"release: {NAME}: the notebook's metadata 'companion' needs question (str), needs (list)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"machine_seconds": 2', '"machine_seconds": "2"', "the notebook's metadata 'companion' needs machine_seconds"),
+        ("| Time |", "| Duration |", "the first cell needs one row `| Time | |`, into which `release` writes"),
+    ],
+)
+def test_where_no_minutes_can_be_written_it_is_named(tmp_path, capsys, old, new, message):
+    path = checkout(tmp_path, two=True) / f"solutions/{NAME}/{NAME}-further.ipynb"
+    path.write_text(path.read_text().replace(old, new))
+    assert run(tmp_path) == 1
+    assert capsys.readouterr().out.startswith(f"release: {NAME}-further: {message}")
+
+
+def test_minutes_are_counted_and_written_and_nobody_types_them(tmp_path, capsys):
+    path = checkout(tmp_path) / f"solutions/{NAME}/{NAME}.ipynb"
+    text = path.read_text()
+    stated = "*Difficulty 2/5 · importance 5/5 · 20 minutes · the hard part: two.*"
+    path.write_text(text.replace("## A claim about two", f"## A claim about two\\n\\n{stated}"))
+    line = f"solutions/{NAME}/{NAME}.ipynb: the time is not the 25 minutes that are counted; `release` writes it"
+    assert run(tmp_path, check=True) == 1
+    assert capsys.readouterr().out.splitlines()[0] == line
+    assert run(tmp_path) == 0
+    assert capsys.readouterr().out.splitlines()[0] == line
+    row = "| Time | about 25 minutes for you; 2 s of one core for the machine |"
+    for each in (path, tmp_path / LESSON):
+        lesson = nbformat.read(each, as_version=4)
+        assert lesson.metadata.companion.minutes == 25
+        assert lesson.cells[0].source.endswith(row)
+    assert "| What is twice a number? | 25 min | 2 s |" in (tmp_path / "lessons/README.md").read_text()
+    assert run(tmp_path, check=True) == 0
 
 
 def test_the_start_page_maps_the_lessons(tmp_path):
@@ -145,7 +178,9 @@ def test_the_second_notebook_is_made_like_the_first_and_both_lead_to_each_other(
     assert lesson.cells[-1].source == f"[Further]({NAME}-further.ipynb) · [All lessons](../README.md)"
     back = f"Back to the lesson: [07 Doubling]({NAME}.ipynb)"
     assert further.cells[-1].source == f"{back} · [All lessons](../README.md)"
-    assert f"<br>[Further]({NAME}/{NAME}-further.ipynb) |" in (tmp_path / "lessons/README.md").read_text()
+    start = (tmp_path / "lessons/README.md").read_text()
+    assert f"<br>[Further]({NAME}/{NAME}-further.ipynb) |" in start
+    assert "| 5 min<br>5 min | 2 s<br>2 s |" in start
     assert run(tmp_path, check=True) == 0
     path.write_text(text.replace("print('further')", "print('changed')"))
     assert run(tmp_path, check=True) == 1
