@@ -64,25 +64,33 @@ class Predictions:
     def __getitem__(self, id: str) -> float | str | None:
         return self._question(id).value
 
-    def compare(self, id: str, measured: Any, *, within: float | tuple[str, float] | None = None) -> None:
+    def compare(
+        self, id: str, measured: Any, *, within: float | tuple[str, float] | None = None, because: str = ""
+    ) -> None:
         """Print the question, and the prediction beside what was measured; the measurement alone if there is none.
+        What answers a question for a sentence was not measured: it is *one answer*.
 
         ``id``: the question's.
         ``measured``: a number for `number`, one of the options for `choice`, anything that prints for `words`.
         ``within``: what is right, for a number: a factor of at least 1, or ``("abs", d)`` for a distance of at most d.
             Without it a number is shown and not judged.
+        ``because``: one sentence on why it is so, printed beneath.
         """
         question = self._question(id)
+        if because and not re.fullmatch(r"\S.*[.!?]", because, re.DOTALL):
+            raise ValueError(f"because = {because!r}: must be a sentence, which ends with a full stop")
         question.measure(measured, within)
-        measured_text = shown(question.measured)
         # a sentence that the options complete is left open
         asked = question.question if question.question.endswith(("?", ".", "!")) else f"{question.question} ..."
+        answer = f"{'one answer:' if question.kind == 'words' else 'measured'} {shown(question.measured)}"
         if question.value is None:
-            print(f"{asked} Measured {measured_text}")
-            return
-        self._keep(question)
-        verdict = "" if question.verdict == "shown" else f": {VERDICTS[question.verdict]}"
-        print(f"{asked} You said {shown(question.value)}; measured {measured_text}{verdict}")
+            print(f"{asked} {answer[0].upper()}{answer[1:]}")
+        else:
+            self._keep(question)
+            verdict = "" if question.verdict == "shown" else f": {VERDICTS[question.verdict]}"
+            print(f"{asked} You said {shown(question.value)}; {answer}{verdict}")
+        if because:
+            print(because)
 
     def mark(self, ax: Axes, id: str, *, x: float | None = None, y: float | None = None) -> None:
         """Draw "your prediction" into a figure, if there is one.
@@ -170,6 +178,8 @@ class Sheet:
 
     def _row(self, question: Question) -> tuple[str, str, str, str]:
         measured = "-" if question.measured is None else shown(question.measured)
+        if question.kind == "words" and question.measured is not None:
+            measured = f"one answer: {measured}"
         if question.value is None:
             return question.question, "-", measured, "no prediction"
         return question.question, shown(question.value), measured, VERDICTS[question.verdict]

@@ -141,9 +141,32 @@ def test_the_line_says_what_was_asked_and_how_it_went(predictions, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "How many steps? You said 512; measured 691: right",
         "Which rate? You said linear; measured exponential: not right",
-        "Why? You said It doubles.; measured it doubles",
+        "Why? You said It doubles.; one answer: it doubles",
     ]
     assert [question.verdict for question in (number, choice, words)] == ["right", "not", "shown"]
+
+
+def test_without_a_prediction_the_answer_stands_alone(predictions, capsys):
+    asked(predictions)
+    predictions.compare("steps", 691, within=2)
+    predictions.compare("why", "it doubles")
+    assert capsys.readouterr().out.splitlines() == ["How many steps? Measured 691", "Why? One answer: it doubles"]
+
+
+@pytest.mark.parametrize("said", ["512", ""])
+def test_the_reason_is_printed_beneath_whatever_was_said(predictions, capsys, said):
+    asked(predictions)[0].field.value = said
+    predictions.compare("steps", 691, within=2, because="Each step of Newton's doubles the digits.")
+    line, why = capsys.readouterr().out.splitlines()
+    assert line.startswith("How many steps? ")
+    assert why == "Each step of Newton's doubles the digits."
+
+
+@pytest.mark.parametrize("because", ["it doubles", " ", "Because"])
+def test_a_reason_is_a_sentence(predictions, because):
+    asked(predictions)
+    with pytest.raises(ValueError, match=f"because = {because!r}: must be a sentence, which ends with a full stop"):
+        predictions.compare("steps", 691, because=because)
 
 
 def test_a_sentence_that_the_options_complete_is_left_open(predictions, capsys):
@@ -204,7 +227,7 @@ def test_the_sheet_is_honest(predictions):
     assert sheet.rows == [
         ("How many steps?", "512", "691", "right"),
         ("Which rate?", "-", "linear", "no prediction"),
-        ("Why?", "It doubles.", "it doubles", "not judged"),
+        ("Why?", "It doubles.", "one answer: it doubles", "not judged"),
         ("And <then>?", "-", "-", "no prediction"),
     ]
     assert sheet.summary == "1 of 1 judged predictions right; 2 of 4 questions without a prediction"
