@@ -1,0 +1,105 @@
+"""The rule for verdicts: made-up measurements on both sides of each of its lines."""
+
+import pytest
+
+from companion.lesson.verdicts import Construction, Experiment, decide, tally
+
+REPRODUCED, WEAKER, DIFFERENT, UNASSESSED = "reproduced", "same direction, weaker", "different", "not assessed"
+
+
+@pytest.mark.parametrize(
+    ("exact", "fails", "stand_in", "verdict"),
+    [
+        (True, True, "", REPRODUCED),
+        (True, False, "", UNASSESSED),
+        (False, True, "", DIFFERENT),
+        (True, True, "one part is counted, not built", WEAKER),
+    ],
+)
+def test_a_construction_is_exact_and_its_negative_world_fails(exact, fails, stand_in, verdict):
+    assert decide(Construction(exact, fails, stand_in)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        # three training seeds, or an interval
+        ({"ours": [10, 10]}, UNASSESSED),
+        ({"ours": [10, 10, 10.1]}, REPRODUCED),
+        ({"ours": [10], "interval": [9, 11]}, REPRODUCED),
+        ({"interval": [9, 11]}, REPRODUCED),
+        # at the source's size: within 10 % ...
+        ({"ours": [9.0, 9.0, 9.01]}, REPRODUCED),
+        ({"ours": [8.9, 8.9, 8.91]}, WEAKER),
+        # ... or two points of accuracy ...
+        ({"published": 99, "ours": [97, 97, 97.1], "measure": "points"}, REPRODUCED),
+        ({"published": 99, "ours": [96.8, 96.9, 96.9], "measure": "points"}, WEAKER),
+        # ... or inside the interval ...
+        ({"ours": [7], "interval": [3.9, 10.1]}, REPRODUCED),
+        ({"ours": [7], "interval": [4.1, 9.9]}, WEAKER),
+        ({"ours": [4, 7, 10]}, WEAKER),  # in an interval that holds 0 is everything
+        # ... or better than published, where there is a better
+        ({"ours": [20, 20, 20.1]}, REPRODUCED),
+        ({"ours": [20, 20, 20.1], "measure": "value"}, WEAKER),
+        ({"ours": [10.9, 11, 11], "measure": "value"}, REPRODUCED),
+        # at a smaller size: half of the published effect
+        ({"ours": [5, 5, 5.1], "size": "a tenth"}, REPRODUCED),
+        ({"ours": [4.9, 4.9, 5], "size": "a tenth"}, WEAKER),
+        ({"ours": [19, 20, 20], "measure": "value", "size": "a tenth"}, REPRODUCED),
+        ({"ours": [20, 20, 20.1], "measure": "value", "size": "a tenth"}, WEAKER),
+        # no number printed: the ordering in every seed
+        ({"published": None, "ours": [0.1, 0.1, 5]}, REPRODUCED),
+        ({"published": None, "ours": [-0.1, 5, 5, 5, 5, 5, 5, 5]}, WEAKER),  # its interval is beyond 0
+        ({"published": None, "interval": [0.1, 5]}, REPRODUCED),
+        ({"published": None, "interval": [-0.1, 5]}, UNASSESSED),
+        # stand-ins, and a trend for a rate
+        ({"ours": [10, 10, 10.1], "stand_in": "digits for photographs"}, WEAKER),
+        ({"ours": [10, 10, 10.1], "trend": "one ratio for a rate"}, WEAKER),
+        # the other sign, or 0 in the interval and half of the effect outside
+        ({"ours": [-1, -1, -0.1]}, DIFFERENT),
+        ({"ours": [-1, -1, 0]}, DIFFERENT),
+        ({"ours": [-10, -10, 10]}, UNASSESSED),
+        ({"ours": [-1, -1, 0.1]}, DIFFERENT),  # -2.2 to 0.9: half would be 5
+        ({"interval": [-1, 4.9]}, DIFFERENT),
+        ({"interval": [-1, 5.1]}, UNASSESSED),
+        ({"interval": [-2, -1], "published": None}, DIFFERENT),
+        ({"ours": [-1, -1, 0.1], "published": None}, UNASSESSED),
+        ({"ours": [-1, -1, -0.1], "stand_in": "digits for photographs"}, DIFFERENT),
+        # a measure that cannot tell
+        ({"ours": [10, 10, 10.1], "cannot": "it could not fail"}, UNASSESSED),
+        ({"ours": [-1, -1, -0.1], "cannot": "it could not succeed"}, UNASSESSED),
+    ],
+)
+def test_an_experiment_on_each_side_of_each_line(found, verdict):
+    found = {"published": 10} | {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+    assert decide(Experiment("made up", **found)) == verdict
+
+
+def test_a_verdict_says_what_it_rests_on():
+    found = Experiment("margin, five seeds", 0.034, (0.0046,), (0.0014, 0.0079), size="d = 5")
+    assert found.why() == "margin, five seeds: 0.0046 (0.0014 to 0.0079) for 0.034; at a smaller size: d = 5"
+    assert (
+        Experiment("lead", None, (1, 2)).why() == "lead: 1.5 (1, 2); fewer than three training seeds, and no interval"
+    )
+    assert Experiment("", cannot="it could not fail").why() == "it could not fail"
+    assert Construction(exact=True, fails=False).why() == "exact, but no world fails it"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"measure": "error"}, "measure = 'error': must be one of effect, points, value"),
+        ({"published": 0}, "published = 0: must be above 0"),
+        ({"interval": (2, 1)}, r"interval = \[2, 1\]: must be a lower end and an upper one"),
+        ({"ours": ()}, "ours: must be given, or an interval, or why"),
+    ],
+)
+def test_what_decides_nothing_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Experiment(**{"of": "made up", "ours": (1,)} | wrong)
+
+
+def test_a_tally_has_four_numbers():
+    assert tally([REPRODUCED, "", WEAKER, REPRODUCED]) == (
+        "2 reproduced, 1 weaker in the same direction, 0 different, 0 not assessed"
+    )
