@@ -16,6 +16,7 @@ FACTS = {
 TIME = "| Time | about 5 minutes for you; 2 s of one core for the machine |"
 CLAIM = {
     "id": "doubles",
+    "kind": "experiment",
     "statement": "Doubles",
     "source": "Euclid, book VII",
     "where": "book VII",
@@ -26,8 +27,9 @@ CLAIM = {
     "reference": "",
     "checkpoint": "-",
     "run": "2",
-    "verdict": "holds",
-    "verdicts": {"run": "holds"},
+    "expected": {"run": "as expected"},
+    "verdict": "reproduced",
+    "why": "twice a number: 2 for 2",
 }
 
 

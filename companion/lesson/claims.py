@@ -1,9 +1,13 @@
-"""A claim, its published figure, ours, and whether it holds: the table at the end of every lesson.
+"""A claim, its published figure, ours, and what to believe.
 
-What a source says lies in ``published/NN-topic.toml``, a table for each claim in the lesson's order, and the sources in
-``published/references.bib``. A lesson adds what it measured, and judges it, in one line:
+What a source says lies in ``published/NN-topic.toml``, a table for each claim in the lesson's order, with what decides
+its verdict (`companion.lesson.verdicts`), and the sources in ``published/references.bib``. The lesson shows what the
+learner has seen beside it; *further* has the whole table:
 
     claims = Claims("03-lstm-vs-transformer", SCALE)
+    claims.saw("lstm-forgets", f"{least:.1f} times")
+    claims.believe({"lstm-forgets": "An LSTM loses what it has read long ago."})
+
     claims.record("lstm-forgets", checkpoint=f"{least:.1f} times", holds=least >= 2)
 """
 
@@ -11,7 +15,7 @@ import csv
 import html
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,24 +24,31 @@ import numpy as np
 from pybtex.database import BibliographyData, parse_file
 
 from companion import SCALES
+from companion.lesson.verdicts import UNASSESSED, Construction, Experiment, decide
 
 MIME = "application/vnd.companion.claims+json"
 PUBLISHED = Path(__file__).parents[1] / "published"
-HOLDS, FAILS, UNASSESSED = "holds", "does not hold", "not assessed"
+KINDS = {"theorem": Construction, "experiment": Experiment, "course": None, "check": None}  # and what decides of it
+EXPECTED, UNEXPECTED = "as expected", "not as expected"
 COLUMNS = ("checkpoint", "run")
+READ = {str: (str, "a text"), bool: (bool, "true or false"), Construction | Experiment | None: (dict, "a table")}
+MOST = 6  # rows of what to believe
 
 
 @dataclass(frozen=True)
 class Statement:
     """A claim before anything is measured: a table of ``published/NN-topic.toml``.
 
-    ``published`` is the figure as the source prints it, and ``where`` the page, section, table or figure; ``threshold``
-    says in words what must come out. At least one of ``control`` (a negative control, and what it shows), ``interval``
-    (what is estimated with its uncertainty) and ``reference`` (an independent computation) says what could make it
-    fail.
+    ``kind`` is "theorem" (or a construction) and "experiment" of a source's, "course" for a claim of the course's own,
+    "check" for what is no claim: a control, an equality with PyTorch, a calibration. ``published`` is the figure as the
+    source prints it, and ``where`` the page, section, table or figure; ``threshold`` says in words what must come out
+    of a run. At least one of ``control`` (a negative control, and what it shows), ``interval`` (what is estimated with
+    its uncertainty) and ``reference`` (an independent computation) says what could make it fail. ``evidence``, of a
+    source's claim alone, is what decides its verdict.
     """
 
     id: str
+    kind: str
     statement: str
     source: str
     where: str
@@ -46,10 +57,11 @@ class Statement:
     control: str = ""
     interval: str = ""
     reference: str = ""
+    evidence: Construction | Experiment | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            if field.default != "" and not getattr(self, field.name).strip():
+            if field.default != "" and field.name != "evidence" and not getattr(self, field.name).strip():
                 raise ValueError(f"claim {self.id!r}: {field.name} must not be empty")
         guards = [self.control, self.interval, self.reference]
         if not any(guards) or any(guard.lower().startswith(("none", "-", "todo")) for guard in guards):
@@ -58,16 +70,24 @@ class Statement:
             raise ValueError(f"claim {self.id!r}: source = {self.source!r}: is no key of references.bib")
         if "-" in (self.where, self.published) and self.source != "course":
             raise ValueError(f"claim {self.id!r}: where and published may be '-' for a claim of the course's own alone")
+        if self.kind != "check" and (self.kind == "course") != (self.source == "course"):
+            raise ValueError(f"claim {self.id!r}: kind = {self.kind!r}: does not go with source = {self.source!r}")
+
+    def verdict(self) -> str:
+        """Return what became of a source's claim, by what is stored; empty for the others, which are not judged."""
+        return "" if self.evidence is None else decide(self.evidence)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A row of the table: a `Statement`, its source readable, beside what the shipped checkpoint and this run gave.
+    """A row: a `Statement`, its source readable, beside what the shipped checkpoint and this run gave.
 
-    ``verdict`` is one of "holds", "does not hold", "not assessed"; ``verdicts`` has one for each column with a figure.
+    ``expected`` says for each column with a judged figure whether it came out "as expected", by the course's own bar.
+    ``verdict`` is the source's, by what is stored (see `companion.lesson.verdicts`), and ``why`` what it rests on.
     """
 
     id: str
+    kind: str
     statement: str
     source: str
     where: str
@@ -78,24 +98,58 @@ class Claim:
     reference: str
     checkpoint: str
     run: str
+    expected: dict[str, str]
     verdict: str
-    verdicts: dict[str, str]
+    why: str
 
 
 class Claims:
-    """The claims of a lesson. Displayed as a table; ``verdicts`` prints what is the same on every machine.
+    """The claims of a lesson. Displayed as tables; ``verdicts`` prints what is the same on every machine.
 
-    The table carries its rows along as JSON, from where ``python -m companion run`` collects them.
-    At scale "smoke" models are too small to show anything: there every verdict is "not assessed".
+    The tables carry their rows along as JSON, from where ``python -m companion run`` collects them.
+    At scale "smoke" models are too small to show anything: there nothing is assessed.
     """
 
     def __init__(self, lesson: str, scale: str = "course") -> None:
-        """The claims of ``published/<lesson>.toml``, judged at ``scale``: smoke, course or paper."""
+        """The claims of ``published/<lesson>.toml``, seen at ``scale``: smoke, course or paper."""
         if scale not in SCALES:
             raise ValueError(f"scale = {scale!r}: must be one of {', '.join(SCALES)}")
         self.lesson, self.scale = lesson, scale
         self.statements = statements(lesson)
         self.rows: list[Claim] = []
+
+    def saw(self, id: str, run: str, *, exact: bool | np.bool_ | None = None) -> None:
+        """Append a row of what the learner has seen, for `believe`.
+
+        ``id``: the claim's, in the lesson's file.
+        ``run``: this run's figure, which is not judged.
+        ``exact``: of a theorem alone, whether this run agrees with it.
+
+        Raises ValueError as `record` does, and for ``exact`` of anything but a theorem.
+        """
+        if exact is not None and id in self.statements and self.statements[id].kind != "theorem":
+            raise ValueError(f"claim {id!r}: exact = {exact}: must be None but for a theorem")
+        self.record(id, run=run, holds=exact)
+
+    def believe(self, words: Mapping[str, str]) -> "Tables":
+        """Return the lesson's end, to be displayed: what the paper says, what you saw, what to believe.
+
+        ``words``: for each claim that was seen, by id, what to believe, in a sentence.
+
+        Raises ValueError for more than six claims, and for words without a claim that was seen, or a claim without.
+        """
+        seen = {row.id: row for row in self.rows}
+        if set(words) != set(seen) or len(words) > MOST:
+            raise ValueError(f"words = {list(words)}: must be those seen, {list(seen)}, at most {MOST}")
+        cells = [
+            (
+                f"{row.statement}: {row.published} ({row.source})" if row.published != "-" else row.statement,
+                row.run,
+                ". ".join(filter(None, (_told(row).capitalize(), words[row.id]))),
+            )
+            for row in self.rows
+        ]
+        return Tables({"": (("The paper says", "You saw", "Believe"), cells)}, self.rows)
 
     def record(
         self,
@@ -105,15 +159,16 @@ class Claims:
         run: str = "-",
         holds: bool | np.bool_ | Mapping[str, bool | np.bool_ | None] | None,
     ) -> None:
-        """Append a row: the figures that were measured, as text, and what a comparison of the numbers gave.
+        """Append a row: the figures that were measured, as text, and whether they are as expected.
 
         ``id``: the claim's, in the lesson's file.
         ``checkpoint``: the shipped model's figure.
         ``run``: this run's.
-        ``holds``: judges what is given, or is a mapping from column to verdict; None is "not assessed".
+        ``holds``: whether what is given passes the course's own bar, or a mapping from column to that; None is "not
+        assessed". It decides no source's verdict, but a run that contradicts a theorem is told beside it.
 
         Raises ValueError for an id that the lesson's file lacks or that is taken, a claim without a measured figure,
-        and a verdict on a column without one.
+        and a judgement on a column without one.
         """
         if id not in self.statements:
             raise ValueError(f"id = {id!r}: must be one of {', '.join(self.statements)}")
@@ -122,59 +177,92 @@ class Claims:
         measured = {name: value for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"}
         if not measured:
             raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
-        if isinstance(holds, Mapping):
-            if not holds or not set(holds) <= set(measured):
-                raise ValueError(f"claim {id!r}: holds judges {sorted(holds)}; there are figures in {list(measured)}")
-            judged = [self._verdict(value) for value in holds.values()]
-            overall = next((verdict for verdict in (FAILS, UNASSESSED) if verdict in judged), HOLDS)
-            verdicts = {name: self._verdict(holds.get(name)) for name in measured}
-        else:
-            overall = self._verdict(holds)
-            verdicts = dict.fromkeys(measured, overall)
-        statement = asdict(self.statements[id])
-        statement["source"] = cite(statement["source"], statement["where"])
-        self.rows.append(Claim(**statement, checkpoint=checkpoint, run=run, verdict=overall, verdicts=verdicts))
-
-    def _verdict(self, holds: bool | np.bool_ | None) -> str:
-        if holds is None or self.scale == "smoke":
-            return UNASSESSED
-        return HOLDS if holds else FAILS
+        if not isinstance(holds, Mapping):
+            holds = dict.fromkeys(measured, holds)
+        elif not holds or not set(holds) <= set(measured):
+            raise ValueError(f"claim {id!r}: holds judges {sorted(holds)}; there are figures in {list(measured)}")
+        judged = {name: passed for name, passed in holds.items() if passed is not None and self.scale != "smoke"}
+        expected = {name: EXPECTED if passed else UNEXPECTED for name, passed in judged.items()}
+        statement = self.statements[id]
+        verdict, why = statement.verdict(), statement.evidence.why() if statement.evidence else ""
+        if verdict and self.scale == "smoke":
+            verdict, why = UNASSESSED, "smoke scale"
+        elif statement.kind == "theorem" and UNEXPECTED in expected.values():
+            why = f"but this run contradicts it; {why}"
+        said = {field.name: getattr(statement, field.name) for field in fields(statement) if field.name != "evidence"}
+        said["source"] = cite(statement.source, statement.where)
+        row = Claim(**said, checkpoint=checkpoint, run=run, expected=expected, verdict=verdict, why=why)
+        self.rows.append(row)
 
     def verdicts(self) -> None:
-        """Print each claim's id and its verdict."""
+        """Print the id of each claim of a source's, and what became of it."""
         for row in self.rows:
-            print(f"{row.id}: {row.verdict}")
+            if row.verdict:
+                print(f"{row.id}: {_told(row)}")
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        heads = ("Claim", "Published", "Holds if", "Checked by", "Shipped checkpoint", "This run", "Verdict")
-        cells = [_cells(row) for row in self.rows]
-        head = "".join(f'<th scope="col" style="text-align:left">{name}</th>' for name in heads)
-        body = "".join(
-            "<tr>" + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row) + "</tr>"
-            for row in cells
-        )
+        heads = ("Claim", "Published", "Our bar", "Checked by", "Shipped checkpoint", "This run")
+        claims = [row for row in self.rows if row.kind != "check"]
+        checks = [row for row in self.rows if row.kind == "check"]
+        parts = {
+            "Claims": ((*heads, "Verdict"), [(*_cells(row), _judged(row)) for row in claims]),
+            "Checks": (heads, [_cells(row) for row in checks]),
+        }
+        return Tables({title: part for title, part in parts.items() if part[1]}, self.rows)._repr_mimebundle_()
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables to be displayed, ``parts``: heads and cells, by title; and the ``rows`` that they carry along as JSON."""
+
+    parts: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]]
+    rows: list[Claim]
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        lines, pages = [], []
+        for title, (heads, cells) in self.parts.items():
+            head = "".join(f'<th scope="col" style="text-align:left">{name}</th>' for name in heads)
+            body = "".join(
+                "<tr>" + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row) + "</tr>"
+                for row in cells
+            )
+            caption = f'<caption style="text-align:left">{title}</caption>' if title else ""
+            pages.append(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+            lines += [*([title] if title else []), *(" | ".join(row) for row in [heads, *cells])]
         return {
-            "text/html": f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
-            "text/plain": "\n".join(" | ".join(row) for row in [heads, *cells]),
+            "text/html": "".join(pages),
+            "text/plain": "\n".join(lines),
             MIME: [asdict(row) for row in self.rows],
         }
 
 
+def _told(row: Claim) -> str:
+    """The verdict, and that this run contradicts it, if it does."""
+    contradicted = row.kind == "theorem" and UNEXPECTED in row.expected.values()
+    return f"{row.verdict}, but this run contradicts it" if contradicted else row.verdict
+
+
+def _judged(row: Claim) -> str:
+    """The verdict and what it rests on; of a claim of the course's own, whose it is."""
+    return f"{row.verdict}: {row.why}" if row.verdict else "the course's own"
+
+
 def _cells(row: Claim) -> tuple[str, ...]:
-    """A row as it is shown. A column whose verdict is not the row's says so beside its figure."""
-    guards = [(row.control, "control"), (row.interval, "interval"), (row.reference, "reference")]
-    figures = [
-        f"{value} ({row.verdicts[name]})" if row.verdicts.get(name, row.verdict) != row.verdict else value
-        for name, value in zip(COLUMNS, (row.checkpoint, row.run), strict=True)
-    ]
-    return (
-        f"{row.statement} ({row.source})",
-        row.published,
-        row.threshold,
-        "; ".join(f"{name}: {text}" for text, name in guards if text),
-        *figures,
-        row.verdict,
-    )
+    """A row as it is shown."""
+    claim = asdict(row)
+    figures = (figure(claim, column) for column in COLUMNS)
+    return (f"{row.statement} ({row.source})", row.published, row.threshold, guarded(claim), *figures)
+
+
+def figure(claim: Mapping[str, Any], column: str) -> str:
+    """Return the figure of a row's column, and beside it whether it is as expected, if it was judged."""
+    judged = claim["expected"].get(column)
+    return f"{claim[column]} ({judged})" if judged else claim[column]
+
+
+def guarded(claim: Mapping[str, Any]) -> str:
+    """Return what could make a row fail: its control, its interval, its reference."""
+    return "; ".join(f"{name}: {claim[name]}" for name in ("control", "interval", "reference") if claim[name])
 
 
 def statements(lesson: str) -> dict[str, Statement]:
@@ -190,19 +278,36 @@ def parse_claims(text: str) -> dict[str, Statement]:
     """Parse the statements of a TOML text, by id. Raises ValueError for a key that is missing or that no claim has."""
     found = {}
     for id, table in tomllib.loads(text).items():
-        known = {field.name: field.default == "" for field in fields(Statement) if field.name != "id"}
         if not isinstance(table, dict):
             raise ValueError(f"claim {id!r}: is no table")
-        if not set(table) <= set(known):
-            raise ValueError(f"claim {id!r}: has the keys {', '.join(table)}; there are {', '.join(known)}")
-        missing = [name for name, optional in known.items() if not optional and name not in table]
-        if missing:
-            raise ValueError(f"claim {id!r}: lacks {', '.join(missing)}")
-        for name, value in table.items():
-            if not isinstance(value, str):
-                raise ValueError(f"claim {id!r}: {name} = {value!r}: must be a text")
-        found[id] = Statement(id, **table)
+        said = _read(id, table, Statement)
+        if said["kind"] not in KINDS:
+            raise ValueError(f"claim {id!r}: kind = {said['kind']!r}: must be one of {', '.join(KINDS)}")
+        decides = KINDS[said["kind"]]
+        if (decides is None) == ("evidence" in said):
+            raise ValueError(f"claim {id!r}: evidence belongs to a theorem and to an experiment, and to no other")
+        if decides:
+            try:
+                said["evidence"] = decides(**_read(f"{id}.evidence", said["evidence"], decides))
+            except ValueError as error:
+                raise error if str(error).startswith("claim") else ValueError(f"claim {id!r}: {error}") from None
+        found[id] = Statement(id, **said)
     return found
+
+
+def _read(id: str, table: dict[str, Any], into: type) -> dict[str, Any]:
+    """Return the table as arguments of a dataclass, lists as tuples. Raises ValueError, naming the claim."""
+    known = {field.name: field for field in fields(into) if field.name != "id"}
+    if not set(table) <= set(known):
+        raise ValueError(f"claim {id!r}: has the keys {', '.join(table)}; there are {', '.join(known)}")
+    missing = [name for name, field in known.items() if field.default is MISSING and name not in table]
+    if missing:
+        raise ValueError(f"claim {id!r}: lacks {', '.join(missing)}")
+    for name, value in table.items():
+        kinds, word = READ.get(known[name].type, ((int, float, list), "a number or a list of numbers"))
+        if not isinstance(value, kinds):
+            raise ValueError(f"claim {id!r}: {name} = {value!r}: must be {word}")
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -22,6 +23,7 @@ from companion.lesson.claims import (
 LESSON = "99-sample"
 FILE = """
 [first]
+kind = "theorem"
 statement = "a < b & c"
 source = "chen2024multihead"
 where = "<b>'theorem'</b> 1"
@@ -29,7 +31,12 @@ published = "1.0"
 threshold = "a below b"
 control = "b & a: 2"
 
+[first.evidence]
+exact = true
+fails = true
+
 [second]
+kind = "course"
 statement = "c"
 source = "course"
 where = "-"
@@ -39,15 +46,31 @@ interval = "95 % over five seeds"
 reference = "a solver"
 
 [third]
+kind = "experiment"
 statement = "d"
 source = "vonoswald2023"
 where = "table 1"
 published = "3.0"
 threshold = "d below 3"
 reference = "a solver"
+
+[third.evidence]
+of = "d, three seeds"
+published = 3
+ours = [1, 1.5, 2]
+
+[fourth]
+kind = "check"
+statement = "e"
+source = "vonoswald2023"
+where = "table 2"
+published = "0"
+threshold = "e at 0"
+reference = "a solver"
 """
 FIRST = {
     "id": "first",
+    "kind": "theorem",
     "statement": "a < b & c",
     "source": "Chen and Li 2024, <b>'theorem'</b> 1",
     "where": "<b>'theorem'</b> 1",
@@ -58,11 +81,13 @@ FIRST = {
     "reference": "",
     "checkpoint": "1.1",
     "run": "-",
-    "verdict": "holds",
-    "verdicts": {"checkpoint": "holds"},
+    "expected": {"checkpoint": "as expected"},
+    "verdict": "reproduced",
+    "why": "exact, and its negative world fails",
 }
 SECOND = {
     "id": "second",
+    "kind": "course",
     "statement": "c",
     "source": "this course",
     "where": "-",
@@ -73,9 +98,11 @@ SECOND = {
     "reference": "a solver",
     "checkpoint": "5.0",
     "run": "3.0",
-    "verdict": "does not hold",
-    "verdicts": {"checkpoint": "holds", "run": "does not hold"},
+    "expected": {"checkpoint": "as expected", "run": "not as expected"},
+    "verdict": "",
+    "why": "",
 }
+WHY = "d, three seeds: 1.5 (1, 1.5, 2) for 3"
 GD, NEWTON = "similarity_of_errors_gradient_descent", "similarity_of_errors_iterative_newton"
 
 
@@ -116,36 +143,58 @@ class Cells(HTMLParser):
 
     def handle_starttag(self, tag, _):
         self.tags.add(tag)
-        if tag in ("td", "th"):
+        if tag in ("td", "th", "caption"):
             self.text.append("")
 
     def handle_data(self, data):
         self.text[-1] += data
 
 
+HEADS = ["Claim", "Published", "Our bar", "Checked by", "Shipped checkpoint", "This run"]
+
+
 def test_the_page_has_every_cell_and_no_tag_that_a_claim_brought(bundle):
     page = Cells(bundle["text/html"])
-    assert page.tags == {"table", "thead", "tbody", "tr", "th", "td"}
+    assert page.tags == {"table", "caption", "thead", "tbody", "tr", "th", "td"}
     assert page.text == [
-        "Claim", "Published", "Holds if", "Checked by", "Shipped checkpoint", "This run", "Verdict",
+        "Claims", *HEADS, "Verdict",
         "a < b & c (Chen and Li 2024, <b>'theorem'</b> 1)", "1.0", "a below b", "control: b & a: 2",
-        "1.1", "-", "holds",
+        "1.1 (as expected)", "-", "reproduced: exact, and its negative world fails",
         "c (this course)", "-", "c above 4", "interval: 95 % over five seeds; reference: a solver",
-        "5.0 (holds)", "3.0", "does not hold",
+        "5.0 (as expected)", "3.0 (not as expected)", "the course's own",
     ]  # fmt: skip
 
 
-def test_plain_text_has_a_line_for_each_claim(bundle):
-    head, first, second = bundle["text/plain"].splitlines()
-    assert head == "Claim | Published | Holds if | Checked by | Shipped checkpoint | This run | Verdict"
-    assert first.startswith("a < b & c (Chen and Li 2024") and first.endswith(" | 1.1 | - | holds")
-    assert second.endswith(" | 5.0 (holds) | 3.0 | does not hold")
-
-
-def test_verdicts_are_a_line_each(claims, capsys):
-    claims.record("third", run="2", holds=None)
+def test_checks_stand_apart_and_have_no_verdict(claims, capsys):
+    claims.record("fourth", run="0", holds=True)
+    text = claims._repr_mimebundle_()["text/plain"].splitlines()
+    assert text[0] == "Claims" and text[1] == " | ".join([*HEADS, "Verdict"])
+    assert text[4:] == [
+        "Checks",
+        " | ".join(HEADS),
+        "e (von Oswald et al. 2023, table 2) | 0 | e at 0 | reference: a solver | - | 0 (as expected)",
+    ]
     claims.verdicts()
-    assert capsys.readouterr().out == "first: holds\nsecond: does not hold\nthird: not assessed\n"
+    assert capsys.readouterr().out == "first: reproduced\n"
+
+
+def test_a_verdict_is_of_a_source_s_claim_and_decided_by_what_is_stored(claims, capsys):
+    claims.record("third", run="2.9", holds=True)
+    assert (claims.rows[-1].verdict, claims.rows[-1].why) == ("same direction, weaker", WHY)
+    claims.verdicts()
+    assert capsys.readouterr().out == "first: reproduced\nthird: same direction, weaker\n"
+
+
+def test_a_run_that_contradicts_a_theorem_is_told(lesson, capsys):
+    claims = Claims(lesson)
+    claims.record("first", run="2", holds=False)
+    claims.record("third", run="2", holds=False)
+    claims.verdicts()
+    assert capsys.readouterr().out == (
+        "first: reproduced, but this run contradicts it\nthird: same direction, weaker\n"
+    ), "an experiment's verdict does not hang on one run"
+    assert claims.rows[0].verdict == "reproduced"
+    assert "reproduced: but this run contradicts it; exact, and" in claims._repr_mimebundle_()["text/plain"]
 
 
 def test_a_table_may_be_empty(lesson, capsys):
@@ -155,38 +204,74 @@ def test_a_table_may_be_empty(lesson, capsys):
 
 
 @pytest.mark.parametrize(
-    ("holds", "overall", "columns"),
+    ("holds", "expected"),
     [
-        (True, "holds", ["holds", "holds"]),
-        (False, "does not hold", ["does not hold", "does not hold"]),
-        (None, "not assessed", ["not assessed", "not assessed"]),
-        ({"checkpoint": True, "run": True}, "holds", ["holds", "holds"]),
-        ({"checkpoint": True, "run": False}, "does not hold", ["holds", "does not hold"]),
-        ({"checkpoint": None, "run": False}, "does not hold", ["not assessed", "does not hold"]),
-        ({"checkpoint": True, "run": None}, "not assessed", ["holds", "not assessed"]),
-        ({"checkpoint": True}, "holds", ["holds", "not assessed"]),
+        (True, {"checkpoint": "as expected", "run": "as expected"}),
+        (False, {"checkpoint": "not as expected", "run": "not as expected"}),
+        (None, {}),
+        ({"checkpoint": None, "run": np.bool_(False)}, {"run": "not as expected"}),
+        ({"checkpoint": True}, {"checkpoint": "as expected"}),
     ],
 )
-def test_a_verdict_for_each_column_and_one_for_all(lesson, holds, overall, columns):
+def test_each_column_is_as_expected_or_not_by_the_course_s_own_bar(lesson, holds, expected):
     for scale in ("course", "paper"):
         claims = Claims(lesson, scale)
-        claims.record("first", checkpoint="1", run="2", holds=holds)
-        assert claims.rows[0].verdict == overall
-        assert list(claims.rows[0].verdicts.values()) == columns
+        claims.record("third", checkpoint="1", run="2", holds=holds)
+        assert (claims.rows[0].expected, claims.rows[0].verdict) == (expected, "same direction, weaker")
 
 
 @pytest.mark.parametrize("holds", [True, False, np.bool_(True), {"run": True}])
-def test_nothing_is_assessed_at_smoke_scale(lesson, holds):
+def test_nothing_is_assessed_at_smoke_scale(lesson, holds, capsys):
     claims = Claims(lesson, "smoke")
     claims.record("first", run="2", holds=holds)
-    assert (claims.rows[0].verdict, claims.rows[0].verdicts) == ("not assessed", {"run": "not assessed"})
+    claims.record("second", run="2", holds=holds)
+    assert [row.expected for row in claims.rows] == [{}, {}]
+    claims.verdicts()
+    assert capsys.readouterr().out == "first: not assessed\n"
+
+
+def test_the_end_says_what_the_paper_says_what_you_saw_and_what_to_believe(lesson):
+    claims = Claims(lesson)
+    claims.saw("first", "1.1", exact=True)
+    claims.saw("second", "3")
+    claims.saw("third", "2.9")
+    shown = claims.believe({"third": "Half is there.", "first": "A proof.", "second": "It is so."})._repr_mimebundle_()
+    assert Cells(shown["text/html"]).text == [
+        "The paper says", "You saw", "Believe",
+        "a < b & c: 1.0 (Chen and Li 2024, <b>'theorem'</b> 1)", "1.1", "Reproduced. A proof.",
+        "c", "3", "It is so.",
+        "d: 3.0 (von Oswald et al. 2023, table 1)", "2.9", "Same direction, weaker. Half is there.",
+    ]  # fmt: skip
+    assert [row["id"] for row in shown[MIME]] == ["first", "second", "third"]
+    assert [row["expected"] for row in shown[MIME]] == [{"run": "as expected"}, {}, {}]
+
+
+def test_what_you_saw_is_not_judged_but_against_a_theorem(lesson, capsys):
+    claims = Claims(lesson)
+    with pytest.raises(ValueError, match="claim 'third': exact = True: must be None but for a theorem"):
+        claims.saw("third", "2.9", exact=True)
+    claims.saw("first", "2", exact=False)
+    claims.verdicts()
+    assert capsys.readouterr().out == "first: reproduced, but this run contradicts it\n"
+    assert "Reproduced, but this run contradicts it. Hm." in claims.believe({"first": "Hm."}).parts[""][1][0]
+
+
+def test_there_are_words_for_each_claim_that_was_seen_and_for_six_at_most(lesson):
+    claims = Claims(lesson)
+    claims.saw("first", "1")
+    for words in ({}, {"second": "It is so."}, {"first": "A proof.", "second": "It is so."}):
+        with pytest.raises(ValueError, match=r"words = .*: must be those seen, \['first'\], at most 6"):
+            claims.believe(words)
+    claims.rows = [replace(claims.rows[0], id=str(number)) for number in range(7)]
+    with pytest.raises(ValueError, match="at most 6"):
+        claims.believe({row.id: "Yes." for row in claims.rows})
 
 
 @pytest.mark.parametrize(
     "row, message",
     [
         ({"id": "first", "run": "1"}, "id = 'first': there is such a claim already"),
-        ({"id": "fourth", "run": "1"}, "id = 'fourth': must be one of first, second, third"),
+        ({"id": "fifth", "run": "1"}, "id = 'fifth': must be one of first, second, third, fourth"),
         ({"id": "third"}, "claim 'third': needs a measured figure, of the checkpoint or of this run"),
         ({"id": "third", "checkpoint": "-", "run": "-"}, "claim 'third': needs a measured figure"),
         (
@@ -225,7 +310,35 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
         ('published = "1.0"', 'published = " "', "'first': published must not be empty"),
         ('published = "1.0"', 'published = "-"', "'first': where and published may be '-' for a claim of the course's"),
         ("where = \"<b>'theorem'</b> 1\"", 'where = "-"', "'first': where and published may be '-'"),
-        ("control =", "controls =", "'first': has the keys .*controls; there are statement, source"),
+        ("control =", "controls =", "'first': has the keys .*controls, evidence; there are kind, statement, source"),
+        (
+            'kind = "theorem"',
+            'kind = "lemma"',
+            "'first': kind = 'lemma': must be one of theorem, experiment, course, check",
+        ),
+        (
+            'kind = "theorem"',
+            'kind = "course"',
+            "'first': evidence belongs to a theorem and to an experiment",
+        ),
+        (
+            'source = "vonoswald2023"\nwhere = "table 1"',
+            'source = "course"\nwhere = "table 1"',
+            "'third': kind = 'experiment': does not go with source = 'course'",
+        ),
+        ('kind = "course"', 'kind = "theorem"', "'second': evidence belongs to a theorem and to an experiment"),
+        ('kind = "theorem"', 'kind = "check"', "'first': evidence belongs to a theorem and to an experiment"),
+        ("[third.evidence]", "[fourth.evidence]", "Cannot declare|evidence belongs to a theorem and to an experiment"),
+        ("exact = true", 'exact = "yes"', "'first.evidence': exact = 'yes': must be true or false"),
+        ("fails = true", "", "'first.evidence': lacks fails"),
+        ("ours = [1, 1.5, 2]", "our = [1, 1.5, 2]", "'third.evidence': has the keys of, published, our; there are of"),
+        (
+            "ours = [1, 1.5, 2]",
+            'ours = "many"',
+            "'third.evidence': ours = 'many': must be a number or a list of numbers",
+        ),
+        ("ours = [1, 1.5, 2]", "", "'third': ours: must be given, or an interval, or why the measure cannot tell"),
+        ("published = 3\n", "published = -3\n", "'third': published = -3: must be above 0"),
         ("[first]", "id = 1\n[first]", "'id': is no table"),
         ("[second]", "[first]", "Cannot declare"),
     ],

@@ -7,7 +7,6 @@ import tempfile
 import threading
 import time
 from argparse import Namespace
-from collections import Counter
 from pathlib import Path
 
 import nbconvert
@@ -17,7 +16,8 @@ import psutil
 from papermill.exceptions import PapermillExecutionError
 
 from companion.core.files import atomic_write
-from companion.lesson.claims import FAILS, HOLDS, MIME, UNASSESSED, statements
+from companion.lesson.claims import MIME, UNEXPECTED, statements
+from companion.lesson.verdicts import tally
 from companion.workshop.cli import scoreboard
 from companion.workshop.cli.lessons import Lesson, LessonError, select_lessons
 from companion.workshop.cli.setup import ROOT
@@ -42,13 +42,14 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     }
     atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     for entry in report["lessons"]:
-        counts = Counter(claim["verdict"] for claim in entry["claims"])
+        unexpected = [claim["id"] for claim in entry["claims"] if UNEXPECTED in claim["expected"].values()]
         print(
             f"{entry['lesson']}: {' + '.join(f'{each:.0f}' for each in entry['seconds'].values())} s, "
             f"{entry['peak_rss_mib']:.0f} MiB, "
-            f"{counts[HOLDS]} of {len(entry['claims'])} claims hold, {counts[FAILS]} do not, "
-            f"{counts[UNASSESSED]} not assessed, {len(entry['errors'])} errors"
+            f"{tally(claim['verdict'] for claim in entry['claims'])}, {len(entry['errors'])} errors"
         )
+        if unexpected:
+            print(f"  {UNEXPECTED}, by the course's own bars: {', '.join(unexpected)}")
         for error in entry["errors"]:
             print(f"  {error}")
     print(f"The executed notebooks and report.json are in {out}")

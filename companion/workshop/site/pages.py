@@ -7,7 +7,8 @@ import tomllib
 from pathlib import Path
 
 from companion.core.checkpoints import Header, read_header
-from companion.lesson.claims import FAILS, HOLDS, UNASSESSED, bibliography, cite, statements
+from companion.lesson.claims import bibliography, cite, figure, guarded, statements
+from companion.lesson.verdicts import DIFFERENT, VERDICTS, tally
 from companion.workshop.site.course import HUB, Chapter, Course
 
 GLOSSARY = Path(__file__).with_name("glossary.toml")
@@ -21,7 +22,7 @@ NOTATION = {
     r"k,\ m,\ \Theta_i": "tokens of a sequence, number of heads, the $i$-th head's matrix (lesson 09)",
 }
 BOX, GAP, LETTERS = (220, 48), (60, 16), 27  # of the map: a box, what is between boxes, and what fits on a line of one
-VERDICTS = (HOLDS, FAILS, UNASSESSED)
+UNJUDGED = {"course": "the course's own", "check": "check"}  # what is no claim of a source
 
 
 def every(course: Course) -> dict[str, str]:
@@ -41,7 +42,8 @@ def front(course: Course) -> str:
     """Return the first page: what it is, for whom, the two commands, the map, and a card for each lesson."""
     cards = "\n".join(
         f":::{{grid-item-card}} {chapter.title}\n:link: lessons/{chapter.name}/{chapter.name}\n:link-type: doc\n"
-        f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes · {_held(chapter)}*\n:::"
+        f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes. Published claims: "
+        f"{tally(claim['verdict'] for claim in chapter.entry['claims'])}*\n:::"
         for chapter in course.chapters
     )
     documents = "\n".join(f"lessons/{chapter.name}/{chapter.name}" for chapter in course.chapters)
@@ -95,11 +97,6 @@ reference/index
 """
 
 
-def _held(chapter: Chapter) -> str:
-    verdicts = [claim["verdict"] for claim in chapter.entry["claims"]]
-    return f"{verdicts.count(HOLDS)} of {len(verdicts)} claims hold"
-
-
 def map_of(chapters: list[Chapter]) -> str:
     """Return the map as a picture (SVG): an arrow from each lesson to those that need it, and every lesson a link; a
     column holds what needs only lessons of the columns before it.
@@ -148,7 +145,7 @@ def _title(title: str, x: int, y: int) -> str:
 
 def claims(course: Course) -> str:
     """Return every claim, with a choice of lesson, verdict and source."""
-    rows, kinds = [], {"lesson": [], "verdict": list(VERDICTS), "source": []}
+    rows, kinds = [], {"lesson": [], "verdict": [*VERDICTS, *UNJUDGED.values()], "source": []}
     for chapter in course.chapters:
         keys = {each.id: each.source for each in _statements(chapter).values()}
         kinds["lesson"].append(chapter.title)
@@ -163,12 +160,13 @@ def claims(course: Course) -> str:
         + "</select></label>"
         for kind, values in kinds.items()
     )
-    heads = ("Lesson", "Claim", "Verdict", "Published", "This run", "Checkpoint", "Holds if", "Checked by")
+    heads = ("Lesson", "Claim", "Verdict", "Rests on", "Published", "This run", "Checkpoint", "Our bar", "Checked by")
     made = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
     return f"""# Claims, and what became of them
 
-What a source says, when it would count as holding here, what could make it fail, and what was measured: by the shipped
-checkpoints, and by one run ({"; ".join(made)}).
+What a source says, what became of it and what that rests on, and what was measured: by the shipped checkpoints, and by
+one run ({"; ".join(made)}). A verdict on a published claim is decided by one rule from what is stored of it; whether a
+figure is as expected, by the course's own bar, decides none.
 
 <div class="claims-filter">{choices}
 <span>showing <span class="claims-count" aria-live="polite">{len(rows)}</span></span></div>
@@ -186,19 +184,23 @@ def _statements(chapter: Chapter) -> dict:
 
 
 def _row(chapter: Chapter, claim: dict, source: str) -> str:
-    guards = "; ".join(f"{name}: {claim[name]}" for name in ("control", "interval", "reference") if claim[name])
-    said = {
-        name: html.escape("–" if claim[name] == "-" else claim[name]) for name in ("published", "run", "checkpoint")
-    }
+    texts = (claim["why"], claim["published"], figure(claim, "run"), figure(claim, "checkpoint"))
+    texts += (claim["threshold"], guarded(claim))
+    verdict = _verdict(claim)
     cells = [
         f'<td><a href="lessons/{chapter.name}/{chapter.name}.html">{chapter.name[:2]}</a></td>',
         f"<td>{html.escape(claim['statement'])} ({html.escape(claim['source'])})</td>",
-        f'<td class="{"no" if claim["verdict"] == FAILS else "yes"}">{claim["verdict"]}</td>',
-        *(f"<td>{html.escape(text)}</td>" for text in (*said, claim["threshold"], guards)),
+        f'<td class="{"no" if verdict == DIFFERENT else "yes"}">{html.escape(verdict)}</td>',
+        *(f"<td>{html.escape('–' if text in ('', '-') else text)}</td>" for text in texts),
     ]
-    facts = {"lesson": chapter.title, "verdict": claim["verdict"], "source": source}
+    facts = {"lesson": chapter.title, "verdict": verdict, "source": source}
     data = " ".join(f'data-{name}="{html.escape(value)}"' for name, value in facts.items())
     return f'<tr id="{chapter.name[:2]}-{claim["id"]}" {data}>{"".join(cells)}</tr>'
+
+
+def _verdict(claim: dict) -> str:
+    """What became of a source's claim; of another row, what it is."""
+    return claim["verdict"] or UNJUDGED[claim["kind"]]
 
 
 def _box(label: str, kind: str, heads: tuple[str, ...], rows: list[str]) -> str:
@@ -232,7 +234,7 @@ def sources(course: Course) -> str:
     for key in sorted(taken, key=lambda key: cite(key).lower()):
         rows = "\n".join(
             f"| {_cell(where)} | [{chapter.name[:2]}](lessons/{chapter.name}/{chapter.name}.ipynb) "
-            f"| {_cell(claim['statement'])} | {_cell(claim['published'])} | {claim['verdict']} |"
+            f"| {_cell(claim['statement'])} | {_cell(claim['published'])} | {_verdict(claim)} |"
             for where, chapter, claim in taken[key]
         )
         title = re.sub(r"[{}]", "", bibliography().entries[key].fields["title"])

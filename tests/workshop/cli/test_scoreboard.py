@@ -19,37 +19,36 @@ def entry(*verdicts: str) -> dict:
     return {"lesson": NAME, "scale": "smoke", "seed": 3, "claims": claims}
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "short", "named"),
-    [
-        (["holds", "holds"], "All 2 claims hold.", "All 2 claims hold."),
-        (["holds", "does not hold"], "1 of 2 claims hold.", "1 of 2 claims hold; this one does not: Claim 2."),
-        (["does not hold"] * 2, "0 of 2 claims hold.", "0 of 2 claims hold; these do not: Claim 1 · Claim 2."),
-        (
-            ["does not hold"] * 7,
-            "0 of 7 claims hold.",
-            "0 of 7 claims hold; these do not: Claim 1 · Claim 2 · Claim 3 · Claim 4 · and 3 more.",
-        ),
-        (["holds", "not assessed"], *["1 of 2 claims hold, 1 are not assessed."] * 2),
-    ],
-)
-def test_what_became_of_a_lesson_s_claims(verdicts, short, named):
-    assert scoreboard.summary(entry(*verdicts)) == short
-    assert scoreboard.summary(entry(*verdicts), named=True) == named
+TALLY = "1 reproduced, 0 weaker in the same direction, 1 different, 0 not assessed"
+OWN = {"kind": "course", "verdict": "", "why": "", "expected": {"run": "not as expected"}}
+
+
+def test_what_became_of_claims_counts_those_of_sources_alone():
+    claims = entry("reproduced", "different")["claims"]
+    assert scoreboard.summary([*claims, CLAIM | OWN]) == f"Of 2 published claims: {TALLY}."
+    assert scoreboard.summary([]) == (
+        "Of 0 published claims: 0 reproduced, 0 weaker in the same direction, 0 different, 0 not assessed."
+    )
 
 
 def test_it_takes_its_place(tmp_path):
-    root, report = checkout(tmp_path), {"lessons": [entry("holds", "does not hold")]}
+    root, report = checkout(tmp_path), {"lessons": [entry("reproduced", "different")]}
+    report["lessons"][0]["claims"] += [CLAIM | OWN, CLAIM | OWN | {"kind": "check", "expected": {}}]
     readme = root / "README.md"
     readme.write_text("before\n<!-- lessons -->\nlast year\n<!-- /lessons -->\nafter\n")
     scoreboard.update(report, root)
     text, claims = readme.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")
     assert text == (
         f"before\n<!-- lessons -->\n- **[07 Doubling](lessons/{NAME}/{NAME}.ipynb)** (5 min, machine 2 s). "
-        "What is twice a number? 1 of 2 claims hold; this one does not: Claim 2.\n<!-- /lessons -->\nafter\n"
+        f"What is twice a number?\n\nOf 2 published claims: {TALLY}.\n<!-- /lessons -->\nafter\n"
     )
-    assert "## 07 · Doubling\n\n1 of 2 claims hold." in claims
-    assert "| Claim 2 | Euclid, book VII | 2 | – | 2 | **no** |" in claims
+    assert f"## 07 · Doubling\n\nOf 2 published claims: {TALLY}." in claims
+    why = "twice a number: 2 for 2"
+    assert f"| Claim 1 | Euclid, book VII | 2 | – | 2 (as expected) | reproduced ({why}) |" in claims
+    assert f"| Claim 2 | Euclid, book VII | 2 | – | 2 (as expected) | **different** ({why}) |" in claims
+    assert "| The course's own | Our bar | Our checkpoint | This run |\n|---|---|---|---|\n" in claims
+    assert "| Doubles | exactly 2 | – | 2 (not as expected) |\n\n| Check | Our bar" in claims
+    assert "| Doubles | exactly 2 | – | 2 |\n\nMade by" in claims
     assert claims.endswith("(scale smoke, seed 3).\n")
     scoreboard.update(report, root)
     assert (readme.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")) == (text, claims)
@@ -75,21 +74,14 @@ def test_a_line_says_which_lessons_come_before(tmp_path):
     root = checkout(tmp_path, name="08-trebling")
     path = root / "solutions/08-trebling/08-trebling.ipynb"
     path.write_text(path.read_text().replace('"needs": [', '"needs": ["lesson 07: doubles", '))
-    doubling, trebling = scoreboard.lines({"lessons": []}, all_lessons(root), "").splitlines()
+    doubling, trebling, *_ = scoreboard.lines({"lessons": []}, all_lessons(root), "").splitlines()
     assert "(5 min, machine 2 s)" in doubling
     assert "(5 min, machine 2 s, after 07)" in trebling
 
 
 @pytest.mark.parametrize(
     ("value", "cell"),
-    [
-        ("-", "–"),
-        ("holds", "yes"),
-        ("does not hold", "**no**"),
-        ("not assessed", "not assessed"),
-        ("a | b\nc", "a \\| b c"),
-        ("no", "no"),
-    ],
+    [("-", "–"), ("not assessed", "not assessed"), ("a | b\nc", "a \\| b c")],
 )
 def test_a_cell(value, cell):
     assert scoreboard._cell(value) == cell

@@ -61,7 +61,7 @@ def built(tmp_path_factory) -> Path:
         new_code_cell("predictions.sheet()", outputs=[new_output("execute_result", {"text/html": SHEET})]),
         new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
     ]
-    return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "does not hold"}])
+    return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "different"}])
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_claims_are_filtered_and_a_prediction_comes_back(address, browser):
     page = browser.new_page()
     page.goto(f"{address}/claims.html")
     assert page.inner_text(".claims-count") == "2 of 2"
-    page.select_option("select[name=verdict]", "does not hold")
+    page.select_option("select[name=verdict]", "different")
     assert page.inner_text(".claims-count") == "1 of 2"
     assert [row.get_attribute("id") for row in page.query_selector_all("tbody tr:visible")] == ["07-trebles"]
     page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
