@@ -75,7 +75,7 @@ class Measurement:
 
         What has its default counts for nothing: a new setting that nobody uses changes no hash.
         """
-        recipes = [[each.name, _said(each.build.args), _said(each.schedule)] for each in self.recipes(scale)]
+        recipes = [[each.name, _said((each.config,)), _said(each.schedule)] for each in self.recipes(scale)]
         said = json.dumps([self.name, scale, _said(self.cells), recipes], sort_keys=True)
         return sha256(said.encode()).hexdigest()[:16]
 

@@ -5,8 +5,8 @@ GPU).
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,19 @@ Size = tuple[Any, Schedule] | tuple[Any, Schedule, dict[str, Any]]
 class Recipe:
     """All that decides a training run but its seed; how its checkpoint is kept (``calibrate``, ``stored``);
     and whether it needs a device with float64.
+
+    ``make(config)`` gives a fresh model and ``sampler(config, **task)`` what a batch is drawn with.
     """
 
     name: str
     scale: str
-    build: Callable[[], nn.Module]
-    draw: Draw
-    loss: Callable[..., Tensor]
-    schedule: Schedule
     about: str
+    config: Any
+    schedule: Schedule
+    make: Callable[[Any], nn.Module]
+    sampler: Callable[..., Draw]
+    loss: Callable[..., Tensor]
+    task: dict[str, Any] = field(default_factory=dict)
     calibrate: Callable[[nn.Module], object] | None = None
     stored: torch.dtype | None = None
     needs_float64: bool = False
@@ -42,7 +46,21 @@ class Recipe:
     def model(self, seed: int = 0) -> nn.Module:
         """A fresh model, initialised from ``seed`` without touching the global random state."""
         with seeded(seed):
-            return self.build()
+            return self.make(self.config)
+
+    @cached_property
+    def draw(self) -> Draw:
+        """Draw a batch: a function of (batch, generator), and of the share done where the schedule has a curriculum."""
+        return self.sampler(self.config, **self.task)
+
+    def with_(self, *, config: Any = None, task: dict[str, Any] | None = None, **schedule: Any) -> "Recipe":
+        """Return a variation: another ``config``, another ``task``, other fields of the schedule (``steps=50``)."""
+        return replace(
+            self,
+            config=self.config if config is None else config,
+            task=self.task if task is None else task,
+            schedule=replace(self.schedule, **schedule),
+        )
 
     def train(
         self,
@@ -115,11 +133,13 @@ def register(
         scale: Recipe(
             name,
             scale,
-            partial(model, config),
-            sampler(config, **dict(*task)),
-            loss,
-            schedule,
             about,
+            config,
+            schedule,
+            model,
+            sampler,
+            loss,
+            dict(*task),
             calibrate,
             stored,
             needs_float64,

@@ -1,5 +1,7 @@
 """Every recipe of every topic: all scales are there, it learns at smoke scale, a seed decides it."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -68,3 +70,16 @@ def test_a_name_is_registered_once():
     sizes = dict.fromkeys(SCALES, (None, Schedule(1, 1, 1.0)))
     with pytest.raises(ValueError, match="name = 'multihead-student': there is a recipe of this name already"):
         register("multihead-student", "", **dict.fromkeys(("model", "sampler", "loss"), print), **sizes)
+
+
+def test_a_variation_changes_what_it_names_alone():
+    plan = recipe("graphs-standard-within", "smoke")
+    varied = plan.with_(config=replace(plan.config, width=24), task=plan.task | {"many": 500}, steps=7)
+    assert varied.model().config.width == 24
+    assert varied.task == plan.task | {"many": 500}
+    assert varied.schedule == replace(plan.schedule, steps=7)
+    assert plan.model().config == plan.config  # and the recipe stays as it was
+    graphs, answers = varied.draw(3, torch.Generator().manual_seed(0))
+    assert graphs.shape == answers.shape == (3, 5, 5)
+    with pytest.raises(TypeError, match="stepps"):
+        plan.with_(stepps=7)

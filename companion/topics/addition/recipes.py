@@ -205,8 +205,8 @@ def transplanted(embeddings: Float[Tensor, "numbers given"], scale: str = "cours
     Raises ValueError for fewer embeddings than answers.
     """
     plan = recipe("addition-counting", scale)
-    config = plan.model().config
+    config = plan.config
     if len(embeddings) < config.answers:
         raise ValueError(f"embeddings: {len(embeddings)} of them; scale {scale} has {config.answers} answers")
     table = with_rms(narrowed(embeddings[: config.answers], config.width), rms)
-    return replace(plan, name="addition-transplanted", build=lambda: Adder(config, table))
+    return replace(plan, name="addition-transplanted", make=lambda config: Adder(config, table))

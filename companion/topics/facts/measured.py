@@ -26,8 +26,7 @@ def facts_at(rate: float, d: int = 16, *, steps: int = 5000, seed: int = 0) -> f
     ``seed``: of the weights and the sentences.
     """
     chosen = recipe(f"facts-capacity-{d}")
-    config = chosen.model().config
-    config = replace(config, members=config.members[::2])
+    config = replace(chosen.config, members=chosen.config.members[::2])
     schedule = replace(chosen.schedule, lr=rate, steps=steps)
     with seeded(seed):
         bank = Bank(config)

@@ -1,7 +1,5 @@
 """What lesson 11 shows of two cliques in a run that is longer than its own."""
 
-from dataclasses import replace
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -10,8 +8,8 @@ from companion.core.arguments import at_least
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.topics.graphs.data import connected, disjoint
-from companion.topics.graphs.model import Channels, ChannelsConfig
-from companion.topics.graphs.recipes import EIGHT, SEEDS, chosen
+from companion.topics.graphs.model import ChannelsConfig
+from companion.topics.graphs.recipes import EIGHT, SEEDS
 
 WATCHED = ("within", "5%", "60%")  # the arms that are watched
 
@@ -31,14 +29,14 @@ def clique_margins(
     at_least(steps=(steps, 1), every=(every, 1))
     graph = disjoint(1, "clique", (4, 4), generator=0)
     apart = connected(graph)[0] == 0
-    course, config = recipe("graphs-channels"), ChannelsConfig(1, SEEDS * len(arms))
+    longer = recipe("graphs-channels").with_(
+        config=ChannelsConfig(1, SEEDS * len(arms)), task={"arms": arms} | EIGHT, steps=steps
+    )
 
     @torch.no_grad()
     def largest(model):
         return model(graph[:, None].float())[0, :, apart].amax(1)
 
-    draw, schedule = chosen(config, arms, **EIGHT), replace(course.schedule, steps=steps)
-    longer = replace(course, build=lambda: Channels(config), draw=draw, schedule=schedule)
     _, history = longer.train(seed=seed, each=largest, every=every)
     return torch.stack(history.looks)
 

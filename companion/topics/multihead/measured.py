@@ -12,7 +12,7 @@ from companion.core.recipe import recipe
 from companion.topics.multihead.baselines import NotCertifiedError, learn
 from companion.topics.multihead.baselines import relative_loss as loss_of_rows
 from companion.topics.multihead.data import HOSTILE, Teacher, hostile, parity_teacher, sequences
-from companion.topics.multihead.model import MultiHead, MultiHeadConfig
+from companion.topics.multihead.model import MultiHeadConfig
 from companion.topics.multihead.recipes import relative_loss
 
 RIGHT = 0.02  # the relative loss on unseen sequences, below which an answer is right
@@ -39,17 +39,19 @@ def parity_parts(
     held = sequences(2000, 2, d, generator=10_000 + seed)
     asked = held[:, 0, 0] != held[:, 1, 0]
 
-    def draw(batch, generator):
-        X = sequences(batch, 2, d, generator=generator)
-        return X, Teacher(layer.thetas.to(X), layer.ws.to(X))(X)
+    def labelled(config):
+        def draw(batch, generator):
+            X = sequences(batch, 2, config.d, generator=generator)
+            return X, Teacher(layer.thetas.to(X), layer.ws.to(X))(X)
+
+        return draw
 
     @torch.no_grad()
     def parts(model):
         return torch.stack([relative_loss(model, held[these], layer(held[these])) for these in (asked, ~asked)])
 
-    course, config = recipe("multihead-student"), MultiHeadConfig(d, 3 * support)
-    schedule = replace(course.schedule, steps=steps)
-    student = replace(course, build=lambda: MultiHead(config), draw=draw, schedule=schedule)
+    student = recipe("multihead-student").with_(config=MultiHeadConfig(d, 3 * support), task={}, steps=steps)
+    student = replace(student, sampler=labelled)
     _, history = student.train(seed=seed, each=parts, every=every)
     return torch.stack(history.looks)
 

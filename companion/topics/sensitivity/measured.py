@@ -103,7 +103,7 @@ def of_words(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
 
 def measure_of(name: str, scale: str = "course") -> Callable[[nn.Module], Tensor]:
     """What is measured of a recipe for a task, digits or text while it trains."""
-    config = recipe(name, scale).model().config
+    config = recipe(name, scale).config
     task = name.split("-")[1]
     if task == "digits":
         return of_images()

@@ -160,7 +160,7 @@ def test_a_transplant_is_the_same_recipe_on_other_embeddings():
     plan, counting = transplanted(given, "smoke"), recipe("addition-counting", "smoke")
     assert (plan.schedule, plan.scale) == (counting.schedule, "smoke")
     model = plan.model()
-    assert model.config == counting.model().config
+    assert model.config == counting.config
     assert not model.numbers.requires_grad
     expected = with_rms(narrowed(given[: model.config.answers], model.config.width), 0.1)
     torch.testing.assert_close(model.numbers.detach(), expected.float())

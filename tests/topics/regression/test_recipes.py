@@ -28,7 +28,7 @@ SHIPPED = {"regression-isotropic": 1.0, "regression-ill-conditioned": 100.0}
 @pytest.mark.parametrize("name", [name for name in recipes() if name.startswith("regression-")])
 @pytest.mark.types_unchecked
 def test_the_paper_scale_has_the_published_dimension(name):
-    assert recipe(name, "paper").build().config.d == 20
+    assert recipe(name, "paper").config.d == 20
 
 
 EACH = (
@@ -100,7 +100,7 @@ def test_a_shipped_models_first_steps_are_made_again_by_its_recipe(name):
 
 
 def test_a_curriculum_begins_small_and_ends_with_whole_prompts():
-    draw = growing(5, 11)(recipe("regression-large").build.args[0])
+    draw = growing(5, 11)(recipe("regression-large").config)
     seen = []
     for done in (0.0, 0.2, 0.4, 0.99):
         xs, ys = draw(4, torch.Generator().manual_seed(0), done)
@@ -157,7 +157,7 @@ class Answering(StateRegressor):
     """Least squares' answers, plus ``off``; it holds a ``share`` of the weights that are taught."""
 
     def __init__(self, off: float = 0.0, share: float = 1.0):
-        super().__init__(recipe("regression-taught-state").build.args[0])
+        super().__init__(recipe("regression-taught-state").config)
         self.off, self.share = off, share
 
     def forward(self, xs, ys):
@@ -202,7 +202,7 @@ def test_the_shipped_lstm_of_ten_dimensions_resembles_what_the_table_says():
 
 def test_the_small_networks_are_longer_runs_of_the_blocks():
     for mixer in ("delta", "linear"):
-        small, block = (recipe(f"regression-{name}").model().config for name in (f"{mixer}-small", f"blocks-{mixer}"))
+        small, block = (recipe(f"regression-{name}").config for name in (f"{mixer}-small", f"blocks-{mixer}"))
         assert small == block
 
 

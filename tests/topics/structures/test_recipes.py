@@ -26,14 +26,14 @@ SEARCHES = [name for name in recipes() if name.startswith("structures") and not 
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_the_paper_scale_has_the_published_networks(name):
-    config = recipe(name, "paper").build.args[0]
+    config = recipe(name, "paper").config
     assert (config.width, config.layers, config.hidden, config.temperature) == (64, 8, 1024, 2.0)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_what_is_drawn_fits_the_model(name):
     plan = recipe(name)
-    config = plan.build().config
+    config = plan.config
     points, query, nearest, noise = plan.draw(3, torch.Generator().manual_seed(1))
     asked = query.shape[1]
     assert points.shape == (3, config.n, config.dim)
