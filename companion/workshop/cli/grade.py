@@ -13,7 +13,7 @@ from companion.workshop.grading.course.names import one_line
 from companion.workshop.grading.course.settings import SettingsError
 from companion.workshop.grading.notebook.handout import HandoutError, handout
 from companion.workshop.grading.notebook.questions import Handout
-from companion.workshop.grading.sandbox import walls
+from companion.workshop.grading.sandbox import bubblewrap
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
@@ -56,7 +56,7 @@ def _can_run(*, unsafe: bool) -> bool:
     if os.name == "nt":
         print("grade: a submission talks through pipes that Windows does not have; in WSL this works. Nothing was run.")
         return False
-    if reason := walls.missing():
+    if reason := bubblewrap.missing():
         print(f"grade: NO SANDBOX: {reason}.")
         print("Submissions are programs by strangers; without a sandbox they run with all your rights.")
         if not unsafe:

@@ -3,10 +3,10 @@
 handout       what a lesson asks, and what an answer earns (`questions` says it in data)
 handins       what was handed in, when, and which of it counts (`settings`: deadlines; `roster`: who is in the class)
 submissions   the answers in a notebook, read without running anything (`syntax`, `flags`), in a child (`parsing`)
-sandbox       where a learner's function runs (in `walls` and `groups`; it sees the course without answers: `package`)
+sandbox       where a learner's function runs (`bubblewrap`, `cgroups`; it sees a course without answers: `package`)
 worker        what runs in there, and speaks with `marking` over `wire`
 marking       the check, outside: draws the inputs, compares the answers
-rooms         the processes of one submission
+workers       the processes of one submission
 classroom     a whole class: what is new is marked, results are kept, pages written (`book`: the points)
 feedback      what people read: tables and the student's page (`classpage`: the class's page)
 formgrader    nbgrader's side: the gradebook and the written answers

@@ -10,9 +10,9 @@ from workshop.grading.small_lesson import NAME, checkout, hand_in, handed_in, so
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
 from companion.workshop.grading.course import classroom, formgrader
-from companion.workshop.grading.sandbox import sandbox, walls
+from companion.workshop.grading.sandbox import bubblewrap, sandbox
 
-safe = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+safe = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 
 
 SAID = {"jobs": 1, "formgrader": False, "unsafe": False, "student": "", "force": False, "take_in": []}
@@ -129,7 +129,7 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
     def fails(*_, **__):
         raise sandbox.SandboxError("no more user namespaces")
 
-    monkeypatch.setattr("companion.workshop.grading.sandbox.rooms.Process", fails)
+    monkeypatch.setattr("companion.workshop.grading.sandbox.workers.Process", fails)
     assert run(root, NAME) == 1
     assert "NOT MARKED" in capsys.readouterr().out
     assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == ["bert"]
@@ -141,7 +141,7 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
 def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys):
     root = checkout(tmp_path)
     hand_in(root, "anna", solved())
-    monkeypatch.setattr(walls, "missing", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(bubblewrap, "missing", lambda: "bubblewrap is not installed")
     assert run(root, NAME) == 2
     said = capsys.readouterr().out
     assert "NO SANDBOX" in said and "--unsafe" in said

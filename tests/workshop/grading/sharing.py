@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from companion.workshop.grading.course import marking
-from companion.workshop.grading.sandbox import package, rooms, wire
+from companion.workshop.grading.sandbox import package, wire, workers
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, as_message
 
 # Time enough on any machine, however busy: for what is said of an answer, not for how long it took
@@ -14,7 +14,7 @@ PATIENT = Limits(call=60, exercise=120, submission=600, search=60, searches=600)
 
 @contextmanager
 def one_process(limits: Limits, *, course: bool = False):
-    """A process as `companion.workshop.grading.sandbox.rooms` starts them."""
+    """A process as `companion.workshop.grading.sandbox.workers` starts them."""
     with Process(limits, course=package.without_answers(course=course)) as process:
         process.send(wire.encode({"limits": as_message(limits)}))
         yield process
@@ -26,7 +26,7 @@ def all_in(process: Process):
     thing at a time.
     """
 
-    class Shared(rooms.Workers):
+    class Shared(workers.Workers):
         def _started(self, course):
             if course == package.with_answers():
                 return super()._started(course)

@@ -12,9 +12,9 @@ from workshop.grading.sharing import PATIENT
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
-from companion.workshop.grading.sandbox import walls
+from companion.workshop.grading.sandbox import bubblewrap
 
-pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 NAME = "02-in-context-regression"
 
 

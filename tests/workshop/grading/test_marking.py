@@ -8,10 +8,10 @@ from workshop.grading.sharing import PATIENT, all_in, one_process
 from workshop.grading.small_lesson import RIGHT, handed_in, solved
 
 from companion.workshop.grading.course.marking import mark
-from companion.workshop.grading.sandbox import rooms, walls
+from companion.workshop.grading.sandbox import bubblewrap, workers
 from companion.workshop.grading.sandbox.sandbox import Limits, SandboxError
 
-pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 SEEDS = [11, 12]
 NEWTON = "newton-step-check"
@@ -105,7 +105,7 @@ def test_after_two_stops_the_rest_is_not_tried():
 
 
 def test_a_sandbox_that_fails_once_is_started_again(monkeypatch):
-    starts, real = [], rooms.Process
+    starts, real = [], workers.Process
 
     def fails_first(*words, **named):
         starts.append(1)
@@ -113,7 +113,7 @@ def test_a_sandbox_that_fails_once_is_started_again(monkeypatch):
             raise SandboxError("busy")
         return real(*words, **named)
 
-    monkeypatch.setattr(rooms, "Process", fails_first)
+    monkeypatch.setattr(workers, "Process", fails_first)
     submission = assembled(solved())
     submission.answers = {NEWTON: submission.answers[NEWTON]}
     assert mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON]["outcome"] == "right"

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from companion.workshop.grading.sandbox import sandbox, walls, wire
+from companion.workshop.grading.sandbox import bubblewrap, sandbox, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 
-pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 JOB = {
     "define": "f",
     "exercise": ["companion.topics.regression.exercises", "newton_step"],
@@ -107,7 +107,7 @@ def test_time_is_limited_and_nothing_stays(body):
 
 
 def test_a_sandbox_that_does_not_start_is_told_from_a_wrong_answer(monkeypatch):
-    monkeypatch.setattr(walls, "SYSTEM", ())
+    monkeypatch.setattr(bubblewrap, "SYSTEM", ())
     monkeypatch.setattr(sandbox.sys, "executable", "/no/python")
     with pytest.raises(SandboxError, match="did not start"):
         Process(Limits(start=5))

@@ -14,9 +14,9 @@ from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course.marking import mark
 from companion.workshop.grading.notebook.handout import handout
 from companion.workshop.grading.notebook.submissions import assemble, cells
-from companion.workshop.grading.sandbox import walls
+from companion.workshop.grading.sandbox import bubblewrap
 
-pytestmark = pytest.mark.skipif(bool(walls.missing()), reason=f"no sandbox here: {walls.missing()}")
+pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 LESSONS = all_lessons()[:4]
 
 

@@ -27,8 +27,8 @@ from companion.lesson.trials import Late
 from companion.workshop.grading.notebook.questions import Handout, Question
 from companion.workshop.grading.notebook.submissions import Submission
 from companion.workshop.grading.sandbox import wire
-from companion.workshop.grading.sandbox.rooms import Workers
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
+from companion.workshop.grading.sandbox.workers import Workers
 
 RIGHT, WRONG, STOPPED, CRASHED = "right", "wrong", "stopped", "crashed"
 PATIENCE = 3  # times the seconds that a summit's right answer may take: a grader's machine may be slower

@@ -1,7 +1,7 @@
 """The one place that says what a submission may use: its limits, and the process that keeps to them.
 
-A learner's code runs in a process of its own behind the `companion.workshop.grading.sandbox.walls`. What it says comes
-back over one pipe as JSON and safetensors (`companion.workshop.grading.sandbox.wire`), never as objects that are
+A learner's code runs in a process of its own behind `companion.workshop.grading.sandbox.bubblewrap`. What it says
+comes back over one pipe as JSON and safetensors (`companion.workshop.grading.sandbox.wire`), never as objects that are
 rebuilt by running code.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from companion.workshop.grading.sandbox import groups, package, walls
+from companion.workshop.grading.sandbox import bubblewrap, cgroups, package
 
 SLACK = 5
 MESSAGE = 1 << 20  # bytes of a message's JSON
@@ -107,19 +107,19 @@ class Process:
         course = course or package.without_answers(course=False)
         self.folder = tempfile.TemporaryDirectory(prefix="scratch-") if unsafe else None
         with tempfile.TemporaryFile() as program:
-            fences = walls.bubblewrap(course, limits.scratch, walls.seccomp(program)) if not unsafe else []
+            fences = bubblewrap.command(course, limits.scratch, bubblewrap.seccomp(program)) if not unsafe else []
             self.process = subprocess.Popen(
-                [*fences, sys.executable, "-I", "-B", "-c", START, str(course) if unsafe else walls.COURSE],
+                [*fences, sys.executable, "-I", "-B", "-c", START, str(course) if unsafe else bubblewrap.COURSE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=self.folder.name if self.folder else None,
-                env={"PATH": os.environ.get("PATH", os.defpath)} if not unsafe else walls.ENVIRONMENT,
+                env={"PATH": os.environ.get("PATH", os.defpath)} if not unsafe else bubblewrap.ENVIRONMENT,
                 pass_fds=[] if unsafe else [program.fileno()],
                 start_new_session=True,
             )
-        self.group = groups.around(self.process.pid, limits.memory, groups.place())
+        self.group = cgroups.around(self.process.pid, limits.memory, cgroups.place())
         os.set_blocking(self.process.stdin.fileno(), False)
         os.set_blocking(self.process.stdout.fileno(), False)
         self._start()
@@ -149,7 +149,7 @@ class Process:
     ) -> None:
         self.process.kill()  # and with bubblewrap (--die-with-parent) the namespace's first process, and all others
         self.process.wait()
-        groups.leave(self.group)
+        cgroups.leave(self.group)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
         if self.folder:

@@ -79,7 +79,7 @@ def missing() -> str:
     if platform.machine() not in ARCHITECTURES:
         return f"there is no table of system calls for {platform.machine()}, only for {', '.join(ARCHITECTURES)}"
     with tempfile.TemporaryFile() as program:
-        trial = [*bubblewrap(None, 1 << 20, seccomp(program)), "/bin/true"]
+        trial = [*command(None, 1 << 20, seccomp(program)), "/bin/true"]
         done = subprocess.run(trial, capture_output=True, text=True, check=False, pass_fds=[program.fileno()])
     return f"bubblewrap does not work here: {done.stderr.strip()}{_hint()}" if done.returncode else ""
 
@@ -103,12 +103,12 @@ def _hint(proc: Path = Path("/proc/sys")) -> str:
     return ""
 
 
-def bubblewrap(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
+def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
     """Return the command that puts a program behind the walls; ``package`` is to be seen as `COURSE`, and nothing of
     the checkout, wherever it lies.
     """
-    command = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
-    command += [
+    words = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
+    words += [
         "--die-with-parent",
         "--new-session",
         "--hostname",
@@ -118,23 +118,23 @@ def bubblewrap(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
         str(filter_fd),
     ]
     for name, value in ENVIRONMENT.items():
-        command += ["--setenv", name, value]
+        words += ["--setenv", name, value]
     environments = tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
     for path in dict.fromkeys([*SYSTEM, *environments]):
-        command += ["--ro-bind-try", path, path]
+        words += ["--ro-bind-try", path, path]
     covered = [ROOT] if _inside(ROOT, (*SYSTEM, *environments)) else []
     for path in covered:  # an environment that holds the checkout
-        command += ["--tmpfs", str(path)]
+        words += ["--tmpfs", str(path)]
     for path in environments:  # a checkout that holds the environment
-        command += ["--ro-bind-try", path, path] if any(_inside(Path(path), (str(above),)) for above in covered) else []
+        words += ["--ro-bind-try", path, path] if any(_inside(Path(path), (str(above),)) for above in covered) else []
     for path in covered:
-        command += ["--remount-ro", str(path)]
+        words += ["--remount-ro", str(path)]
     for other in _installed(environments):
-        command += ["--tmpfs", str(other), "--remount-ro", str(other)]
+        words += ["--tmpfs", str(other), "--remount-ro", str(other)]
     if package:
-        command += ["--ro-bind", str(package), COURSE]
-    command += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
-    return [*command, "--size", str(scratch), "--tmpfs", SCRATCH, "--chdir", SCRATCH, "--remount-ro", "/"]
+        words += ["--ro-bind", str(package), COURSE]
+    words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    return [*words, "--size", str(scratch), "--tmpfs", SCRATCH, "--chdir", SCRATCH, "--remount-ro", "/"]
 
 
 def _inside(path: Path, folders: tuple[str, ...]) -> bool:

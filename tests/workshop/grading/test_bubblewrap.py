@@ -11,37 +11,37 @@ from pathlib import Path
 import pytest
 from wrong_answers.cases import EXERCISES
 
-from companion.workshop.grading.sandbox import package, walls
+from companion.workshop.grading.sandbox import bubblewrap, package
 
 LIBRARY = ctypes.util.find_library("seccomp")
 
 
 @pytest.mark.skipif(LIBRARY is None, reason="libseccomp is not installed")
-@pytest.mark.parametrize("machine", walls.ARCHITECTURES)
+@pytest.mark.parametrize("machine", bubblewrap.ARCHITECTURES)
 def test_the_calls_have_the_numbers_that_libseccomp_knows(machine):
     resolve = ctypes.CDLL(LIBRARY).seccomp_syscall_resolve_name_arch
-    resolve.argtypes, column = [ctypes.c_uint32, ctypes.c_char_p], list(walls.ARCHITECTURES).index(machine)
-    named = walls.CALLS | {"clone": walls.CLONE, "clone3": walls.CLONE3}
-    known = {name: resolve(walls.ARCHITECTURES[machine], name.encode()) for name in named}
+    resolve.argtypes, column = [ctypes.c_uint32, ctypes.c_char_p], list(bubblewrap.ARCHITECTURES).index(machine)
+    named = bubblewrap.CALLS | {"clone": bubblewrap.CLONE, "clone3": bubblewrap.CLONE3}
+    known = {name: resolve(bubblewrap.ARCHITECTURES[machine], name.encode()) for name in named}
     # memfd_secret is younger than some copies of the library; what a machine does not have is below 0
     wrong = {name: number for name, number in known.items() if (named[name][column] or -1) != max(number, -1)}
     assert wrong.keys() <= {"memfd_secret"}
 
 
 def test_there_is_a_program_for_every_machine(monkeypatch, tmp_path):
-    for machine in walls.ARCHITECTURES:
-        monkeypatch.setattr(walls.platform, "machine", lambda machine=machine: machine)
+    for machine in bubblewrap.ARCHITECTURES:
+        monkeypatch.setattr(bubblewrap.platform, "machine", lambda machine=machine: machine)
         with (tmp_path / machine).open("w+b") as file:
-            walls.seccomp(file)
+            bubblewrap.seccomp(file)
         assert len((tmp_path / machine).read_bytes()) % 8 == 0
 
 
 def test_a_machine_without_walls_is_told_why(monkeypatch, tmp_path):
-    monkeypatch.setattr(walls.shutil, "which", lambda name: None)
-    assert "apt-get install bubblewrap" in walls.missing()
-    monkeypatch.setattr(walls.shutil, "which", lambda name: "/usr/bin/bwrap")
-    monkeypatch.setattr(walls.platform, "machine", lambda: "z80")
-    assert "z80" in walls.missing()
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: None)
+    assert "apt-get install bubblewrap" in bubblewrap.missing()
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: "/usr/bin/bwrap")
+    monkeypatch.setattr(bubblewrap.platform, "machine", lambda: "z80")
+    assert "z80" in bubblewrap.missing()
     for name, value in (
         ("user/max_user_namespaces", "0"),
         ("kernel/unprivileged_userns_clone", "0"),
@@ -50,15 +50,17 @@ def test_a_machine_without_walls_is_told_why(monkeypatch, tmp_path):
         place = tmp_path / name.replace("/", "-") / name
         place.parent.mkdir(parents=True)
         place.write_text(value + "\n")
-        assert name in walls._hint(place.parents[1])
-    assert walls._hint(tmp_path / "nothing") == ""
+        assert name in bubblewrap._hint(place.parents[1])
+    assert bubblewrap._hint(tmp_path / "nothing") == ""
 
 
 def test_a_kernel_without_user_namespaces_is_refused(monkeypatch):
-    monkeypatch.setattr(walls, "bubblewrap", lambda *_: [sys.executable, "-c", "import sys; sys.exit('no namespace')"])
-    monkeypatch.setattr(walls.shutil, "which", lambda name: name)
-    if walls.platform.machine() in walls.ARCHITECTURES and sys.platform == "linux":
-        assert walls.missing().startswith("bubblewrap does not work here: no namespace")
+    monkeypatch.setattr(
+        bubblewrap, "command", lambda *_: [sys.executable, "-c", "import sys; sys.exit('no namespace')"]
+    )
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: name)
+    if bubblewrap.platform.machine() in bubblewrap.ARCHITECTURES and sys.platform == "linux":
+        assert bubblewrap.missing().startswith("bubblewrap does not work here: no namespace")
 
 
 def test_the_sandboxed_course_has_no_answers():
@@ -80,9 +82,9 @@ def test_the_sandboxed_course_has_no_answers():
 
 
 def test_a_checkout_inside_an_environment_is_covered(monkeypatch):
-    monkeypatch.setattr(walls, "SYSTEM", (str(Path(walls.ROOT).parent),))
-    command = walls.bubblewrap(Path("/course"), 1 << 20, 3)
-    covered = command.index(str(walls.ROOT), command.index("--tmpfs"))
+    monkeypatch.setattr(bubblewrap, "SYSTEM", (str(Path(bubblewrap.ROOT).parent),))
+    command = bubblewrap.command(Path("/course"), 1 << 20, 3)
+    covered = command.index(str(bubblewrap.ROOT), command.index("--tmpfs"))
     assert command[covered - 1] == "--tmpfs"
 
 
