@@ -10,7 +10,7 @@ from companion.workshop.cli.setup import ROOT
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
-    """Print a line for each lesson, or with ``--reset`` start one anew."""
+    """Print a line for each notebook, or with ``--reset`` start one anew."""
     try:
         if arguments.reset:
             [lesson] = select_lessons([arguments.reset], among=released(root))
@@ -20,9 +20,10 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         print(f"progress: {error}")
         return 1
     work.refresh(root)
-    results = {lesson.name: work.best(root / "work" / lesson.name) for lesson in lessons}
     rows = [("Lesson", "Exercises", "Predictions")]
-    rows += [(name, str(result.exercises), str(result.predictions)) for name, result in results.items()]
+    for path in (path for lesson in lessons for path in lesson.notebooks):
+        result = work.best(root / "work" / path.parent.name, path.stem)
+        rows.append((path.stem, str(result.exercises), str(result.predictions)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# a check is a cell that begins as in `exercises.attention.check(attention)`; in a lesson it is graded, too
+CHECKS = re.compile(r"^\w+\.\w+\.check\(\w+\)", re.MULTILINE)
 # a visible cell asks as in `predictions.number("steps", ...)`, see companion.lesson.widgets.Predictions
 ASKS = re.compile(r"^\s*predictions\.(?:number|choice|words)\(\s*[\"']([^\"']+)[\"']", re.MULTILINE)
 
@@ -48,8 +50,10 @@ class Results:
     predictions: Score = field(default_factory=Score)
 
 
-def of_notebook(path: Path) -> Results:
-    """Read what ``path`` and the predictions beside it say; nothing at all for a file that is no notebook."""
+def of_notebook(path: Path, name: str) -> Results:
+    """Read what ``path``, a copy of the notebook ``name``, and the predictions beside it say; nothing at all for a file
+    that is no notebook.
+    """
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -58,12 +62,12 @@ def of_notebook(path: Path) -> Results:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Results()
     exercises = Exercises(*(verdicts.count(verdict) for verdict in ("solved", "wrong", "not attempted")))
-    return Results(exercises, _score(path.parent, asked))
+    return Results(exercises, _score(_kept(path.parent, name), asked))
 
 
 def _is_check(cell: dict) -> bool:
     graded = cell["metadata"].get("nbgrader", {})
-    return bool(graded.get("grade")) and not graded.get("solution")
+    return bool(graded.get("grade") or CHECKS.search("".join(cell["source"]))) and not graded.get("solution")
 
 
 def _verdict(cell: dict) -> str:
@@ -76,18 +80,17 @@ def _verdict(cell: dict) -> str:
     return "solved" if solved else "not attempted"
 
 
-def _score(folder: Path, asked: set[str]) -> Score:
-    kept = _kept(folder)
+def _score(kept: dict[str, dict], asked: set[str]) -> Score:
     made = [entry for id, entry in kept.items() if id in asked and entry.get("prediction") is not None]
     verdicts = [entry.get("verdict") for entry in made]
     right = verdicts.count("right")
     return Score(len(asked), len(made), right + verdicts.count("not"), right)
 
 
-def _kept(folder: Path) -> dict[str, dict]:
-    """The predictions of the lesson that ``folder`` is named after."""
+def _kept(folder: Path, name: str) -> dict[str, dict]:
+    """The predictions in ``folder`` of the notebook ``name``."""
     try:
-        kept = json.loads((folder / "predictions.json").read_text(encoding="utf-8"))["lessons"][folder.name]
+        kept = json.loads((folder / "predictions.json").read_text(encoding="utf-8"))["lessons"][name]
         return {id: entry for id, entry in kept.items() if isinstance(entry, dict)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

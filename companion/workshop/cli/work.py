@@ -20,11 +20,10 @@ ASIDE = "aside"
 
 
 def refresh(root: Path) -> list[str]:
-    """Bring ``work/`` up to date with ``lessons/``; one line for each lesson of which a newer version was laid beside
+    """Bring ``work/`` up to date with ``lessons/``; one line for each notebook of which a newer version was laid beside
     one's own.
     """
-    lessons = released(root)
-    messages = [line for lesson in lessons if (line := _refresh_lesson(lesson, root / "work" / lesson.name))]
+    messages = [line for lesson in released(root) for line in _refresh_lesson(lesson, root / "work" / lesson.name)]
     write_start_page(root)
     return messages
 
@@ -33,18 +32,17 @@ def write_start_page(root: Path) -> None:
     """``work/README.md``: the map of the lessons, with what is solved and predicted, and where a newer version lies."""
     work = root / "work"
     lessons = [lesson for lesson in released(root) if (work / lesson.name).is_dir()]
-    results = {lesson.name: best(work / lesson.name) for lesson in lessons}
-    columns = ("Exercises", "Predictions")
-    lines = [
-        start_page(lessons, columns, {name: (str(r.exercises), str(r.predictions)) for name, r in results.items()})
-    ]
+    more = {}
     for lesson in lessons:
-        others = [path for path in copies(work / lesson.name) if path.stem != lesson.name]
-        if others:
-            link = f"[{others[-1].stem}]({quote(f'{lesson.name}/{others[-1].name}')})"
-            lines.append(
-                f"\n**There is a newer version of lesson {lesson.name[:2]}:** {link}. Yours is as you left it.\n"
-            )
+        results = [best(work / lesson.name, path.stem) for path in lesson.notebooks]
+        columns = [(str(result.exercises), str(result.predictions)) for result in results]
+        more[lesson.name] = tuple("<br>".join(column) for column in zip(*columns, strict=True))
+    lines = [start_page(lessons, ("Exercises", "Predictions"), more)]
+    for path in (path for lesson in lessons for path in lesson.notebooks):
+        name = path.parent.name
+        if others := [copy for copy in copies(work / name, path.stem) if copy.name != path.name]:
+            link = f"[{others[-1].stem}]({quote(f'{name}/{others[-1].name}')})"
+            lines.append(f"\n**There is a newer version of lesson {name[:2]}:** {link}. Yours is as you left it.\n")
     lines += [f"\n**{line}**\n" for line in outdated(root)]
     lines.append(
         "\nThese are your own copies: no update overwrites what you write in them. This page is written anew\n"
@@ -58,11 +56,12 @@ def outdated(root: Path) -> list[str]:
     """Return a line for each copy of a lesson that another version of the course released."""
     return [
         f"{copy.name} in work/{lesson.name} is of version {made_with(copy)} of the course, and this is "
-        f"{made_with(lesson.source)}: it may not run here. `python3 -m companion progress --reset {lesson.name[:2]}` "
+        f"{made_with(path)}: it may not run here. `python3 -m companion progress --reset {lesson.name[:2]}` "
         "puts it aside, with all answers, and starts a new one."
         for lesson in released(root)
-        for copy in copies(root / "work" / lesson.name)
-        if made_with(copy) != made_with(lesson.source)
+        for path in lesson.notebooks
+        for copy in copies(root / "work" / lesson.name, path.stem)
+        if made_with(copy) != made_with(path)
     ]
 
 
@@ -88,16 +87,18 @@ def reset(lesson: Lesson, root: Path) -> Path:
     return aside
 
 
-def copies(folder: Path) -> list[Path]:
-    """Return the copies of a lesson in its folder, the newest version last."""
-    numbers = {_name(folder.name, number): number for number in range(1, 100)}
+def copies(folder: Path, name: str) -> list[Path]:
+    """Return the copies of the notebook ``name`` in a lesson's folder, the newest version last."""
+    numbers = {_name(name, number): number for number in range(1, 100)}
     found = [path for path in folder.glob("*.ipynb") if path.name in numbers]
     return sorted(found, key=lambda path: numbers[path.name])
 
 
-def best(folder: Path) -> Results:
-    """Return the results of a lesson: of that copy of it in which most is solved, the newest of several."""
-    results = [of_notebook(path) for path in copies(folder)]
+def best(folder: Path, name: str) -> Results:
+    """Return the results of the notebook ``name`` of a lesson: of that copy in which most is solved, the newest of
+    several.
+    """
+    results = [of_notebook(path, name) for path in copies(folder, name)]
     return max(reversed(results), key=lambda result: result.exercises.solved, default=Results())
 
 
@@ -110,17 +111,18 @@ def after_saving(*, model: dict, contents_manager: Any, **_: Any) -> None:
             print(f"The start page could not be written: {error}", file=sys.stderr)
 
 
-def _refresh_lesson(lesson: Lesson, folder: Path) -> str:
-    """Copy what is new; the line to say if the learner's notebook was left as it is and the new one lies beside it."""
+def _refresh_lesson(lesson: Lesson, folder: Path) -> list[str]:
+    """Copy what is new; a line for each notebook of the learner's that was left as it is, the new one beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     record = _read_record(folder)
-    message = ""
+    messages = []
     for source in sorted(path for path in lesson.source.parent.iterdir() if path.is_file()):
         if source.name.startswith("."):
             continue
         version, there = _hash(source), folder / source.name
-        if source == lesson.source:
-            there, message = _place(lesson, folder, record, version)
+        if source in lesson.notebooks:
+            there, message = _place(source, folder, record, version)
+            messages += [message] * bool(message)
             if there is None:
                 continue
         elif there.exists() and _hash(there) != record.get(source.name, {}).get("version"):
@@ -129,13 +131,13 @@ def _refresh_lesson(lesson: Lesson, folder: Path) -> str:
             atomic_write(there, source.read_bytes())
         record[there.name] = {"version": version, "text": _text(there)}
     atomic_write(folder / RECORD, json.dumps(record, indent=1) + "\n")
-    return message
+    return messages
 
 
-def _place(lesson: Lesson, folder: Path, record: dict, version: str) -> tuple[Path | None, str]:
+def _place(source: Path, folder: Path, record: dict, version: str) -> tuple[Path | None, str]:
     """Where this version of the notebook belongs (None: it is there already), and what to say about it."""
-    there = copies(folder)
-    text = _text(lesson.source)
+    there = copies(folder, source.stem)
+    text = _text(source)
     for copy in there:
         known = record.get(copy.name)
         if known is None and _text(copy) == text:  # the record was lost
@@ -146,18 +148,18 @@ def _place(lesson: Lesson, folder: Path, record: dict, version: str) -> tuple[Pa
     if untouched:
         return untouched[-1], ""
     if not there:
-        return folder / lesson.source.name, ""
+        return folder / source.name, ""
     number = 2
-    while (folder / _name(lesson.name, number)).exists():
+    while (folder / _name(source.stem, number)).exists():
         number += 1
-    new = folder / _name(lesson.name, number)
-    return new, f"{lesson.name}: there is a newer version; it lies beside yours as {new.name}"
+    new = folder / _name(source.stem, number)
+    return new, f"{source.stem}: there is a newer version; it lies beside yours as {new.name}"
 
 
-def _name(lesson: str, number: int) -> str:
+def _name(notebook: str, number: int) -> str:
     """``02-x.ipynb``, ``02-x (new version).ipynb``, ``02-x (new version 2).ipynb``, ..."""
     suffix = {1: "", 2: " (new version)"}.get(number, f" (new version {number - 1})")
-    return f"{lesson}{suffix}.ipynb"
+    return f"{notebook}{suffix}.ipynb"
 
 
 def _text(path: Path) -> str:

@@ -46,6 +46,15 @@ def edit(path: Path, *texts: str, answer: str = "my answer") -> None:
     nbformat.write(notebook, path)
 
 
+def publish_further(root: Path, *, version: str = "one") -> Path:
+    """A second notebook of the lesson, with one question and one check, which is not graded."""
+    sources = [f"# version {version}", 'predictions.number("more", "How many more?")', "exercises.more.check(more)"]
+    cells = [new_code_cell(source, id=f"cell-{number}") for number, source in enumerate(sources)]
+    path = root / "lessons" / NAME / f"{NAME}-further.ipynb"
+    nbformat.write(new_notebook(cells=cells, metadata={"companion": {"minutes": 30, "machine_seconds": 9}}), path)
+    return path
+
+
 @pytest.fixture
 def root(tmp_path):
     publish(tmp_path)
@@ -100,6 +109,43 @@ def test_a_newer_version_is_laid_beside_answers_and_never_over_them(root):
     assert len(work.refresh(root)) == 1
     assert own(root, suffix=" (new version 2)").read_bytes() == newest.read_bytes()
     assert own(root).read_bytes() == mine
+
+
+def test_both_notebooks_of_a_lesson_are_kept_apart(root, capsys):
+    new = publish_further(root)
+    assert work.refresh(root) == []
+    copy = own(root, suffix="-further")
+    assert copy.read_bytes() == new.read_bytes()
+    edit(own(root), "e0: correct\n")
+    notebook = nbformat.read(copy, as_version=4)
+    notebook.cells[2].outputs = [new_output("stream", name="stdout", text="more: correct\n")]
+    nbformat.write(notebook, copy)
+    kept = {"lessons": {NAME: {}, f"{NAME}-further": {"more": {"prediction": 3.0, "verdict": "right"}}}}
+    (root / "work" / NAME / "predictions.json").write_text(json.dumps(kept))
+    assert show(root, "07") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "07-doubling          1 of 3 solved, 2 not attempted  0 of 2 made",
+        "07-doubling-further  1 of 1 solved                   1 of 1 made, 1 of 1 right",
+    ]
+    work.write_start_page(root)
+    row = "| 1 of 3 solved, 2 not attempted<br>1 of 1 solved | 0 of 2 made<br>1 of 1 made, 1 of 1 right |"
+    assert row in (root / "work/README.md").read_text()
+
+    newer = publish_further(root, version="two")
+    assert work.refresh(root) == [], "only run, not worked in"
+    assert copy.read_bytes() == newer.read_bytes()
+    edit(copy)
+    mine, newest = copy.read_bytes(), publish_further(root, version="three")
+    [line] = work.refresh(root)
+    assert (
+        line == f"{NAME}-further: there is a newer version; it lies beside yours as {NAME}-further (new version).ipynb"
+    )
+    assert copy.read_bytes() == mine
+    assert own(root, suffix="-further (new version)").read_bytes() == newest.read_bytes()
+    assert not own(root, suffix=" (new version)").exists(), "the lesson itself is as it was"
+    of_version(newest, "0.9.0")
+    work.refresh(root)
+    assert [line.partition(" in ")[0] for line in work.outdated(root)] == [f"{NAME}-further.ipynb"]
 
 
 def test_a_lost_record_makes_no_copy_look_untouched(root):
@@ -163,15 +209,15 @@ def test_of_two_versions_the_one_with_more_solved_counts(root):
     solve(root)
     publish(root, version="two")
     work.refresh(root)
-    assert work.best(root / "work" / NAME).exercises.solved == 1
+    assert work.best(root / "work" / NAME, NAME).exercises.solved == 1
     edit(own(root, suffix=" (new version)"), "e0: correct\n", "e1: correct\n")
-    assert work.best(root / "work" / NAME).exercises.solved == 2
+    assert work.best(root / "work" / NAME, NAME).exercises.solved == 2
 
 
 @pytest.mark.parametrize("broken", ["[]", '{"lessons": []}', "{"])
 def test_broken_predictions_count_as_none(root, broken):
     (root / "work" / NAME / "predictions.json").write_text(broken)
-    assert str(work.best(root / "work" / NAME).predictions) == "0 of 2 made"
+    assert str(work.best(root / "work" / NAME, NAME).predictions) == "0 of 2 made"
 
 
 def test_the_start_page_follows_a_saved_notebook(root):
