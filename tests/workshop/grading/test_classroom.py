@@ -12,6 +12,7 @@ import pytest
 from workshop.grading.reading import small_handout
 from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
 
+from companion import __version__
 from companion.workshop.grading.course import classroom
 from companion.workshop.grading.course.feedback import markdown
 from companion.workshop.grading.course.names import file_name, student
@@ -261,3 +262,35 @@ def test_alike_answers_are_a_hint(course, monkeypatch):
     grade(course)
     page = (course / "grading" / NAME / "class.html").read_text()
     assert "newton-step, as the course has it: <bdi>anna</bdi>, <bdi>bert</bdi>" in page
+
+
+def further() -> bytes:
+    """The lesson's second notebook, as it is released."""
+    notebook = handed_in({})
+    notebook.metadata["companion"] = {"notebook": f"{NAME}-further", "version": __version__}
+    return json.dumps(notebook).encode()
+
+
+REFUSED = f"it is {NAME}-further.ipynb, in which nothing earns points: hand in {NAME}.ipynb"
+
+
+@pytest.mark.parametrize("file", [f"{NAME}-further.ipynb", f"{NAME}.ipynb", "mine.ipynb"])
+def test_the_second_notebook_alone_is_refused_with_what_to_do(course, file):
+    hand_in(course, "anna", further(), file)
+    assert grade(course) == []
+    assert rows(course)["anna"]["needs_a_person"] == f"cannot be read: {REFUSED}"
+    assert REFUSED in (course / "grading/feedback/anna" / f"{NAME}.html").read_text(encoding="utf-8")
+
+
+def test_the_second_notebook_takes_nothing_from_the_lesson(course):
+    at(hand_in(course, "anna", solved(), "mine.ipynb"), "2026-11-01T12:00:00+00:00")
+    beside = course / "grading/submitted/anna" / NAME / f"{NAME}-further.ipynb"
+    beside.write_bytes(further())
+    at(hand_in(course, "bert", solved()), "2026-11-01T12:00:00+00:00")
+    grade(course)
+    assert [row["points"] for row in rows(course).values()] == ["6", "6"]
+    later = course / "grading/submitted/bert" / NAME / f"{NAME}.ipynb"
+    later.write_bytes(further())
+    at(later, "2026-11-02T12:00:00+00:00")
+    grade(course)
+    assert rows(course)["bert"]["points"] == "6", "what was handed in before still counts"

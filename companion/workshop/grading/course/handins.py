@@ -15,7 +15,7 @@ from pathlib import Path
 from companion.core.files import atomic_write
 from companion.workshop.grading.course.names import file_name, student
 from companion.workshop.grading.course.settings import Settings, parse_stamp, stamp
-from companion.workshop.grading.notebook.submissions import Unreadable, read_notebook
+from companion.workshop.grading.notebook.submissions import Unreadable, read_notebook, refused
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dic
         name = (folder.parent / "student.txt").read_text(encoding="utf-8")
         for path in sorted(folder.glob("*.ipynb")):
             when = parse_stamp(path.name.partition("Z-")[0] + "Z")
-            late = settings.late_days(name, lesson, when)
-            by_student.setdefault(name, []).append(HandIn(name, path, when, "", late))
+            late, problem = settings.late_days(name, lesson, when), refused(path.read_bytes(), lesson)
+            by_student.setdefault(name, []).append(HandIn(name, None if problem else path, when, problem, late))
     return {name: hand_in_that_counts(hand_ins) for name, hand_ins in sorted(by_student.items())}
 
 
