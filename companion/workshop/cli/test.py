@@ -15,6 +15,7 @@ ALL_TOPICS = (  # files that test every topic or lesson in turn, each under its 
     "tests/lesson/test_mutants.py",
     "tests/notebooks/test_cells.py",
     "tests/notebooks/test_claims.py",
+    "tests/notebooks/test_form.py",
     "tests/notebooks/test_further.py",
     "tests/notebooks/test_grades.py",
     "tests/notebooks/test_lessons.py",
