@@ -59,7 +59,8 @@ class Summit(Exercise):
         if not torch.isfinite(got).all():
             many = int((~torch.isfinite(got)).sum())
             raise Mistake(
-                f"{self.name}: {many} of {got.numel()} entries are NaN or infinite: does the training diverge?"
+                f"{self.name}: {many} of {got.numel()} entries are NaN or infinite: does the training diverge, or is "
+                "something divided by 0?"
             )
         for stage in self.stages:
             if missing := stage(inputs, got.detach()):

@@ -1,9 +1,12 @@
 """The exercises of lesson 06, induction heads: what the lesson imports as ``exercises``."""
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Stage, Summit
+from companion.topics.bigrams.data import recurrences
 
 # -- induction_score
 
@@ -30,6 +33,7 @@ induction_score = Exercise(
     name="induction_score",
     answer=_induction_score,
     draw=_draw_patterns,
+    now="you can now score the heads of any model",
 )
 
 
@@ -52,6 +56,7 @@ position_memory = Exercise(
     name="position_memory",
     answer=_position_memory,
     draw=_draw_positions,
+    now="every position now finds the one before it",
 )
 
 
@@ -73,6 +78,7 @@ output_memory = Exercise(
     name="output_memory",
     answer=_output_memory,
     draw=_draw_outputs,
+    now="what is found is now output, and your circuit is complete",
 )
 
 
@@ -95,6 +101,7 @@ key_memory = Exercise(
     name="key_memory",
     answer=_key_memory,
     draw=_draw_keys,
+    now="a token now finds the place after its own earlier occurrence",
 )
 
 
@@ -118,6 +125,7 @@ recalled = Exercise(
     name="recalled",
     answer=_recalled,
     draw=_draw_memory,
+    now="you can now ask any matrix what it has memorised",
 )
 
 
@@ -151,6 +159,7 @@ adam_step = Exercise(
     name="adam_step",
     answer=_adam_step,
     draw=_draw_adam,
+    now="it now trains the models below",
 )
 
 
@@ -177,4 +186,104 @@ low_rank = Exercise(
     answer=_low_rank,
     draw=_draw_matrix,
     tolerance=1e-8,
+    now="you can now cut a matrix down and see what the model forgets",
+)
+
+
+# -- learn_in_three_steps
+
+
+def _draw_recurrences(generator: Generator) -> dict:
+    N, T = 100, 16
+    drawn = [recurrences(4096, T, N, generator=generator) for _ in range(3)]
+    tested = recurrences(2048, T, N, generator=generator)
+    return {
+        "tokens": torch.stack([tokens for tokens, _ in drawn]),
+        "targets": torch.stack([targets for _, targets in drawn]),
+        "N": N,
+        "_tokens": tested.tokens,
+        "_targets": tested.targets,
+    }
+
+
+def _learn_in_three_steps(tokens: Tensor, targets: Tensor, N: int) -> Tensor:
+    T = tokens.shape[2]
+    future = torch.ones(T, T, device=tokens.device).triu(1).bool()
+    W = torch.zeros(3, N, N, device=tokens.device, requires_grad=True)
+    for i, (z, y) in enumerate(zip(tokens, targets, strict=True)):
+        W_O2, W_K2, W_K1 = W
+        x = F.one_hot(z, N).float()
+        first = W_K1[:T, :T].masked_fill(future, -torch.inf).softmax(-1)
+        h = first @ x
+        scores = x[:, -1:] @ W_K2 @ h.mT
+        o = (scores.softmax(-1) @ x)[:, 0]
+        loss = F.cross_entropy(o @ W_O2.mT, y)
+        [gradient] = torch.autograd.grad(loss, W)
+        step = -gradient[i] / gradient[i].abs().max()
+        with torch.no_grad():
+            W[i] += 20 * step
+    return W.detach()
+
+
+STORED = {
+    "W_O2": "tokens that are output where attention finds them",
+    "W_K2": "tokens that look for the position after themselves (is the query the last token, and the future hidden?)",
+    "W_K1": "positions that look one place back (does layer 2 hand over the tokens themselves, and not h?)",
+}
+
+
+def _stored(name: str, W: Tensor, T: int) -> float:
+    """The fraction of a memory's associations that have the largest score of their row; W_K1 is asked at 1 .. T - 2,
+    where the target can be.
+    """
+    rows = W[1 : T - 1, : T - 1] if name == "W_K1" else W
+    return (rows.argmax(1) == torch.arange(len(rows), device=W.device)).double().mean().item()
+
+
+def _stage(place: int, name: str) -> Stage:
+    """The stage at which one of the three memories must be there."""
+
+    def stage(inputs: dict, answer: Tensor) -> str | None:
+        W, T = answer[place], inputs["tokens"].shape[2]
+        if not W.any():
+            return f"{name}, entry {place} of the answer, is all zero: was it stepped, and did a gradient reach it?"
+        if (found := _stored(name, W, T)) >= 0.9:
+            return None
+        told = f"{name} stores {found:.0%} of the {STORED[name]}; 90 % are asked for"
+        if _stored(name, -W, T) >= 0.9:
+            return f"{told}. Its sign is flipped: it went up the gradient"
+        if _stored(name, W.mT, T) >= 0.9:
+            return f"{told}. It is transposed: its rows are queries"
+        return told
+
+    return stage
+
+
+def _answers_rightly(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which the circuit must answer on sequences that it has not seen."""
+    W_O2, W_K2, W_K1 = answer.float()
+    tokens, T = inputs["_tokens"], inputs["_tokens"].shape[1]
+    future = torch.ones(T, T, device=tokens.device).triu(1).bool()
+    x = F.one_hot(tokens, inputs["N"]).float()
+    h = W_K1[:T, :T].masked_fill(future, -torch.inf).softmax(-1) @ x
+    o = ((x[:, -1:] @ W_K2 @ h.mT).softmax(-1) @ x)[:, 0]
+    if (right := ((o @ W_O2.mT).argmax(1) == inputs["_targets"]).double().mean().item()) >= 0.9:
+        return None
+    sizes = [W.abs().max().item() for W in answer]
+    why = (
+        f"the largest entries are {', '.join(f'{size:.2g}' for size in sizes)}, too small for a sharp softmax"
+        if min(sizes) < 8
+        else "does each softmax run over the keys, and does layer 2 hand over the tokens themselves, and not h?"
+    )
+    return f"all three memories are stored, but {right:.0%} of new sequences are answered rightly, not 90 %: {why}"
+
+
+learn_in_three_steps = Summit(
+    name="learn_in_three_steps",
+    answer=_learn_in_three_steps,
+    draw=_draw_recurrences,
+    shape=lambda inputs: (3, inputs["N"], inputs["N"]),
+    stages=(_stage(0, "W_O2"), _stage(1, "W_K2"), _stage(2, "W_K1"), _answers_rightly),
+    seconds=4,
+    now="one gradient step for each memory, and the whole circuit is there",
 )
