@@ -150,6 +150,8 @@ def measure(
     """Measure a table, with a progress bar, and write it; return where it lies. Raises ValueError for an unknown name
     or scale, or for no seeds.
 
+    What is finished of a measurement that was stopped, ``build/measured/NAME.partial.json``, is not measured again.
+
     ``name``: of the `measurement`.
     ``seeds``: of the runs; the measurement's own, unless said.
     ``scale``: smoke, course or paper.
@@ -165,11 +167,15 @@ def measure(
         command += ["--seeds", *map(str, seeds)]
     if scale != "course":
         command += ["--scale", scale]
-    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_timed)(name, job) for job in todo)
-    rows, seconds = [], 0.0
-    for part, took in tqdm(found, desc=name, total=len(todo), delay=2):
-        rows += part
-        seconds += took
+    kept = Path("build/measured") / f"{name}.partial.json"
+    cells = _finished(kept, chosen.config(scale))
+    left = [job for job in todo if not any(job == done for done, *_ in cells)]
+    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_timed)(name, job) for job in left)
+    for job, (part, took) in zip(left, tqdm(found, desc=name, total=len(left), delay=2), strict=True):
+        cells.append([job, part, took])
+        atomic_write(kept, json.dumps({"config": chosen.config(scale), "cells": cells}))
+    cells = [next(cell for cell in cells if cell[0] == job) for job in todo]
+    rows, seconds = [row for _, part, _ in cells for row in part], sum(took for *_, took in cells)
     header = {
         "command": " ".join(command),
         "config": chosen.config(scale),
@@ -179,7 +185,16 @@ def measure(
     }
     out = out or (chosen.path if len(command) == 2 else Path("build/measured") / f"{name}.csv")
     atomic_write(out, as_csv(header, rows))
+    kept.unlink(missing_ok=True)
     return out
+
+
+def _finished(kept: Path, config: str) -> list[list[Any]]:
+    """The cells (job, rows, seconds) of a measurement that was stopped, if what decides it is still the same."""
+    if not kept.is_file():
+        return []
+    state = json.loads(kept.read_text(encoding="utf-8"))
+    return state["cells"] if state["config"] == config else []
 
 
 def _timed(name: str, job: Row) -> tuple[list[Row], float]:

@@ -11,6 +11,7 @@ sees sums over rows alone, degrees: the heuristic's channel.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -92,6 +93,7 @@ class GraphModelConfig:
     layers: int = 1
     heads: int = 1
     mlp: int = 4
+    attention: Literal["softmax", "relu"] = "softmax"
 
     def __post_init__(self):
         at_least(n=(self.n, 1))
@@ -103,7 +105,7 @@ class GraphModel(Hooked):
     def __init__(self, config: GraphModelConfig):
         super().__init__()
         self.config = config
-        shape = {"mlp": config.mlp, "causal": False, "positions": False}
+        shape = {"mlp": config.mlp, "causal": False, "positions": False, "attention": config.attention}
         self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, config.n, **shape))
         self.at = self.decoder.at
         self.read_in = nn.Linear(config.n, config.width)

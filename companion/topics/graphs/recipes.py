@@ -77,6 +77,7 @@ def chosen(config: ChannelsConfig | GraphModelConfig, arms: tuple[str, ...], **t
 SMALL = {"n": 5, "p": (0.1, 0.5), "steps": 3, "many": 1000}
 EIGHT = {"n": 8, "p": (0.05, 0.4), "steps": 3, "many": 16_384}
 TWENTY = {"n": 20, "p": (0.08, 0.08), "steps": 9, "many": 1_000_000}
+SAYS = {"within": "within capacity", "all": "as they come", "matched": "thinned as the filter thins"}
 RUNS, arms = SEEDS * len(ARMS), {"arms": ARMS}
 register(
     "graphs-channels",
@@ -88,11 +89,34 @@ register(
     course=(ChannelsConfig(1, RUNS), Schedule(1000, 32, 0.1, warmup=1, clip=math.inf), arms | EIGHT),
     paper=(ChannelsConfig(2, RUNS), Schedule(10_000, 256, 0.01, clip=math.inf), arms | TWENTY),
 )
+for arm in ("within", "all", "matched"):
+    register(
+        f"graphs-relu-{arm}",
+        f"connectivity by a decoder that attends by ReLU(QK^T) / n, graphs {SAYS[arm]} (lesson 11)",
+        model=GraphModel,
+        sampler=chosen,
+        loss=every_pair,
+        smoke=(
+            GraphModelConfig(5, 16, mlp=2, attention="relu"),
+            Schedule(40, 16, 1e-2, warmup=5),
+            {"arms": (arm,)} | SMALL,
+        ),
+        course=(
+            GraphModelConfig(8, 64, attention="relu"),
+            Schedule(8000, 64, 2e-3, warmup=50),
+            {"arms": (arm,)} | EIGHT | {"many": 100_000},
+        ),
+        paper=(
+            GraphModelConfig(20, 512, 2, attention="relu"),
+            Schedule(1_000_000, 1000, 1e-4),
+            {"arms": (arm,)} | TWENTY,
+        ),
+        stored=torch.bfloat16,
+    )
 for arm in ("within", "all"):
     register(
         f"graphs-standard-{arm}",
-        f"connectivity by the course's decoder, graphs {'within capacity' if arm == 'within' else 'as they come'} "
-        "(lesson 11)",
+        f"connectivity by the course's decoder, graphs {SAYS[arm]} (lesson 11)",
         model=GraphModel,
         sampler=chosen,
         loss=every_pair,
