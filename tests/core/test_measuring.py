@@ -1,8 +1,12 @@
 """Tables that are measured: their jobs, their text and back, what a wrong file is told, a cluster of Dask."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 from joblib import parallel_config
 
+from companion.core import measuring
 from companion.core.measuring import HEADER, as_csv, look_up, measure, measured_table, measurement, read_table
 
 SAID = dict(zip(HEADER, ("python -m companion measure a-b", "0", "v", "m", "1.0"), strict=True))
@@ -97,3 +101,31 @@ def test_a_dask_cluster_measures_what_one_process_does(tmp_path):
     here, there = map(read_table, files)
     assert here.rows == there.rows and len(here.rows) == 3
     assert here.header["command"] == "python -m companion measure facts-by-learning-rate --scale smoke"
+
+
+def test_a_measurement_that_was_stopped_twice_goes_on_elsewhere(tmp_path, monkeypatch):
+    name, seeds, calls, real = "graphs-relu-by-filter", [0, 1], [], measuring._timed
+
+    def stopped_after(many):
+        def timed(*job):
+            if len(calls) == many:
+                raise KeyboardInterrupt
+            calls.append(job)
+            return real(*job)
+
+        monkeypatch.setattr(measuring, "_timed", timed)
+
+    whole = measure(name, seeds=seeds, scale="smoke", out=tmp_path / "whole.csv")
+    for folder, many in (("first", 2), ("second", 5)):
+        (tmp_path / folder).mkdir()
+        if folder == "second":
+            shutil.move(tmp_path / "first" / "build", tmp_path / folder / "build")
+        monkeypatch.chdir(tmp_path / folder)
+        stopped_after(many)
+        with pytest.raises(KeyboardInterrupt):
+            measure(name, seeds=seeds, scale="smoke")
+    stopped_after(-1)
+    found = measure(name, seeds=seeds, scale="smoke")
+    assert len(calls) == 6  # each cell once
+    assert read_table(found).rows == read_table(whole).rows
+    assert not list(Path("build/measured").glob("*.partial.json"))
