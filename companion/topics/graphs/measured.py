@@ -64,8 +64,10 @@ def two_cliques_by_steps(seed: int, scale: str) -> list[Row]:
 @torch.no_grad()
 def exact_matches(model: GraphModel, n: int, steps: int, many: int) -> dict[str, float]:
     """Measure the share of graphs of which a model has every pair right: fresh random ones whose components are within
-    the capacity of ``steps``, and beyond it; and two chains, cycles and cliques that share the ``n`` nodes.
+    the capacity, and beyond it; and two chains, cycles and cliques that share the nodes.
 
+    ``model``: gives the logits of a batch of graphs.
+    ``n``, ``steps``: nodes of a graph, and the capacity.
     ``many``: how many graphs of each kind, at most.
     """
     fresh = erdos_renyi(40 * many, n, *EIGHT["p"], generator=1_000_003)
