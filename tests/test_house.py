@@ -181,7 +181,6 @@ def test_from_four_parameters_on_a_docstring_names_every_one():
 
 # Left out until they follow: the near misses are to be written anew, and these modules are being changed otherwise.
 NOT_YET_BY_VERB = (
-    "lesson/near_misses/*",
     *(f"core/{name}.py" for name in ("checkpoints", "files", "measuring", "recipe", "training")),
     "topics/*/measured.py",
     "topics/*/recipes.py",

@@ -24,7 +24,18 @@ from torch import Tensor
 from companion.lesson.attempts import Attempt, Mistake, NotAttempted, examined, failing_line, is_stub, own_function
 from companion.lesson.mistakes import Mistakes
 from companion.lesson.near_misses.search import family
-from companion.lesson.trials import CPU_ADVICE, CRASHES, Late, Searched, copied, ignores, in_float64, leaves_device
+from companion.lesson.seen import apart, arranged, not_finite, pattern, shape_hint
+from companion.lesson.trials import (
+    CPU_ADVICE,
+    CRASHES,
+    Late,
+    Searched,
+    copied,
+    first_not_finite,
+    ignores,
+    in_float64,
+    leaves_device,
+)
 
 CHECK_SEEDS = range(5)
 GRADE_SEEDS = range(1000, 1006)
@@ -147,14 +158,11 @@ class Exercise:
         if type(got) not in (Tensor, torch.nn.Parameter):
             raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {tuple(expected.shape)}")
         if got.shape != expected.shape:
-            hint = _shape_hint(tuple(got.shape), tuple(expected.shape))
-            wrong = f"wrong shape {tuple(got.shape)}, must be {tuple(expected.shape)}, for {_forms(inputs)}.{hint}"
-            raise Mistake(f"{self.name}: {wrong}{self._reason(function, inputs)}")
+            hint = shape_hint(tuple(got.shape), tuple(expected.shape))
+            wrong = f"wrong shape {tuple(got.shape)}, must be {tuple(expected.shape)}, for {_forms(inputs)}."
+            raise Mistake(f"{self.name}: {wrong}{self._reason(function, inputs) or hint}")
         if got.device != expected.device:
             raise Mistake(f"{self.name}: the answer is on {got.device}, the inputs are on {expected.device}")
-        if not torch.isfinite(got).all() and torch.isfinite(expected).all():
-            many = f"{int((~torch.isfinite(got)).sum())} of {got.numel()} entries are NaN or infinite"
-            raise Mistake(f"{self.name}: {many}{self._reason(function, inputs)}")
         return [] if got.dtype == expected.dtype else self._compare_dtype(got, expected, inputs)
 
     def _compare_dtype(self, got: Tensor, expected: Tensor, inputs: dict[str, Any]) -> list[str]:
@@ -215,8 +223,9 @@ class Exercise:
             if isinstance(value, Tensor) and self._close(got, value):
                 yield f"the answer is the argument {name}, unchanged"
         if not got.any():
-            sentence = self._near_miss(function, inputs)
-            yield "every entry is 0" + (f": {sentence}" if sentence else "")
+            yield "every entry is 0"
+        if not got.isfinite().all() and expected.isfinite().all():
+            yield not_finite(got) + (self._reason(function, inputs) or first_not_finite(function, inputs))
         if self._wavers(function, inputs, got):
             yield (
                 "gives another answer when called again: does it draw random numbers, or keep something "
@@ -261,19 +270,20 @@ class Exercise:
             got.numel() > 1 and ratio.abs() > 1e-9 and self._close(got / ratio, expected)
         ):  # one number is a multiple of any other
             return f"every entry is {ratio:.4g} times what it should be"
-        if got.ndim >= 2 and got.shape[-1] == got.shape[-2] and self._close(got.mT, expected):
-            return "the answer is transposed"
-        off, largest = _off(got, expected)
+        if found := arranged(got, expected, self._close):
+            return found
+        off, largest = apart(got, expected)
         if off.max() < 1e-3 * largest:
             share = _share(got, expected)
             return f"nearly right, off by {share} of the largest entry: is a small number added, or left out?"
         at = tuple(int(i) for i in torch.unravel_index(off.argmax(), got.shape))
         if not at:
             return f"wrong value {got:.6g}, should be {expected:.6g}"
-        many = int((~(off <= self.tolerance * largest)).sum())  # NaN is not at most anything
+        wrong = ~(off <= self.tolerance * largest)  # NaN is not at most anything
+        seen = pattern(got, expected, wrong, self._close)
         return (
-            f"wrong values in {many} of {got.numel()} entries; the worst is at {list(at)}: {got[at]:.6g}, "
-            f"should be {expected[at]:.6g}"
+            f"wrong values in {int(wrong.sum())} of {got.numel()} entries; the worst is at {list(at)}: {got[at]:.6g}, "
+            f"should be {expected[at]:.6g}{'. ' + seen if seen else ''}"
         )
 
 
@@ -282,17 +292,8 @@ def _wide(values: Tensor) -> Tensor:
 
 
 def _share(got: Tensor, expected: Tensor) -> str:
-    off, largest = _off(_wide(got), _wide(expected))
+    off, largest = apart(_wide(got), _wide(expected))
     return f"{off.max() / largest:.0e}"
-
-
-def _off(got: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
-    """Return by how much each entry is off, and the largest finite size that is due.
-
-    The same infinity in both is off by 0, although inf - inf is NaN, which would win every argmax.
-    """
-    sizes = expected.abs()
-    return torch.where(got == expected, 0, (got - expected).abs()), torch.where(sizes.isfinite(), sizes, 0).max()
 
 
 def _forms(inputs: dict[str, Any]) -> str:
@@ -303,18 +304,3 @@ def _form(value: Any) -> str:
     if isinstance(value, Tensor):
         return str(tuple(value.shape))
     return f"{value:.4g}" if isinstance(value, float) else repr(value)
-
-
-def _shape_hint(got: tuple[int, ...], right: tuple[int, ...]) -> str:
-    if sorted(got) == sorted(right):
-        return (
-            " It is the transpose of the right shape."
-            if len(right) == 2
-            else " The sizes are right, their order is not."
-        )
-    if [size for size in got if size > 1] == [size for size in right if size > 1]:
-        return f" A dimension of size 1 is {'too many' if len(got) > len(right) else 'missing'}."
-    if right and got == (*right, right[-1]):
-        n = right[-1]
-        return f" ({n},) and ({n}, 1) broadcast to ({n}, {n}): do two such tensors meet?"
-    return ""

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from companion.lesson.attempts import failing_line
+
 CRASHES = (Exception, SystemExit)  # what a learner's function may do; an interruption by hand is not its doing
 CPU_ADVICE = (
     "a tensor is made on the CPU on the way, which is all right here; on a GPU it would clash with the inputs, "
@@ -31,7 +33,8 @@ class Searched:
     """
 
     def __init__(self, function: Callable[..., Any]):
-        self.function, self.left = function, SEARCH_SECONDS
+        self.function = self.__wrapped__ = function
+        self.left = SEARCH_SECONDS
 
     def __call__(self, *inputs: Any) -> Any:
         """Call the function."""
@@ -101,14 +104,24 @@ def in_float64(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
 
 def other_values(value: Any) -> list[Any]:
     """Return an argument's value, changed in several ways that an answer which uses it should notice."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Tensor):
+    if isinstance(value, bool):
+        return [not value]
+    if not isinstance(value, int | float | Tensor):
         return []
     if isinstance(value, int | float):
         return [value + 1 + abs(value), value + 1, value / 2 if isinstance(value, float) else value - 1]
     turned = [value.flatten().flip(0).view(value.shape), *(value.roll(1, dim) for dim in range(value.ndim))]
-    if not value.is_floating_point():
+    if value.is_floating_point():
+        return [value + 1 + value.abs(), 0.3 - 0.7 * value, *turned]
+    if not value.numel():
         return turned
-    return [value + 1 + value.abs(), 0.3 - 0.7 * value, *turned]
+    # other numbers of the same kind, in other numbers: a sum, a mean or a product of all would miss it if they moved
+    first, last = value.min().to(torch.int64), value.max().to(torch.int64)
+    single = value.clone()
+    single.view(-1)[0] = last if value.view(-1)[0] == first else first
+    drawn = value.flatten()[torch.arange(value.numel()) * 7 // 3 % value.numel()].view(value.shape)
+    ends = [torch.full_like(value, bool(end) if value.dtype == torch.bool else int(end)) for end in (first, last)]
+    return [*([~value] if value.dtype == torch.bool else []), single, drawn, *ends, *turned]
 
 
 def ignores(
@@ -138,3 +151,53 @@ def ignores(
     except CRASHES:  # an answer already known to be wrong may crash on other inputs; then the argument is not ignored
         return False
     return changes
+
+
+class _NotFinite(Exception):
+    """A function has just made the first NaN or infinity."""
+
+
+class _Watching(TorchFunctionMode):
+    """Whatever makes NaN, or infinity, of finite numbers is stopped."""
+
+    def __init__(self, kind: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.kind = kind
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        got = function(*args, **(kwargs or {}))
+        if isinstance(got, Tensor) and got.is_floating_point() and self.kind(got).any():
+            given = [each for each in args if isinstance(each, Tensor) and each.is_floating_point()]
+            if not any(self.kind(each).any() for each in given):
+                name = getattr(function, "__name__", "").strip("_").removeprefix("r")
+                raise _NotFinite(name)
+        return got
+
+
+CAUSES = {
+    "mul": "0 times infinity", "matmul": "0 times infinity",
+    "sub": "infinity minus infinity", "add": "infinity minus infinity",
+    "div": "0 divided by 0", "truediv": "0 divided by 0",
+    "log": "the logarithm of a negative number", "log2": "the logarithm of a negative number",
+    "sqrt": "the square root of a negative number", "pow": "a root of a negative number",
+    "mean": "the mean of nothing", "std": "the standard deviation of a single number",
+    "softmax": "a softmax of nothing but -infinity",
+}  # fmt: skip
+
+
+def first_not_finite(function: Callable[..., Any], inputs: dict[str, Any]) -> str:
+    """Say in which line of a function the first NaN arises, or the first infinity if there is no NaN, and from what;
+    nothing where that cannot be seen.
+    """
+    for kind, name in ((torch.isnan, "NaN"), (torch.isinf, "infinity")):
+        try:
+            with _Watching(kind):
+                function(*copied(inputs).values())
+        except _NotFinite as found:
+            cause = CAUSES.get(str(found), "") if name == "NaN" else ""
+            line = failing_line(function, found).strip()
+            at = f" at `{line}`" if line else ""
+            return f" The first {name} arises{at}{': ' + cause if cause else ''}." if at or cause else ""
+        except CRASHES:
+            return ""
+    return ""

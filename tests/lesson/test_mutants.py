@@ -39,7 +39,7 @@ def unrestricted(inputs, seed):
 def passes(near_miss, exercise, pairs):
     """Whether a near miss passes for the answer on every pair of inputs and what is right on them."""
     for inputs, right in pairs:
-        got = machine._called(near_miss.function, list(inputs.values()))
+        got = machine.called(near_miss.function, list(inputs.values()))
         if got is None or got.dtype.is_floating_point != right.dtype.is_floating_point:
             return False
         if not exercise._close(got, right):
@@ -50,11 +50,11 @@ def passes(near_miss, exercise, pairs):
 def is_the_answer(near_miss, exercise, pairs):
     """Whether a near miss does as the answer on all inputs, also those that break it."""
     for inputs, right in pairs:
-        got = machine._called(near_miss.function, list(inputs.values()))
+        got = machine.called(near_miss.function, list(inputs.values()))
         if got is None or right is None:
             if got is not right:
                 return False
-        elif got.shape != right.shape or not machine._alike(machine._flat(got), machine._flat(right), 1e-6):
+        elif got.shape != right.shape or not machine.same(got, right, 1e-6):
             return False
     return True
 
@@ -72,7 +72,7 @@ def score(key):
     known = [(inputs, exercise.answer(**inputs)) for inputs in drawn]
     free = [unrestricted(exercise._drawn(seed), seed) for seed in range(7000, 7006)]
     with family.guard:
-        any_inputs = [(inputs, machine._called(exercise.answer, list(inputs.values()))) for inputs in free]
+        any_inputs = [(inputs, machine.called(exercise.answer, list(inputs.values()))) for inputs in free]
         passing = [miss for miss in made if passes(miss, exercise, known)]
         equal = [miss for miss in passing if not is_the_answer(miss, exercise, any_inputs)]
     listed = re.compile("|".join(pattern for pattern, _ in EQUAL.get(exercise.name, [("^$", "")])))

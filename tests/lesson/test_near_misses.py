@@ -76,9 +76,9 @@ counting = Exercise(
 @pytest.mark.parametrize(
     "wrong, said",
     [
-        (lambda values: (values > 0).sum(), "run is never begun again"),
+        (lambda values: (values > 0).sum(), "the count is never begun again"),
         (lambda values: torch.tensor(stretches(values)[0]), "only the first stretch is looked at"),
-        (lambda values: torch.tensor(stretches(values)[-1]), "the last run is kept in best"),
+        (lambda values: torch.tensor(stretches(values)[-1]), "the last one is kept"),
         (lambda values: (at := (values > 0).nonzero()[:, 0])[-1] - at[0] + 1, "what lies between the first stretch"),
     ],
 )
@@ -117,7 +117,7 @@ def halvings(values):
 def test_a_near_miss_that_never_ends_is_none():
     exercise = Exercise("halvings", halvings, lambda generator: {"values": 50 * torch.rand(9, generator=generator)})
     assert len(machine.family(exercise).all_singles()) > 100  # among them: what is not halved, but doubled
-    with pytest.raises(Mistake, match="values is compared with one more than 1"):
+    with pytest.raises(Mistake, match="the number 2 stands where 1 belongs"):
         exercise.check(lambda values: halvings(values / 2))
 
 
@@ -134,6 +134,6 @@ def test_least_squares_of_too_low_a_rank_are_the_same_each_time():
     columns = torch.cat([torch.randn(6, 3, generator=generator), torch.zeros(6, 1)], 1).double()
     values = torch.randn(6, generator=generator).double()
     with family.guard:
-        said = torch.stack([machine._called(fitted, [columns, values]) for _ in range(300)])
+        said = torch.stack([machine.called(fitted, [columns, values]) for _ in range(300)])
     due = torch.from_numpy(columns.numpy() @ np.linalg.pinv(columns.numpy()) @ values.numpy())[:, None]
     torch.testing.assert_close(said, due.expand_as(said))

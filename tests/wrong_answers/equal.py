@@ -4,6 +4,15 @@ exercise, patterns of their sentences and the reason.
 
 SIGN = "sign|negative values|between 0 and 1"
 EQUAL = {
+    "recalled": [
+        ("the first entry is 0", "few pairs are recalled, and in these draws the first is not"),
+    ],
+    "low_rank": [
+        (
+            "stands where the number of entries",
+            "the number of values is near 8, and its share is cut to a whole number",
+        ),
+    ],
     "share_of_logits": [
         (SIGN, "the stream's variance is small, so that the norm's eps shows, and the parts' means are above 0")
     ],
@@ -114,14 +123,22 @@ EQUAL = {
     "moment_gap": [(f"{SIGN}|rounded", "counts are whole and positive, and shares not above 1")],
     "sampled_accuracy": [(SIGN, "rows are distributions: not negative")],
     "miscalibration": [
+        ("1 too large|is doubled", "bins by other numbers are the same bins"),
         (f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1"),
         ("taken away", "both have the sum 1, so that all gaps together are 0"),
         ("bins is", "the numbers of the bins are names"),
     ],
     "floor": [(SIGN, "shares are not negative, and not above 1")],
-    "validity_bound": [(f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1")],
+    "validity_bound": [
+        ("what should be left out of g is picked, and", "g and p have the sum 1: what is left out differs as much"),
+        (f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1"),
+    ],
     "best_score": [(SIGN, "q and t are probabilities, and no answer is worth more than 1 point")],
     "within_steps": [
+        (
+            "differs from 0 count|0.5 stands where 0|twice what|half of what",
+            "numbers of walks: whole, and not negative",
+        ),
         ("transpose|symmetric|wrong order", "edges have no direction"),
         (f"{SIGN}|rounded|squared|root|compared", "only where a number of walks is positive counts; none is negative"),
         (
@@ -131,6 +148,7 @@ EQUAL = {
         ("diagonal of edges|identity is added", "edges have no self-loops, and a second one changes nothing"),
     ],
     "rule_scores": [
+        ("counted from the wrong place|differs from 0 count", "whole numbers, and graphs holds 0 and 1"),
         ("diagonal of|0.5 stands where 0", "graphs are 0 and 1, with self-loops that connect every node with itself"),
         ("transpose|symmetric|last but one axis|second axis|first axis", "graphs have no direction"),
         (
@@ -139,6 +157,7 @@ EQUAL = {
         ),
     ],
     "push": [
+        ("answers is missing", "the penalty counts only where answers is 0"),
         (f"{SIGN}|rounded|squared|root|comes in twice", "answers are 0 and 1, the feature is positive"),
     ],
     "influences": [(f"{SIGN}|only the sign", "values are -1 and 1")],

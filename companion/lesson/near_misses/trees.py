@@ -13,13 +13,18 @@ from typing import Any
 Path = tuple[tuple[str, int | None], ...]
 SLOT: Path = (("body", 0),)  # an empty statement at the head of every tree, where an edit may put one of its own
 ROUNDS = 1000  # after so many a near miss is taken for one whose `while` never ends
+FUNCTION_LETTERS = ("f", "g")  # in a row: a function of one tensor
 BEFORE = "before_"  # of a variable that is assigned again, its former value has a name, too
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One step away: at ``path`` stands ``change(node)``. ``says`` is the mistake in words; ``kind`` is the same for
-    edits that a learner makes in all places at once. The lower ``cost``, the likelier.
+    """One step away: at ``path`` stands ``change(node)``.
+
+    ``says``: the mistake in words.
+    ``kind``: the same for edits that a learner makes in all places at once.
+    ``cost``: the lower, the likelier.
+    ``row``: the line of the table that it comes from, if any.
     """
 
     path: Path
@@ -27,10 +32,11 @@ class Edit:
     says: str
     kind: str
     cost: float = 1
+    row: int = 0
 
 
 def definition(answer: Callable[..., Any]) -> ast.FunctionDef | None:
-    """An answer's definition, or None if it is none, or has no source."""
+    """Return an answer's definition, or None if it is none, or has no source."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(answer))).body[0]
     except (OSError, TypeError, SyntaxError, IndexError):
@@ -47,11 +53,10 @@ def definition(answer: Callable[..., Any]) -> ast.FunctionDef | None:
 
 
 def _remembering(body: list[ast.stmt], known: set[str]) -> list[ast.stmt]:
-    """The statements, with the former value kept of whatever is assigned again."""
+    """Return the statements, with the former value kept of whatever is assigned again."""
     longer: list[ast.stmt] = []
     for statement in body:
-        if isinstance(statement, ast.For):
-            known |= {BEFORE + name for name in known}  # defined only once the loop has run; a crash is no near miss
+        if isinstance(statement, ast.For):  # some are defined only once the loop has run; a crash is no near miss
             statement.body = _remembering(statement.body, known)
         elif isinstance(statement, ast.Assign):
             names = {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
@@ -61,8 +66,14 @@ def _remembering(body: list[ast.stmt], known: set[str]) -> list[ast.stmt]:
     return longer
 
 
+def remembers(line: ast.AST) -> bool:
+    """Return whether a statement is none of the answer's, but keeps a former value."""
+    target = line.targets[0] if isinstance(line, ast.Assign) else None
+    return isinstance(target, ast.Name) and target.id.startswith(BEFORE)
+
+
 def compiled(tree: ast.FunctionDef, home: dict[str, Any]) -> Callable[..., Any]:
-    """The function that a tree defines, among the names of ``home``. A ``while`` that goes on for 1,000 rounds raises."""
+    """Make the function that a tree defines, among the names of ``home``. A ``while`` of over 1,000 rounds raises."""
     if any(isinstance(node, ast.While) for node in ast.walk(tree)):
         tree = ast.fix_missing_locations(_Ending().visit(copy.deepcopy(tree)))
     module = ast.Module(body=[tree], type_ignores=[])
@@ -84,7 +95,7 @@ class _Ending(ast.NodeTransformer):
 
 
 def edited(tree: Any, edits: tuple[Edit, ...]) -> Any:
-    """The tree after all edits; the deepest first, for one above may move what it holds."""
+    """Make the tree after all edits; the deepest first, for one above may move what it holds."""
     for edit in sorted(edits, key=lambda edit: -len(edit.path)):
         tree = _put(tree, edit.path, edit.change)
     return tree
@@ -105,7 +116,7 @@ def _put(node: Any, path: Path, change: Callable[[Any], ast.AST]) -> Any:
 
 
 def _located(node: Any) -> Any:
-    """A new node, and what is new below it, with a place in the source; what is old has one."""
+    """Give a new node, and what is new below it, a place in the source; what is old has one."""
     if isinstance(node, ast.AST) and not hasattr(node, "lineno"):
         node.lineno = node.end_lineno = 1
         node.col_offset = node.end_col_offset = 0
@@ -115,12 +126,10 @@ def _located(node: Any) -> Any:
     return node
 
 
-def expressions(tree: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.expr, tuple[ast.AST, ...]]]:
-    """Every expression that is read, with its path, and the nodes above it."""
-    yield from _below(tree, path, ())
-
-
-def _below(node: ast.AST, path: Path, above: tuple[ast.AST, ...]) -> Iterator[tuple[Path, ast.expr, tuple]]:
+def expressions(
+    node: ast.AST, path: Path = (), above: tuple[ast.AST, ...] = ()
+) -> Iterator[tuple[Path, ast.expr, tuple[ast.AST, ...]]]:
+    """Yield every expression that is read, with its path and the nodes above it."""
     if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
         yield path, node, above
     for field, value in ast.iter_fields(node):
@@ -128,27 +137,70 @@ def _below(node: ast.AST, path: Path, above: tuple[ast.AST, ...]) -> Iterator[tu
             continue
         if isinstance(node, ast.Call) and field == "func" and isinstance(value, ast.Name):
             continue
-        children = enumerate(value) if isinstance(value, list) else [(None, value)]
-        for index, child in children:
+        for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(child, ast.AST) and not isinstance(child, ast.arguments):
-                yield from _below(child, (*path, (field, index)), (*above, node))
+                yield from expressions(child, (*path, (field, index)), (*above, node))
+
+
+def all_statements(node: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.stmt, list[ast.stmt]]]:
+    """Yield every statement of a body and of the loops in it, with its path and the body that it stands in."""
+    for index, line in enumerate(node.body):
+        here = (*path, ("body", index))
+        yield here, line, node.body
+        if isinstance(line, ast.For | ast.FunctionDef):
+            yield from all_statements(line, here)
 
 
 @functools.cache
-def _template(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+def template(text: str) -> Any:
+    """Parse an expression, or statements if it is none; several are one, under a condition that holds."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError:
+        lines = ast.parse(text).body
+    return lines[0] if len(lines) == 1 else ast.If(ast.Constant(True), lines, [])
 
 
 def made(text: str, **nodes: Any) -> Any:
-    """An expression from its text, in which capital names stand for ``nodes``."""
-    return _filled(_template(text), nodes)
+    """Make an expression or a statement from its text, in which capital names stand for ``nodes``, a list of statements
+    among them.
+    """
+    return _filled(template(text), nodes)
+
+
+def root(node: ast.AST) -> str:
+    """Return the name that attributes are taken of, or nothing."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def from_module(node: ast.Call) -> bool:
+    """Return whether a function is a module's, so that its tensor is the first argument."""
+    return isinstance(node.func, ast.Attribute) and root(node.func) in ("torch", "F", "math")
+
+
+def with_inner(now: ast.Call, new: ast.expr) -> ast.Call:
+    """Make the same call of another tensor."""
+    if from_module(now) or isinstance(now.func, ast.Name):
+        return ast.Call(now.func, [new, *now.args[1:]], now.keywords)
+    return ast.Call(ast.Attribute(new, now.func.attr, ast.Load()), now.args, now.keywords)
 
 
 def _filled(node: Any, nodes: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTION_LETTERS:
+        return _located(with_inner(nodes[node.func.id], _filled(node.args[0], nodes)))
     if isinstance(node, ast.Name):
-        return _located(nodes[node.id]) if node.id in nodes else node
+        if node.id not in nodes:
+            return node
+        new = nodes[node.id]
+        if isinstance(new, ast.Name | ast.Subscript | ast.Tuple) and type(new.ctx) is not type(node.ctx):
+            new = copy.copy(new)
+            new.ctx = node.ctx
+        return _located(new)
     if isinstance(node, list):
-        return [_filled(item, nodes) for item in node]
+        held = [nodes.get(each.value.id) if _slot(each) else None for each in node]
+        return [new for each, lines in zip(node, held, strict=True) for new in (lines or [_filled(each, nodes)])]
     if not isinstance(node, ast.AST):
         return node
     new = copy.copy(node)
@@ -158,6 +210,5 @@ def _filled(node: Any, nodes: dict[str, Any]) -> Any:
     return new
 
 
-def statement(text: str) -> ast.stmt:
-    """A statement from its text."""
-    return ast.parse(text).body[0]
+def _slot(node: Any) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id == "BODY"

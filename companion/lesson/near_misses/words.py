@@ -1,44 +1,76 @@
-"""What stands in an answer, in words: as a teacher would point at it, without showing the code."""
+"""What stands in an answer, in words: as a teacher would point at it, by the names of the task alone."""
 
 import ast
 import functools
+from collections.abc import Mapping
 
-from companion.lesson.near_misses.trees import BEFORE
+from companion.lesson.near_misses.trees import BEFORE, from_module, root
 
 OPERATIONS = {
     "mT": "transpose", "T": "transpose", "sum": "sum", "mean": "mean", "norm": "length", "std": "standard deviation", "var": "variance",
-    "square": "square", "sqrt": "square root", "abs": "absolute value", "log": "logarithm", "exp": "exponential",
-    "softmax": "softmax", "sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu", "cos": "cosine", "sin": "sine",
-    "amin": "smallest", "amax": "largest", "min": "smallest", "max": "largest", "argmax": "argmax", "argmin": "argmin",
-    "cumsum": "running sum", "cummin": "running minimum", "cummax": "running maximum", "sort": "sorted order", "argsort": "sorted order",
-    "masked_fill": "masked form", "solve": "solution", "lstsq": "least-squares fit", "normalize": "normalised version", "entr": "entropy",
-    "clamp": "clamped version", "clamp_min": "positive part", "nan_to_num": "version without NaN", "any": "any", "all": "all",
-    "outer": "outer product", "one_hot": "one-hot form", "triu": "upper triangle", "tril": "lower triangle", "gather": "picked entries",
-    "flip": "reversed order", "roll": "shifted version", "diagonal": "diagonal", "cumprod": "running product", "log_softmax": "log-softmax",
+    "square": "square", "sqrt": "square root", "abs": "absolute value", "log": "logarithm", "exp": "exponential", "log2": "logarithm to base 2",
+    "log10": "logarithm to base 10", "log1p": "logarithm of 1 more", "expm1": "exponential less 1", "neg": "negative",
+    "softmax": "softmax", "sigmoid": "sigmoid", "tanh": "tanh", "relu": "ReLU", "cos": "cosine", "sin": "sine", "tan": "tangent", "prod": "product",
+    "amin": "smallest entry", "amax": "largest entry", "min": "smallest entry", "max": "largest entry", "argmax": "place of the largest entry",
+    "argmin": "place of the smallest entry", "cumsum": "running sum", "cummin": "running minimum", "cummax": "running maximum",
+    "cumprod": "running product", "sort": "sorted order", "argsort": "sorted order", "median": "median", "masked_fill": "masked form",
+    "solve": "solution", "lstsq": "least-squares fit", "normalize": "normalised version", "entr": "entropy", "clamp": "clamped version",
+    "clamp_min": "positive part", "clamp_max": "capped version", "outer": "outer product", "one_hot": "one-hot form", "triu": "upper triangle",
+    "tril": "lower triangle", "gather": "picked entries", "flip": "reversed order", "roll": "shifted version", "diagonal": "diagonal",
+    "log_softmax": "log-softmax", "logsumexp": "log of the summed exponentials", "sign": "sign", "diff": "differences", "trace": "trace",
+    "floor": "whole part", "round": "rounded value", "any": "any", "all": "all", "cdist": "distances", "inv": "inverse", "pinv": "pseudo-inverse",
 }  # fmt: skip
-PLAIN = {"to", "double", "float", "long", "clone", "contiguous", "unsqueeze", "squeeze", "view", "reshape", "expand", "values", "solution", "int", "expand_as", "nan_to_num"}  # fmt: skip
-ORDINALS = ["first", "second", "third", "fourth"]
-SIZE = "the number of {} of {}"
+PLAIN = {
+    "to", "double", "float", "long", "clone", "contiguous", "unsqueeze", "squeeze", "view", "reshape", "expand", "values", "solution", "int",
+    "expand_as", "nan_to_num", "flatten", "unflatten", "item", "tolist", "ceil", "type_as",
+}  # fmt: skip
+COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+RELATIONS = {
+    "<": "is below",
+    "<=": "is at most",
+    ">": "is above",
+    ">=": "is at least",
+    "==": "equals",
+    "!=": "differs from",
+}
+JOINED = {
+    ast.MatMult: "the product of {} and {}", ast.Mult: "{} times {}", ast.Div: "{} over {}", ast.Add: "the sum of {} and {}",
+    ast.Sub: "the difference of {} and {}", ast.Pow: "{} to the power of {}",
+}  # fmt: skip
+ORDINALS = ["first", "second", "third", "fourth", "fifth"]
+LONG = 55  # characters; what takes more is said by the arguments that it comes from
 
 
 class Words:
-    """Names for the parts of one answer."""
+    """Names for the parts of one answer.
 
-    def __init__(self, tree: ast.FunctionDef):
+    ``ndims``: how many axes each variable has, where that is known.
+    """
+
+    def __init__(self, tree: ast.FunctionDef, ndims: Mapping[str, int] | None = None):
         self.parameters = [argument.arg for argument in tree.args.args]
+        self.ndims = dict(ndims or {})
         self.defined: dict[str, ast.expr] = {}
         stored = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-        self.changing = {name for name in stored if stored.count(name) > 1}
+        self.changing = {name for name in stored if stored.count(name) > 1 or name in self.parameters}
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign):
                 target, value = node.targets[0], node.value
                 both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
                 for name, known in zip(target.elts, value.elts, strict=True) if both else [(target, value)]:
-                    if isinstance(name, ast.Name) and name.id not in self.parameters:
-                        self.defined.setdefault(name.id, known)
+                    for each in name.elts if isinstance(name, ast.Tuple) else [name]:
+                        if isinstance(each, ast.Name) and each.id not in self.parameters:
+                            self.defined.setdefault(each.id, known)
+        self.unpacked = {
+            each.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
+            for each in node.targets[0].elts
+            if isinstance(each, ast.Name) and not isinstance(node.value, ast.Tuple)
+        }
 
     def inside(self, name: str) -> list[ast.expr]:
-        """What a variable's definition is made of, a step or two down."""
+        """Return what a variable's definition is made of, a step or two down."""
         found: list[ast.expr] = []
         layer: list[ast.AST] = [self.defined[name]] if name in self.defined else []
         for _ in range(2):
@@ -47,120 +79,157 @@ class Words:
         return found
 
     def made_of_what_changes(self, name: str) -> ast.expr | None:
-        """A variable's definition, if it may be another one by the time that the variable is used."""
+        """Return a variable's definition, if it may be another one by the time that the variable is used."""
         definition = self.defined.get(name)
-        if definition is None or name in self.changing or name.startswith(BEFORE):
+        if definition is None or name in self.changing | self.unpacked or name.startswith(BEFORE):
             return None
         used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
         return definition if used & self.changing else None
 
-    @functools.lru_cache(maxsize=4096)  # noqa: B019  # lives as long as the family of near misses it belongs to
-    def noun(self, node: ast.AST, depth: int = 2) -> str:
-        """What a node is, in a few words."""
+    @functools.lru_cache(maxsize=8192)  # noqa: B019  # lives as long as the family of near misses it belongs to
+    def noun(self, node: ast.AST, depth: int = 3) -> str:
+        """Say what a node is, in a few words."""
+        said = self._noun(node, depth) if depth > 0 or isinstance(node, ast.Name | ast.Constant) else ""
+        return said if said and len(said) <= LONG else self.about(node)
+
+    def _noun(self, node: ast.AST, depth: int) -> str:
         if isinstance(node, ast.Name):
             return self._variable(node.id, depth)
         if isinstance(node, ast.Constant):
             return "infinity" if node.value == float("inf") else str(node.value)
-        if (size := size_of(node)) is not None:
+        if (size := self.size(node)) is not None:
             return size
         if isinstance(node, ast.UnaryOp):
-            return ("minus " if isinstance(node.op, ast.USub) else "") + self.noun(node.operand, depth)
-        name, inside = self.operation(node)
-        if name in PLAIN:
-            return self.noun(inside, depth)
+            marks = {ast.USub: "minus {}", ast.Invert: "the opposite of {}", ast.Not: "the opposite of {}"}
+            return marks.get(type(node.op), "{}").format(self.noun(node.operand, depth))
+        name, inside = operation(node)
+        if name in PLAIN and inside is not None:
+            return self._noun(inside, depth)
         if name is not None:
-            word = OPERATIONS.get(name, name)
-            if word.startswith("_") or inside is None:
-                return self.about(node)
-            return f"the {word} of {self.noun(inside, depth - 1)}" if depth > 0 else f"the {word}"
+            word = OPERATIONS.get(name)
+            return f"the {word} of {self.noun(inside, depth - 1)}" if word and inside is not None else ""
         if isinstance(node, ast.Subscript):
             return self._part(node, depth)
-        if isinstance(node, ast.BinOp) and depth > 0:
+        if isinstance(node, ast.BinOp):
             return self._combined(node, depth)
-        if isinstance(node, ast.Compare) and depth > 0:
-            return (
-                f"the comparison of {self.noun(node.left, depth - 1)} with {self.noun(node.comparators[0], depth - 1)}"
-            )
-        return self.about(node)
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+            relation = RELATIONS[COMPARISONS[type(node.ops[0])]]
+            return f"whether {self.noun(node.left, depth - 1)} {relation} {self.noun(node.comparators[0], depth - 1)}"
+        return ""
 
     def _variable(self, name: str, depth: int) -> str:
         if name.startswith(BEFORE):
             return f"{self._variable(name.removeprefix(BEFORE), depth)} from before the update"
-        if name in self.changing - set(self.parameters):
-            start = self.defined.get(name)
+        if name in self.parameters:
+            return f"{name} as it has been changed so far" if name in self.changing else name
+        start = self.defined.get(name)
+        if name in self.changing:
             known = isinstance(start, ast.Name) and start.id in self.parameters
-            return f"{start.id} as it has been changed so far" if known else name
-        if name in self.parameters or name not in self.defined or len(name) >= 4:
-            return name
-        return self.noun(self.defined[name], depth - 1) if depth > 0 else self.about(self.defined[name])
+            if known:
+                return f"{start.id} as it has been changed so far"
+            several = len(self.changing - set(self.parameters)) > 1 and start is not None and depth > 0
+            return f"the running value that begins as {self.noun(start, 1)}" if several else "the running value"
+        if start is None:
+            return "the counter"
+        if name in self.unpacked:
+            return self.size(ast.Name(name)) or self.about(ast.Name(name))
+        return self.noun(start, depth - 1)
 
     def _part(self, node: ast.Subscript, depth: int) -> str:
-        inner = self.noun(node.value, depth)
-        index = node.slice
-        names = [each.id for each in ast.walk(index) if isinstance(each, ast.Name) and each.id != "torch"]
+        inner, index = self.noun(node.value, depth), node.slice
         if isinstance(index, ast.Name):
-            return f"{inner} at {self._variable(index.id, 0)}"
+            at = self._variable(index.id, 1)
+            return f"{inner} at {at}" if at in self.parameters else f"the part of {inner} picked"
         if isinstance(index, ast.Compare):
             return f"the chosen part of {inner}"
-        if any(isinstance(each, ast.Slice) and (each.lower or each.upper) for each in ast.walk(index)) or names:
-            return f"the part of {inner}"
-        return inner
+        parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
+        whole = all(
+            (isinstance(each, ast.Slice) and not (each.lower or each.upper or each.step))
+            or (isinstance(each, ast.Constant) and each.value is None)
+            for each in parts
+        )
+        return inner if whole else f"the part of {inner}"
 
     def _combined(self, node: ast.BinOp, depth: int) -> str:
         chain = factors(node)
         if len(chain) > 2 and isinstance(node.op, ast.MatMult | ast.Mult):
             nouns = [self.noun(each, depth - 1) for each in chain]
-            said = f"the product of {', '.join(nouns[:-1])} and {nouns[-1]}"
-            return said if len(said) < 60 else self.about(node)
+            return f"the product of {', '.join(nouns[:-1])} and {nouns[-1]}"
         left, right = self.noun(node.left, depth - 1), self.noun(node.right, depth - 1)
         if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
             known = {0.5: f"the square root of {left}", 2: f"{left} squared", 3: f"{left} cubed"}
             return known.get(node.right.value, f"the power of {left}")
-        text = {
-            ast.MatMult: "the product of {} and {}",
-            ast.Mult: "{} times {}",
-            ast.Div: "{} over {}",
-            ast.Add: "the sum of {} and {}",
-            ast.Sub: "the difference of {} and {}",
-            ast.Pow: "{} to the power of {}",
-        }.get(type(node.op))
-        said = text.format(left, right) if text else ""
-        return said if said and len(said) < 60 else self.about(node)
+        text = JOINED.get(type(node.op))
+        return text.format(left, right) if text else ""
 
     def about(self, node: ast.AST) -> str:
-        """The parameters and variables that a node is made of."""
+        """Say which arguments a node comes from."""
+        names = self.sources(node)
+        listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+        return f"what is computed from {listed}" if 0 < len(names) <= 3 else "this step"
+
+    def sources(self, node: ast.AST, seen: frozenset[str] = frozenset()) -> list[str]:
+        """Return the arguments that a node is made of, by way of the answer's own variables."""
         names: list[str] = []
         for each in ast.walk(node):
-            if (
-                isinstance(each, ast.Name)
-                and each.id not in names
-                and (each.id in self.parameters or each.id in self.defined)
-            ):
-                names.append(each.id)
-        return "the part with " + " and ".join(names[:3]) if names else "that part"
+            if isinstance(each, ast.Name) and each.id not in seen:
+                name = each.id.removeprefix(BEFORE)
+                known = [name] if name in self.parameters else []
+                if not known and name in self.defined:
+                    known = self.sources(self.defined[name], seen | {each.id, name})
+                names += [one for one in known if one not in names]
+        return names
 
-    def operation(self, node: ast.AST) -> tuple[str | None, ast.AST | None]:
-        """An operation's name, and what it works on."""
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute):
-                outside = isinstance(node.func.value, ast.Name | ast.Attribute) and _root(node.func.value) in (
-                    "torch",
-                    "F",
-                    "math",
-                )
-                inside = (node.args[0] if node.args else None) if outside else node.func.value
-                if node.func.attr == "solve" and node.args:
-                    inside = node.args[0]
-                return node.func.attr, inside
-            if isinstance(node.func, ast.Name):
-                return node.func.id, node.args[0] if node.args else None
-        if isinstance(node, ast.Attribute) and _root(node) not in ("torch", "F", "math"):
-            return node.attr, node.value
-        return None, None
+    def size(self, node: ast.AST) -> str | None:
+        """Say what len(x), x.shape[i] or a size that was taken apart is, or None if a node is none of these."""
+        found = size_of(node)
+        if found is None and isinstance(node, ast.Name) and node.id in self.unpacked:
+            start = self.defined[node.id]
+            if isinstance(start, ast.Attribute) and start.attr == "shape":
+                return f"a size of {self.noun(start.value, 1)}"
+        if found is None:
+            return None
+        of, dim = found
+        ndim = self.ndims.get(of.id) if isinstance(of, ast.Name) else None
+        return size_words(self.noun(of, 1), dim, ndim)
+
+
+def size_words(name: str, dim: int, ndim: int | None) -> str:
+    """Say which size of a tensor an axis has."""
+    at = dim + ndim if ndim and dim < 0 else dim
+    kind = {1: ["entries"], 2: ["rows", "columns"], None: ["rows", "columns"]}.get(ndim)
+    if kind is not None and at < len(kind):
+        return f"the number of {kind[at]} of {name}"
+    return f"the size of {name} along its {ORDINALS[at]} axis"
+
+
+def size_of(node: ast.AST) -> tuple[ast.expr, int] | None:
+    """Return whose size, and along which axis, len(x) or x.shape[i] is."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
+        return node.args[0], 0
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        try:
+            return node.value.value, int(ast.literal_eval(node.slice))
+        except (ValueError, TypeError):
+            return None
+    return None
+
+
+def operation(node: ast.AST) -> tuple[str | None, ast.AST | None]:
+    """Return an operation's name, and what it works on."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute):
+            inside = (node.args[0] if node.args else None) if from_module(node) else node.func.value
+            return node.func.attr, inside
+        if isinstance(node.func, ast.Name):
+            return node.func.id, node.args[0] if node.args else None
+    if isinstance(node, ast.Attribute) and root(node) not in ("torch", "F", "math"):
+        return node.attr, node.value
+    return None, None
 
 
 def factors(node: ast.AST) -> list[ast.expr]:
-    """The factors of a product of several."""
+    """Return the factors of a product of several."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult | ast.Mult):
         same = type(node.op)
         sides = [
@@ -171,27 +240,6 @@ def factors(node: ast.AST) -> list[ast.expr]:
     return [node]
 
 
-def _root(node: ast.AST) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def size_of(node: ast.AST) -> str | None:
-    """The words for len(x) and x.shape[i]."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
-        return SIZE.format("rows", node.args[0].id) if isinstance(node.args[0], ast.Name) else "the number of rows"
-    if (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Attribute)
-        and node.value.attr == "shape"
-        and isinstance(node.value.value, ast.Name)
-    ):
-        index = ast.literal_eval(node.slice) if not isinstance(node.slice, ast.Name) else 0
-        return SIZE.format({0: "rows", -1: "columns"}.get(index, "columns"), node.value.value.id)
-    return None
-
-
 def along(whose: str, dim: int, ndim: int) -> str:
-    """Along which axis, where there are several."""
+    """Say along which axis, where there are several."""
     return f" along {whose} {ORDINALS[dim]} axis" if ndim > 1 else ""
