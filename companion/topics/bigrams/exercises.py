@@ -134,13 +134,14 @@ recalled = Exercise(
 
 def _draw_adam(generator: Generator) -> dict:
     shape = draw_size(generator, 3, 4), draw_size(generator, 5, 6)
-    gradient = draw_normal(generator, *shape)
+    sizes = torch.where(torch.arange(shape[1]) % 2 == 0, 1.0, 0.03).double()  # some are small beside the 1e-8
+    gradient = torch.where(sizes < 1, draw_normal(generator, *shape).abs(), draw_normal(generator, *shape)) * sizes
     past = draw_normal(generator, *shape)
     step = draw_size(generator, 2, 6)
     return {
         "gradient": gradient,
-        "m": 0.4 * past,
-        "v": 0.05 * past.square() + 0.02,
+        "m": 0.4 * past * sizes,
+        "v": (0.05 * past.square() + 0.02) * sizes.square(),
         "step": step,
         "lr": 0.5 + 0.1 * draw_size(generator, 1, 4),
     }

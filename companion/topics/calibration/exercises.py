@@ -77,7 +77,9 @@ good_turing = Exercise(
 
 def _draw_bins(generator: Generator) -> dict:
     m = draw_size(generator, 9, 13)
-    value = torch.randint(4, (m,), generator=generator).double() / 16  # some groups say the same
+    levels = 0.02 + 0.3 * _uniform(generator, 2)
+    levels = torch.cat([levels, levels + 0.0003])  # two and two lie so near that bins of any width would join them
+    value = levels[torch.randint(4, (m,), generator=generator)]  # some groups say the same
     value[:2] = value[0]
     p = torch.randint(4, (m,), generator=generator).double()  # and some facts are equally likely
     p[0] = 5
@@ -169,17 +171,19 @@ floor = Exercise(
 
 
 def _draw_statements(generator: Generator) -> dict:
-    V, E = draw_size(generator, 4, 5), draw_size(generator, 14, 20)
+    tie = generator.initial_seed() % 3 == 0
+    V, E = draw_size(generator, 4, 5), 16 if tie else draw_size(generator, 14, 20)  # 1 / 16 is exact in every dtype
     p = torch.zeros(V + E, dtype=torch.float64)
     p[:V] = _shares(generator, V)
     g = 0.7 + 0.6 * _uniform(generator, V + E)
     loud = torch.tensor([0, 1, V, V + 1, V + 2])  # two facts and three false statements are said often
-    near = torch.tensor([2, V + 3])  # and one of each a little less often than 1 / |E|
+    near = torch.tensor([2, V + 3])  # and one of each a little less often than 1 / |E|, or the fact just as often
     g[loud] = 0
     g[near] = 0
     often = (1.4 + 0.6 * _uniform(generator, 5)) / E
-    between = (1 / E + 1 / (V + E)) / 2
-    g = g / g.sum() * (1 - often.sum() - 2 * between)
+    between = torch.full((2,), (1 / E + 1 / (V + E)) / 2, dtype=torch.float64)
+    between[0] = 1 / E if tie else between[0]
+    g = g / g.sum() * (1 - often.sum() - between.sum())
     g[loud], g[near] = often, between
     order = torch.randperm(V + E, generator=generator)
     return {"g": g[order], "p": p[order], "false": (torch.arange(V + E) >= V)[order]}

@@ -135,7 +135,7 @@ signal = Exercise(
 
 def _draw_losses(generator: Generator) -> dict:
     """Three stretches near the level, parted by losses somewhat above and below; the longest is the second or, to the
-    end, the third.
+    end, the third. In it one loss is just near enough: a share of the level apart that would be too much of the loss.
     """
     level, within = 2.0, 0.1
     short, middle, long = (draw_size(generator, *sizes) for sizes in ((1, 2), (4, 5), (8, 10)))
@@ -145,6 +145,8 @@ def _draw_losses(generator: Generator) -> dict:
     pieces = [torch.full((4,), 2.0, dtype=torch.float64)]
     for length, gap in zip(lengths, gaps, strict=True):
         noise = 1.8 * within * (torch.rand(length, generator=generator, dtype=torch.float64) - 0.5)
+        if length == long:
+            noise[length // 2] = -0.95 * within
         pieces += [1 + noise, torch.tensor(gap, dtype=torch.float64)]
     return {"losses": level * torch.cat(pieces), "level": level, "within": within}
 

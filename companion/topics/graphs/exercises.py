@@ -31,7 +31,10 @@ def _chain(generator: Generator, n: int) -> Tensor:
 
 
 def _draw_edges(generator: Generator) -> dict:
-    return {"edges": _chain(generator, draw_size(generator, 9, 12)), "steps": draw_size(generator, 3, 6)}
+    """A chain, and a node without neighbours, which reaches nothing but itself."""
+    n = draw_size(generator, 9, 12)
+    edges, order = torch.block_diag(_chain(generator, n), torch.zeros(1, 1)), torch.randperm(n + 1, generator=generator)
+    return {"edges": edges[order][:, order], "steps": draw_size(generator, 3, 6)}
 
 
 def _within_steps(edges: Tensor, steps: int) -> Tensor:
