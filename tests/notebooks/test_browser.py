@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlparse
 import nbformat
 import pytest
 import sample_site
-from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
+from browsing import CHROMIUM, answers_the_hand, free_port, needs_chromium, wait_until_it_answers
 from sample_lesson import CLAIM, FACTS, NAME, checkout, notebook
 
 from companion.workshop.cli import progress, release
@@ -209,6 +209,9 @@ SMALL = [
     'Explorer(lambda ax, **at: ax.plot([0, 1], [0, at["slope"] * at["rate"]]), alt="A line.", '
     'slope=ipywidgets.IntSlider(3, 0, 8, description="slope of the line"), '
     'rate=ipywidgets.FloatLogSlider(100, min=0, max=4, description="learning rate"))',
+    "import numpy as np\nfrom companion.lesson.widgets.attention_map import AttentionMap\n"
+    'words, previous = ["the", "cat", "and", "the"], np.eye(4)[[0, 0, 1, 2]]\n'
+    'AttentionMap(words, np.stack([previous, np.full((4, 4), 0.25)]), moves=[words, ["a bit of each"] * 4])',
 ]
 GRADED = {
     "grade": True,
@@ -235,7 +238,8 @@ def small_lesson(root: Path) -> Path:
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows(page, tmp_path, theme):
-    path = small_lesson(tmp_path)
+    path, requested = small_lesson(tmp_path), []
+    page.on("request", lambda request: requested.append(request.url))
     with lab(tmp_path, theme) as address:
         open_page(page, f"{address}/lab/tree/{NAME}/{NAME}.ipynb")
         run_all(page, path, 120)
@@ -243,6 +247,9 @@ def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows
         page.get_by_text("measured 691", exact=False).first.wait_for()
         assert page.get_by_text("ax.semilogy").count() == 0, "the drawing is folded"
         assert page.locator(".jp-RenderedImage img").count() == 1, "and its figure is not"
+
+        answers_the_hand(page, tmp_path / "map.png")
+        assert [url for url in requested if not url.startswith((address, "data:", "blob:"))] == []
 
         page.get_by_label(ASKED[0]).focus()
         page.keyboard.type("five hundred\n")

@@ -9,12 +9,15 @@ from argparse import Namespace
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+import numpy as np
 import pytest
 import sample_site
-from browsing import CHROMIUM
+from browsing import CHROMIUM, answers_the_hand
+from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from sample_lesson import CLAIM, NAME, checkout, notebook
 
+from companion.lesson.widgets.attention_map import AttentionMap
 from companion.lesson.widgets.frames import MIME
 from companion.workshop.cli import launch, site
 
@@ -45,6 +48,13 @@ SHEET = (
 )
 
 
+def attention_map() -> dict:
+    """What a notebook keeps of a map of two heads."""
+    words, previous = ["the", "cat", "and", "the"], np.eye(4)[[0, 0, 1, 2]]
+    made = AttentionMap(words, np.stack([previous, np.full((4, 4), 0.25)]), moves=[words, ["a bit of each"] * 4])
+    return InteractiveShell.instance().display_formatter.format(made)[0]
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
     """The folder of a site of one lesson and one module, made in a process of its own."""
@@ -60,6 +70,7 @@ def built(tmp_path_factory) -> Path:
         new_code_cell('predictions.compare("n", 3)', outputs=[new_output("stream", name="stdout", text="measured 3")]),
         new_code_cell("predictions.sheet()", outputs=[new_output("execute_result", {"text/html": SHEET})]),
         new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
+        new_code_cell("AttentionMap(words, pattern)", outputs=[new_output("execute_result", attention_map())]),
     ]
     return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "different"}])
 
@@ -160,6 +171,16 @@ def test_claims_are_filtered_and_a_prediction_comes_back(address, browser):
     page.click("details.measured summary")
     page.wait_for_selector("text=You predicted: four")
     assert page.is_visible("text=measured 3")
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_attention_map_answers_without_a_network(built, browser, scheme, tmp_path):
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 400, "height": 800})
+    page.context.set_offline(True)
+    page.goto((built / f"lessons/{NAME}/{NAME}.html").as_uri())
+    answers_the_hand(page, tmp_path / "map.png")
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 1
     page.close()
 
 
