@@ -1,8 +1,12 @@
-"""What lesson 03 shows of memories in the same blocks, of LSTMs that are taught a state, and of LSTMs at d = 10."""
+"""What lesson 03 shows of memories in the same blocks, of LSTMs that are taught a state, and of LSTMs at d = 10; and
+what lesson 02 claims of layers, on fresh prompts.
+"""
 
 import torch
 
+from companion.core.checkpoints import shipped
 from companion.core.measuring import Row, measurement
+from companion.core.readouts import apply_readouts, fit_readouts
 from companion.core.recipe import recipe
 from companion.topics.regression.baselines import (
     gradient_descent,
@@ -12,10 +16,18 @@ from companion.topics.regression.baselines import (
     predict,
     ridge_states,
 )
+from companion.topics.regression.data import prompts
 from companion.topics.regression.model import InContextRegressor, StateRegressor
-from companion.topics.regression.probes import similarity_of_errors
+from companion.topics.regression.probes import best_match, similarity_of_errors
 from companion.topics.regression.recipes import BLOCK_MIXERS, INTERLEAVED, TAUGHT_RIDGE, TEACHING, fresh_prompts
 
+NEWTON_STEPS = [k / 4 for k in range(101)]
+DESCENT_STEPS = sorted({round(2 ** (k / 4)) for k in range(65)})
+READ = {
+    "regression-isotropic": (1.0, 0.01),
+    "regression-large": (1.0, 0.01),
+    "regression-ill-conditioned": (100.0, 1e-4),
+}
 BLOCKS = [
     *({"mixer": mixer, "tokens": "triplet"} for mixer in BLOCK_MIXERS),
     *({"mixer": mixer, "tokens": "interleaved"} for mixer in INTERLEAVED),
@@ -99,3 +111,51 @@ def lstms_at_ten(seed: int, scale: str) -> list[Row]:
     """Train an LSTM and measure its `resemblance`."""
     model, _ = recipe("regression-lstm-ten", scale).train(seed=seed)
     return [dict(zip(("online_gradient_descent", "newton", "gradient_descent"), resemblance(model), strict=True))]
+
+
+@measurement(
+    "regression-layers",
+    "errors of three shipped transformers' layers on fresh prompts, and how the matching steps of two algorithms grow",
+    seeds=range(5),
+    cells=[{"checkpoint": name} for name in READ],
+    recipes=lambda scale: [recipe(name, scale) for name in READ],
+    tolerance=0.05,
+    because="matches are read off a grid of quarter steps, and a tie may fall to either side",
+    quick=True,
+)
+@torch.no_grad()
+def layers_on_fresh_prompts(seed: int, scale: str, checkpoint: str) -> list[Row]:
+    """Measure one checkpoint (training seed 0) on the ``seed``-th set of 128 fresh prompts, with readouts fitted on 256
+    others: its error with 2 d examples over the labels' mean square; by how much the error of all prefixes falls from
+    layer to layer at least, up to the first layer within 3 % of the last; over these layers, the least-squares slope of
+    the matching Newton step, and the factor by which the matching gradient descent step grows; both steps at the end.
+    """
+    kappa, rate = READ[checkpoint]
+    model, _ = shipped(checkpoint, scale)
+    n, d = model.config.n, model.config.d
+    fitted, asked = (
+        prompts(count, n, d, kappa=kappa, generator=20_000 + 2 * seed + i) for i, count in ((0, 256), (1, 128))
+    )
+    readouts = fit_readouts(model.streams(fitted.xs, fitted.ys), fitted.ys)
+    answers = apply_readouts(readouts, model.streams(asked.xs, asked.ys))
+    errors = (answers - asked.ys).square().mean((1, 2)) / asked.ys.square().mean()
+    last = int((errors[1:] <= 1.03 * errors[-1]).nonzero()[0]) + 1
+    solved = (newton(asked.xs, asked.ys, NEWTON_STEPS), gradient_descent(asked.xs, asked.ys, DESCENT_STEPS, lr=rate))
+    matched = (
+        torch.tensor(best_match(similarity_of_errors(answers[1:], predict(ws, asked.xs), asked.ys), steps).step)
+        for ws, steps in zip(solved, (NEWTON_STEPS, DESCENT_STEPS), strict=True)
+    )
+    newton_step, descent_step = matched
+    number = torch.arange(1.0, last + 1) - (last + 1) / 2
+    slopes = [(number * steps[:last]).sum() / number.square().sum() for steps in (newton_step, descent_step.log2())]
+    of_squares = (model(asked.xs, asked.ys) - asked.ys).square()[:, 2 * d].mean() / d
+    return [
+        {
+            "error": of_squares.item(),
+            "least_fall": (errors[:last] - errors[1 : last + 1]).min().item(),
+            "newton_steps_a_layer": slopes[0].item(),
+            "descent_factor_a_layer": 2 ** slopes[1].item(),
+            "newton_step": newton_step[-1].item(),
+            "descent_step": descent_step[-1].item(),
+        }
+    ]
