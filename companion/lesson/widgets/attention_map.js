@@ -5,13 +5,13 @@ const STYLE = `
 .attention-map {max-width: 46rem; font: 1rem/1.3 sans-serif; color: inherit}
 .attention-map .words {position: relative; display: flex; flex-wrap: wrap; gap: 3rem 0.25rem; padding: 4rem 0.3rem 0.4rem}
 .attention-map svg {position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; pointer-events: none}
-.attention-map button {min-width: 2.7rem; padding: 0.15rem 0.35rem; font: inherit; color: inherit; cursor: pointer;
+.attention-map button {min-width: 2.3rem; padding: 0.15rem 0.2rem; font: inherit; color: inherit; cursor: pointer;
   background: none; border: 2px solid transparent; border-radius: 0.3rem}
 .attention-map button[aria-current] {border-color: #d55e00}
 .attention-map button:focus-visible {outline: 2px solid currentColor; outline-offset: 2px}
-.attention-map small {display: block; min-height: 1.3em; font-size: 0.75rem}
+.attention-map small {display: block; min-height: 1.3em; font-size: 0.75rem; white-space: nowrap}
 .attention-map select {font: inherit}
-.attention-map p {margin: 0.4rem 0; min-height: 2.6em}`;
+.attention-map p {margin: 0.4rem 0; min-height: 3.9em}`;
 
 function make(parent, name, text = "", space = "http://www.w3.org/1999/xhtml") {
   const part = parent.appendChild(document.createElementNS(space, name));
@@ -70,7 +70,7 @@ function render({ model, el }) {
       button.tabIndex = key === query ? 0 : -1;
       button.toggleAttribute("aria-current", key === query);
       button.style.backgroundColor = `rgba(0, 114, 178, ${0.5 * row[key]})`;
-      shares[key].textContent = row[key] >= 0.05 ? percent(row[key]) : "";
+      shares[key].textContent = row[key] >= 0.05 ? Math.round(100 * row[key]) : ""; // of 100: a sign would move words
     });
     const most = row.map((weight, key) => key).sort((one, other) => row[other] - row[one]);
     const seen = most.slice(0, 3).filter((key) => row[key] >= 0.05).map((key) => `${name(key)} (${percent(row[key])})`);
