@@ -159,8 +159,8 @@ class Exercise:
             raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {tuple(expected.shape)}")
         if got.shape != expected.shape:
             hint = shape_hint(tuple(got.shape), tuple(expected.shape))
-            wrong = f"wrong shape {tuple(got.shape)}, must be {tuple(expected.shape)}, for {_forms(inputs)}."
-            raise Mistake(f"{self.name}: {wrong}{self._reason(function, inputs) or hint}")
+            wrong = f"wrong shape {tuple(got.shape)}, must be {tuple(expected.shape)}, for {_forms(inputs)}.{hint}"
+            raise Mistake(f"{self.name}: {wrong}{self._reason(function, inputs)}")
         if got.device != expected.device:
             raise Mistake(f"{self.name}: the answer is on {got.device}, the inputs are on {expected.device}")
         return [] if got.dtype == expected.dtype else self._compare_dtype(got, expected, inputs)

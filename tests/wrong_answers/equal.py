@@ -39,7 +39,10 @@ EQUAL = {
     "bits": [(SIGN, "p is a share: not negative, not above 1; nor is the entropy of a fact, in bits")],
     "place_loss": [
         (SIGN, "an order has no negative entry and none above 1; nor is a loss negative"),
-        ("divided by its sum along (its third|the third|the second) axis", "the rows of an order have the sum 1"),
+        (
+            "divided by its sum along (its third|its second|the third|the second) axis",
+            "the rows of an order have the sum 1",
+        ),
     ],
     "flow_step": [
         ("brought to length 1", "tokens have length 1"),
@@ -79,6 +82,11 @@ EQUAL = {
     "similarity_of_errors": [(SIGN, "errors are drawn alike, so that their cosines are positive")],
     "interval": [(SIGN, "the values' mean is above 0")],
     "conjugate_gradient": [
+        (
+            "is missing: only what is computed from b and S|another value is used|b is used where|"
+            "the running value from before|multiplies both terms",
+            "a residual is orthogonal to the earlier ones",
+        ),
         ("transposed|symmetric|wrong order", "S is symmetric"),
         ("as it has been changed so far is used", "the first direction is the first residual"),
         (SIGN, "step sizes are positive, and here below 1"),
@@ -96,6 +104,7 @@ EQUAL = {
         ),
     ],
     "measured_filter": [
+        ("divides before the sum of", "one number divides all, or their sum"),
         ("transposed", "S is symmetric"),
         (SIGN, "eigenvalues and what is reached are not negative, nor above 1"),
         ("sorted", "edges come sorted"),

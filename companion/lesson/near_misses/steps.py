@@ -139,11 +139,7 @@ def others(site: Site, scene: Scene) -> Iterator[tuple]:
             near = old or (alike and own.shape == value.shape)
             far = 0.12 * (other not in words.parameters and not old)
             noun = words.noun(ast.Name(other))
-            says = (
-                f"{noun} is used where {said} belongs"
-                if noun != said
-                else f"another is used than the {said.split(' ', 1)[-1]} that belongs here"
-            )
+            says = f"{noun if noun != said else 'another value'} is used where {said} belongs"
             yield (
                 lambda _, other=other: ast.Name(other, ast.Load()),
                 says,
