@@ -35,7 +35,7 @@ MORE_SEEDS = range(2000, 2018)  # for whole numbers and conditions, of which one
 PAIRS = 1500
 PAIR_COST = 1.1  # only the likelier single steps are combined
 MOST_ENTRIES = 100_000  # of a tensor on the way
-SECONDS = 2.5  # of computing, for one exercise's near misses: a stop for answers that are slow, not the rule
+SECONDS = 20.0  # of computing, for one exercise's near misses: a stop for answers that are slow, not the rule
 KNOWN = 8  # entries, not all zero, in which an answer must differ from the right one, so that two steps explain it
 
 
