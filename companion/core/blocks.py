@@ -3,9 +3,9 @@
 Notation (Elhage et al. 2021, "A mathematical framework for transformer circuits"): position t has a column x_t, and a
 head adds to it
 
-    sum_s w_s W_OV x_s,       w = weights of the scores x_s^T W_KQ x_t
+    sum_s a_s W_OV x_s,       a = weights of the scores x_t^T W_QK x_s
 
-W_KQ = W_K^T W_Q says what a query looks for, W_OV = W_O W_V what is copied from where it looks. Streams hold one row a
+W_QK = W_Q^T W_K says what a query looks for, W_OV = W_O W_V what is copied from where it looks. Streams hold one row a
 position, as everywhere in the course; the matrices act on columns, as on paper.
 """
 
@@ -75,17 +75,17 @@ def causal_softmax(scores: Float[Tensor, "*batch queries keys"]) -> Float[Tensor
 
 @dataclass
 class Head:
-    """One head: ``kq[a, b]`` scores channel a of a key against channel b of a query; ``ov`` maps what it finds to what
+    """One head: ``qk[a, b]`` scores channel a of a query against channel b of a key; ``ov`` maps what it finds to what
     it adds; ``weights`` makes weights of scores [query, key], a causal softmax unless told.
     """
 
-    kq: Matrix
+    qk: Matrix
     ov: Matrix
     weights: Callable[[Tensor], Tensor] = causal_softmax
 
     def pattern(self, x: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length length"]:
         """Row t: how much position t attends to each s."""
-        return self.weights(x @ self.kq.to(x.device).mT @ x.mT)  # [t, s] from x_s^T W_KQ x_t
+        return self.weights(x @ self.qk.to(x.device) @ x.mT)  # [t, s] from x_t^T W_QK x_s
 
     def __call__(self, x: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
         """What the head adds to the stream."""

@@ -34,11 +34,11 @@ def test_a_head_adds_what_its_weights_find(kind):
     def relu(scores):
         return scores.relu() / 7
 
-    x, kq, ov = (torch.randn(shape, dtype=torch.float64) for shape in ((2, 6, 4), (4, 4), (4, 4)))
-    head = Head(kq, ov) if kind == "softmax" else Head(kq, ov, weights=relu)
+    x, qk, ov = (torch.randn(shape, dtype=torch.float64) for shape in ((2, 6, 4), (4, 4), (4, 4)))
+    head = Head(qk, ov) if kind == "softmax" else Head(qk, ov, weights=relu)
     found, pattern = head(x), head.pattern(x)
     for b, t in np.ndindex(2, 6):
-        scores = [float(x[b, s] @ kq @ x[b, t]) for s in range(6)]
+        scores = [float(x[b, t] @ qk @ x[b, s]) for s in range(6)]
         if kind == "softmax":
             total = sum(math.exp(score) for score in scores[: t + 1])
             weights = [math.exp(score) / total if s <= t else 0 for s, score in enumerate(scores)]

@@ -130,6 +130,7 @@ CALLS = {
     "topics.addition.data.counting": lambda f, i: f(4, 130, generator=i.generator),
     "topics.addition.data.cooccurrences": lambda f, i: f(i.whole(6, 3, 4), 6),
     "topics.attention.data.shuffled_facts": lambda f, i: list(f("abcd", hops=2, generator=i.generator)),
+    "topics.attention.data.families": lambda f, i: list(f(i.generator)),
     "topics.attention.data.repetitions": lambda f, i: f(3, 20, 12, generator=i.generator),
     "topics.attention.data.conjunctions": lambda f, i: f(3, 8, generator=i.generator),
     "topics.bigrams.data.trigger_sequences": lambda f, i: f(

@@ -227,7 +227,7 @@ CALLS = {
     ),
     "topics.bigrams.by_hand.three_steps": lambda f, i: [induction(f, i, d) for d in (None, 16)],
     "core.blocks.causal_softmax": lambda f, i: f(i.normal(2, 5, 5)),
-    "core.blocks.Head": lambda f, i: f(HEAD.kq, HEAD.ov)(i.normal(6, 18).double()),
+    "core.blocks.Head": lambda f, i: f(HEAD.qk, HEAD.ov)(i.normal(6, 18).double()),
     "topics.facts.by_hand.attention_only": lambda f, i: f(i.world().table, 3, d=24, head_width=4, noise=4, length=6),
     "topics.facts.by_hand.with_mlp": lambda f, i: f(i.world().table, 3, d=24, head_width=4, each=2, noise=4, length=6),
     "topics.facts.by_hand.dual": lambda f, i: f(i.normal(4, 6)),

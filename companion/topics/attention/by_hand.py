@@ -3,14 +3,14 @@ r"""Attention heads from explicit weights, on a residual stream whose channels h
 Notation (Elhage et al. 2021, "A mathematical framework for transformer circuits"; Bietti et al. 2023,
 arXiv:2306.00802): position t has a vector x_t, and a causal `Head` adds to it
 
-    x_t <- x_t + sum_{s <= t} beta_s W_OV x_s,       beta = softmax_s(x_s^T W_KQ x_t).
+    x_t <- x_t + sum_{s <= t} alpha_ts W_OV x_s,       alpha_ts = softmax_s(x_t^T W_QK x_s).
 
 A trained head learns the two matrices; here they are written down. The stream is cut into `Blocks` (the token, its
 position, what a head has written); a matrix that reads one block and writes another is all that a pattern needs. Scores
 grow with a sharpness ``beta``: the softmax puts weight 1 - O(T e^-beta) where it should, and each builder's docstring
 says how large beta must be.
 
-`flow` lets tokens on a sphere move by attention with W_KQ = beta I, W_OV = I (Geshkovski, Letrouit, Polyanskiy,
+`flow` lets tokens on a sphere move by attention with W_QK = beta I, W_OV = I (Geshkovski, Letrouit, Polyanskiy,
 Rigollet 2023, arXiv:2312.10794).
 """
 
@@ -58,7 +58,7 @@ def embed(
 
 
 def shift_head(blocks: Blocks, beta: float, *, by: int = 1, read: str = "token", write: str = "previous") -> Head:
-    """Copies the token (or another block) of ``by`` places ago: W_KQ = beta sum_t p_{t-by} p_t^T over one-hot positions
+    """Copies the token (or another block) of ``by`` places ago: W_QK = beta sum_t p_t p_{t-by}^T over one-hot positions
     p.
 
     Weight off the mark: at most T e^-beta. The first ``by`` positions have nothing to copy, and average what they see.
@@ -73,7 +73,7 @@ def shift_head(blocks: Blocks, beta: float, *, by: int = 1, read: str = "token",
     T = blocks.size("position")
     if not 1 <= by < T:
         raise ValueError(f"by = {by!r}: must be at least 1 and below {T}, the number of positions")
-    shift = torch.diag(torch.ones(T - by, dtype=torch.float64), by)  # [t - by, t]
+    shift = torch.diag(torch.ones(T - by, dtype=torch.float64), -by)  # [t, t - by]
     return Head(blocks.matrix("position", "position", beta * shift), blocks.matrix(write, read))
 
 
@@ -85,7 +85,7 @@ def circle(T: int) -> Float[Tensor, "positions two"]:
 
 
 def circle_shift(T: int, beta: float) -> Float[Tensor, "two two"]:
-    """Return the W_KQ that turns a query's angle back by one position: scores beta cos(2 pi (t - 1 - s) / T).
+    """Return the W_QK that turns a query's angle back by one position: scores beta cos(2 pi (t - 1 - s) / T).
 
     The best score beats the next by beta (1 - cos(2 pi / T)), about 2 pi^2 beta / T^2: for weight 1 - eps on the
     previous position, beta >= ln(2 / eps) / (1 - cos(2 pi / T)) is enough for small eps. One-hot positions need ln(T /
@@ -95,13 +95,13 @@ def circle_shift(T: int, beta: float) -> Float[Tensor, "two two"]:
     at_least(T=(T, 2))
     step = 2 * math.pi / T
     return beta * torch.tensor(
-        [[math.cos(step), math.sin(step)], [-math.sin(step), math.cos(step)]], dtype=torch.float64
+        [[math.cos(step), -math.sin(step)], [math.sin(step), math.cos(step)]], dtype=torch.float64
     )
 
 
 def skip_gram_head(blocks: Blocks, beta: float, *, query: int, key: int, write: str = "out") -> Head:
-    """Build a head that, where the token is ``query``, copies ``key`` if it has been there: W_KQ = beta e_key
-    e_query^T. Elsewhere: the plain average.
+    """Build a head that, where the token is ``query``, copies ``key`` if it has been there: W_QK = beta e_query
+    e_key^T. Elsewhere: the plain average.
 
     Weight off the mark where both are there: at most T e^-beta. Raises ValueError for beta <= 0 or an unknown token.
 
@@ -114,17 +114,23 @@ def skip_gram_head(blocks: Blocks, beta: float, *, query: int, key: int, write: 
     V = blocks.size("token")
     check_range(query=(torch.tensor([query]), V), key=(torch.tensor([key]), V))
     scores = torch.zeros(V, V, dtype=torch.float64)
-    scores[key, query] = beta
+    scores[query, key] = beta
     return Head(blocks.matrix("token", "token", scores), blocks.matrix(write, "token"))
 
 
 def broad_head(blocks: Blocks, *, write: str = "out") -> Head:
-    """Averages all tokens so far: W_KQ = 0. Exact: what it writes is the share of each token."""
+    """Averages all tokens so far: W_QK = 0. Exact: what it writes is the share of each token."""
     return Head(torch.zeros(blocks.width, blocks.width, dtype=torch.float64), blocks.matrix(write, "token"))
 
 
 def match_head(
-    blocks: Blocks, beta: float, *, pairs: dict[str, str] | None = None, recency: float = 0.0, write: str = "out"
+    blocks: Blocks,
+    beta: float,
+    *,
+    pairs: dict[str, str] | None = None,
+    role: Float[Tensor, "width"] | None = None,
+    recency: float = 0.0,
+    write: str = "out",
 ) -> Head:
     """Build the second half of an induction head: it looks where each query block equals its key block, and copies the
     token there (Olsson et al. 2022, arXiv:2209.11895).
@@ -137,17 +143,20 @@ def match_head(
     ``beta``: sharpness, the score that one matching pair adds.
     ``pairs``: query blocks to key blocks; unless told, {"token": "previous"}: find where the token *before* was the one
         now. With more pairs all must match (an n-gram).
+    ``role``: channels of the stream that a key must hold as well, whatever the query: adds beta times their sum.
     ``recency``: r adds r s to the score of key position s, so that the latest match wins.
     ``write``: the name of the block into which the token is copied.
     """
     positive(beta=beta)
     at_least(recency=(recency, 0))
-    kq = sum(blocks.matrix(key, query) for query, key in (pairs or {"token": "previous"}).items()) * beta
+    qk = sum(blocks.matrix(query, key) for query, key in (pairs or {"token": "previous"}).items()) * beta
+    if role is not None:
+        qk = qk + beta * torch.outer(blocks.rows("position").sum(0), role)  # every query asks for it
     if recency:
         T = blocks.size("position")
-        late = torch.arange(T, dtype=torch.float64)[:, None].expand(T, T)  # [s, t]: s, whatever t
-        kq = kq + blocks.matrix("position", "position", recency * late)
-    return Head(kq, blocks.matrix(write, "token"))
+        late = torch.arange(T, dtype=torch.float64).expand(T, T)  # [t, s]: s, whatever t
+        qk = qk + blocks.matrix("position", "position", recency * late)
+    return Head(qk, blocks.matrix(write, "token"))
 
 
 def flow(x: Float[Tensor, "n d"], *, beta: float, time: float, dt: float = 0.05) -> Float[Tensor, "steps n d"]:

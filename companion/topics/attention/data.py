@@ -71,6 +71,34 @@ def shuffled_facts(names: Sequence[str], *, hops: int, generator: torch.Generato
     return MultiHopText(words, cycle[1 : hops + 1])
 
 
+class FamilyText(NamedTuple):
+    """A text of facts that ends in a question, and the answers to its two look-ups."""
+
+    text: str
+    mother: str
+    profession: str
+
+
+def families(generator: torch.Generator | int = 0) -> FamilyText:
+    """Draw "The mother of John is Helen ." and "Helen is a doctor ." for six families, in random order, and ask for the
+    profession of John's mother: a look-up of a look-up (Hsu and Moitra 2024).
+    """
+    generator = as_generator(generator)
+    children = ["John", "Charlotte", "Max", "Nina", "Otto", "Pia"]
+    women = ["Helen", "Eve", "Ada", "Iris", "Rose", "Vera"]
+    work = ["doctor", "teacher", "baker", "pilot", "judge", "nurse"]
+
+    def shuffled(items: list[str]) -> list[str]:
+        return [items[i] for i in torch.randperm(len(items), generator=generator, device=generator.device).tolist()]
+
+    mothers = dict(zip(children, shuffled(women), strict=True))
+    does = dict(zip(women, shuffled(work), strict=True))
+    facts = [f"The mother of {child} is {woman} ." for child, woman in mothers.items()]
+    facts += [f"{woman} is a {job} ." for woman, job in does.items()]
+    told = " ".join(shuffled(facts))
+    return FamilyText(f"{told} What is the profession of John 's mother ?", mothers["John"], does[mothers["John"]])
+
+
 class Repetitions(NamedTuple):
     """Token sequences, and from which position on each token follows from those before it."""
 

@@ -4,6 +4,8 @@ import torch
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
+from companion.topics.attention.suspects import CARRIES, WIRES, suspects
 
 # -- induction_layers
 
@@ -26,17 +28,18 @@ def _draw_stream(generator: Generator) -> dict:
 
 
 def _induction_layers(position: Tensor, token: Tensor, previous: Tensor, out: Tensor, beta: float) -> Tensor:
-    kq1 = beta * position[:-1].mT @ position[1:]
+    qk1 = beta * position[1:].mT @ position[:-1]
     ov1 = previous.mT @ token
-    kq2 = beta * previous.mT @ token
+    qk2 = beta * token.mT @ previous
     ov2 = out.mT @ token
-    return torch.stack([torch.stack([kq1, ov1]), torch.stack([kq2, ov2])])
+    return torch.stack([torch.stack([qk1, ov1]), torch.stack([qk2, ov2])])
 
 
 induction_layers = Exercise(
     name="induction_layers",
     answer=_induction_layers,
     draw=_draw_stream,
+    now="your two heads continue whatever text repeats itself",
 )
 
 
@@ -45,13 +48,13 @@ induction_layers = Exercise(
 
 def _draw_chain(generator: Generator) -> dict:
     T, D, layers = draw_size(generator, 4, 6), draw_size(generator, 3, 5), draw_size(generator, 2, 3)
-    matrices = {name: 0.6 * draw_normal(generator, layers, D, D) for name in ("KQ", "OV")}
+    matrices = {name: 0.6 * draw_normal(generator, layers, D, D) for name in ("QK", "OV")}
     return {"x": draw_normal(generator, T, D)} | matrices
 
 
-def _chain(x: Tensor, KQ: Tensor, OV: Tensor) -> Tensor:
-    for kq, ov in zip(KQ, OV, strict=True):
-        scores = x @ kq.mT @ x.mT
+def _chain(x: Tensor, QK: Tensor, OV: Tensor) -> Tensor:
+    for qk, ov in zip(QK, OV, strict=True):
+        scores = x @ qk @ x.mT
         future = torch.ones_like(scores, dtype=torch.bool).triu(1)
         weights = scores.masked_fill(future, -torch.inf).softmax(-1)
         x = x + weights @ x @ ov.mT
@@ -62,6 +65,7 @@ chain = Exercise(
     name="chain",
     answer=_chain,
     draw=_draw_chain,
+    now="you can run a circuit layer by layer",
 )
 
 
@@ -85,15 +89,16 @@ def _draw_lookup(generator: Generator) -> dict:
 def _lookup(
     asked: Tensor, subject: Tensor, role: Tensor, one: Tensor, token: Tensor, answer: Tensor, beta: float
 ) -> Tensor:
-    kq = beta * (subject.mT @ asked + torch.outer(role, one))
+    qk = beta * (asked.mT @ subject + torch.outer(one, role))
     ov = answer.mT @ token
-    return torch.stack([kq, ov])
+    return torch.stack([qk, ov])
 
 
 lookup = Exercise(
     name="lookup",
     answer=_lookup,
     draw=_draw_lookup,
+    now="stacked four times, this head follows four hops",
 )
 
 
@@ -114,15 +119,16 @@ def _draw_jumps(generator: Generator) -> dict:
 
 
 def _double(position: Tensor, jump: Tensor, further: Tensor, word: Tensor, said: Tensor, beta: float) -> Tensor:
-    kq = beta * position.mT @ jump
+    qk = beta * jump.mT @ position
     ov = further.mT @ jump + said.mT @ word
-    return torch.stack([kq, ov])
+    return torch.stack([qk, ov])
 
 
 double = Exercise(
     name="double",
     answer=_double,
     draw=_draw_jumps,
+    now="four such layers make sixteen hops of one",
 )
 
 
@@ -145,6 +151,7 @@ attention = Exercise(
     name="attention",
     answer=_attention,
     draw=_draw_qkv,
+    now="a word can ask the words before it",
 )
 
 
@@ -173,6 +180,7 @@ multi_head = Exercise(
     name="multi_head",
     answer=_multi_head,
     draw=_draw_heads,
+    now="this layer is all that the model of section 6 is made of",
 )
 
 
@@ -186,11 +194,90 @@ def _draw_positions(generator: Generator) -> dict:
 
 
 def _shift_scores(P: Tensor, beta: float) -> Tensor:
-    return beta * P[:-1].mT @ P[1:]
+    return beta * P[1:].mT @ P[:-1]
 
 
 shift_scores = Exercise(
     name="shift_scores",
     answer=_shift_scores,
     draw=_draw_positions,
+    now="its powers look two, three and four words back",
+)
+
+# -- which_wire
+
+
+def _draw_suspects(generator: Generator) -> dict:
+    return suspects(12, generator)
+
+
+def _which_wire(
+    before: Tensor, after: Tensor, second: Tensor, unembed: Tensor, targets: Tensor, settled: Tensor
+) -> Tensor:
+    table = torch.zeros(len(second), 3, 2)
+    for m, (WQ, WK, WV, WO) in enumerate(second):
+        for wire in range(3):
+            for column, (one, others) in enumerate([(before[m], after[m]), (after[m], before[m])]):
+                read = [others, others, others]
+                read[wire] = one
+                queries, keys, values = read
+                out = others
+                for h in range(len(WQ)):
+                    scores = (queries @ WQ[h].mT) @ (keys @ WK[h].mT).mT
+                    future = torch.ones_like(scores, dtype=torch.bool).triu(1)
+                    weights = scores.masked_fill(future, -torch.inf).softmax(-1)
+                    out = out + weights @ (values @ WV[h].mT) @ WO[h]
+                right = (out @ unembed[m].mT).argmax(-1) == targets
+                table[m, wire, column] = right[settled].double().mean()
+    return table
+
+
+def _are_accuracies(_: dict, table: Tensor) -> str | None:
+    if table.min() < 0 or table.max() > 1:
+        return f"an accuracy lies between 0 and 1; yours go from {table.min():.2g} to {table.max():.2g}"
+    return None
+
+
+def _misjudged(table: Tensor) -> str | None:
+    """The first wire of which a table of the suspects says what is not so."""
+    alone = CARRIES & (CARRIES.sum(1) == 1)[:, None]
+    for m, wire in CARRIES.nonzero().tolist() + (~CARRIES).nonzero().tolist():
+        lacks, has = table[m, wire].tolist()
+        suspect, name = f"suspect {m + 1}", WIRES[wire]
+        if CARRIES[m, wire] and lacks > 0.5:
+            return f"{suspect} needs layer 1 in its {name}, and yet you find it {lacks:.0%} right when they lack it"
+        if not CARRIES[m, wire] and lacks < 0.95:
+            return (
+                f"{suspect} does not use layer 1 in its {name}, and yet you find it only {lacks:.0%} right when "
+                "they alone lack it: is the future masked, does the layer add to its stream, do settled positions "
+                "alone count?"
+            )
+        if alone[m, wire] and has < 0.95:
+            return (
+                f"{suspect} needs layer 1 in its {name} alone, and yet you find it only {has:.0%} right when they "
+                "alone have it"
+            )
+        if not alone[m, wire] and has > 0.5:
+            return f"layer 1 in its {name} alone is not enough for {suspect}, and yet you find it {has:.0%} right"
+    return None
+
+
+def _columns_are_in_order(_: dict, table: Tensor) -> str | None:
+    if _misjudged(table) and not _misjudged(table.flip(-1)):
+        return "the two columns are exchanged: first the wire alone lacks layer 1, then it alone has it"
+    return None
+
+
+def _tells_the_suspects_apart(_: dict, table: Tensor) -> str | None:
+    return _misjudged(table)
+
+
+which_wire = Summit(
+    name="which_wire",
+    answer=_which_wire,
+    draw=_draw_suspects,
+    shape=lambda inputs: (len(inputs["second"]), 3, 2),
+    stages=(_are_accuracies, _columns_are_in_order, _tells_the_suspects_apart),
+    seconds=2,
+    now="you can tell in which wire a model carries what it has found, in any model",
 )

@@ -3,7 +3,7 @@ r"""Iterative Newton as a transformer with explicit weights: k + 8 layers for k 
 Theorem 5.1 of Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086: width O(d), full attention with activation ReLU(.) / n. A
 head adds
 
-    V H relu((K H)^T Q H) / n    to the residual stream H, one column a token: a `Head` with W_KQ = K^T Q, W_OV = V
+    V H relu((K H)^T Q H) / n    to the residual stream H, one column a token: a `Head` with W_QK = Q^T K, W_OV = V
 
 Tokens: examples (x_j, y_j) and the query (x_test, y unknown). The stream is cut into named blocks:
 
@@ -112,15 +112,15 @@ class NewtonTransformer:
         """The matrix that reads one block and writes a multiple of it to another."""
         return factor * self.blocks.matrix(write, read)
 
-    def _head(self, kq: Matrix, ov: Matrix) -> Head:
-        return Head(kq, ov, weights=lambda scores: scores.relu() / self.n)
+    def _head(self, qk: Matrix, ov: Matrix) -> Head:
+        return Head(qk, ov, weights=lambda scores: scores.relu() / self.n)
 
     def _product(self, query: str, key: str, value: Matrix) -> list[Head]:
         """Two heads that add sum_j (query_i . key_j) value_j / n to token i: the ReLUs cancel because the values' signs
         differ.
         """
-        kq = self.blocks.matrix(key, query)
-        return [self._head(kq, value), self._head(-kq, -value)]
+        qk = self.blocks.matrix(query, key)
+        return [self._head(qk, value), self._head(-qk, -value)]
 
     def _gate(self, value: Matrix) -> Head:
         """A head through which the query alone attends to itself alone: its score is t_i t_j."""

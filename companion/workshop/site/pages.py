@@ -16,7 +16,7 @@ NOTATION = {
     r"T,\ t,\ s": "length of a text; positions in it",
     r"d,\ d_h,\ H": "width of the stream, width of a head, number of heads",
     r"N,\ K": "number of tokens; number of triggers",
-    r"W_Q, W_K, W_V, W_O": "a head's four matrices; it computes with $W_{KQ} = W_K^\\top W_Q$ and $W_{OV} = W_O W_V$",
+    r"W_Q, W_K, W_V, W_O": "a head's four matrices; it computes with $W_{QK} = W_Q^\\top W_K$ and $W_{OV} = W_O W_V$",
     r"S,\ \lambda,\ \kappa": "covariance of the inputs, an eigenvalue of it, its condition number (lessons 02 and 03)",
     r"S,\ R,\ D": "numbers of subjects, of relations, and of answers to a relation (lesson 07)",
     r"k,\ m,\ \Theta_i": "tokens of a sequence, number of heads, the $i$-th head's matrix (lesson 09)",

@@ -44,11 +44,9 @@ def one_hot(numbers, V):
 
 
 def test_a_head_is_scaled_dot_product_attention_with_its_two_matrices():
-    x, kq, ov = (torch.randn(shape, dtype=torch.float64) for shape in ((7, 5), (5, 5), (5, 5)))
-    reference = F.scaled_dot_product_attention(
-        (x @ kq.mT)[None], x[None], (x @ ov.mT)[None], is_causal=True, scale=1.0
-    )[0]
-    torch.testing.assert_close(Head(kq, ov)(x), reference)
+    x, qk, ov = (torch.randn(shape, dtype=torch.float64) for shape in ((7, 5), (5, 5), (5, 5)))
+    reference = F.scaled_dot_product_attention((x @ qk)[None], x[None], (x @ ov.mT)[None], is_causal=True, scale=1.0)[0]
+    torch.testing.assert_close(Head(qk, ov)(x), reference)
 
 
 def test_rows_of_two_blocks_make_the_matrix_between_them():
@@ -115,6 +113,18 @@ def test_more_shift_heads_make_an_ngram(n):
     ].abs().max() < 1e-10
 
 
+def test_a_match_that_minds_the_role_passes_over_the_same_name_in_another():
+    """Token 1 comes after 0 twice; the role, token 2 two places back, tells which of the two is meant."""
+    tokens = torch.tensor([2, 0, 1, 3, 0, 4, 0])
+    blocks = Blocks(token=5, position=7, previous=5, before=5, out=5)
+    shifts = [shift_head(blocks, 40), shift_head(blocks, 40, by=2, write="before")]
+    for role, answer in ((2, 1), (3, 4)):
+        match = match_head(blocks, 40, role=blocks.rows("before")[role])
+        assert written([shifts, [match]], blocks, tokens)[-1, answer] > 0.999
+    blind = written([shifts, [match_head(blocks, 40)]], blocks, tokens)[-1]
+    assert blind[[1, 4]].tolist() == pytest.approx([0.5, 0.5], abs=1e-6)
+
+
 @pytest.mark.parametrize("hops", [1, 2, 3, 4])
 def test_one_more_layer_is_one_more_hop(hops):
     V, T = 9, 50
@@ -139,7 +149,7 @@ def test_one_more_layer_is_one_more_hop(hops):
 @pytest.mark.parametrize("T", [4, 17, 100])
 def test_the_circle_turns_back_by_one_and_is_as_sharp_as_promised(T):
     beta = math.log(2 / 1e-4) / (1 - math.cos(2 * math.pi / T))
-    scores = circle(T) @ circle_shift(T, beta).mT @ circle(T).mT
+    scores = circle(T) @ circle_shift(T, beta) @ circle(T).mT
     angle = 2 * np.pi * (np.arange(T)[:, None] - 1 - np.arange(T)) / T
     np.testing.assert_allclose(scores, beta * np.cos(angle), rtol=1e-9, atol=1e-9 * beta)
     assert 1 - scores.softmax(-1).diagonal(-1).min() < 1.01e-4

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from companion.topics.attention.data import Vocabulary, conjunctions, repetitions, shuffled_facts
+from companion.topics.attention.data import Vocabulary, conjunctions, families, repetitions, shuffled_facts
 
 
 def test_words_and_numbers_go_both_ways():
@@ -35,6 +35,18 @@ def test_a_phrase_of_different_tokens_is_said_over_and_over(length, vocabulary, 
     for sequence, period in zip(tokens.tolist(), periods.tolist(), strict=True):
         assert len(set(sequence[:period])) == min(period, length)
         assert all(sequence[t] == sequence[t - period] for t in range(period, length))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_answers_to_a_question_about_families_stand_in_its_facts(seed):
+    text, mother, profession = families(seed)
+    told, _, question = text.rpartition(" . ")
+    facts = f"{told} .".split(" . ")
+    assert len(facts) == len(set(facts)) == 12
+    assert f"The mother of John is {mother}" in " . ".join(facts)
+    assert f"{mother} is a {profession}" in " . ".join(facts)
+    assert question == "What is the profession of John 's mother ?"
+    assert families(seed) == (text, mother, profession) != families(seed + 1)
 
 
 def test_every_token_is_as_likely():
