@@ -26,9 +26,11 @@ print(build(site.course(root, root / "run", ("companion.core.files",)), root / "
 """
 
 
-def make(root: Path, executed: nbformat.NotebookNode, claims: list[dict]) -> Path:
-    """The folder of the site of the checkout at ``root``, of which a run has given ``executed`` and ``claims``; made in
-    a process of its own.
+def make(
+    root: Path, executed: nbformat.NotebookNode, claims: list[dict], further: nbformat.NotebookNode | None = None
+) -> Path:
+    """The folder of the site of the checkout at ``root``, of which a run has given ``executed``, perhaps ``further``,
+    and ``claims``; made in a process of its own.
     """
     for origin, name in COPIED.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -36,6 +38,8 @@ def make(root: Path, executed: nbformat.NotebookNode, claims: list[dict]) -> Pat
     run = root / "run"
     run.mkdir()
     nbformat.write(executed, run / f"{NAME}.ipynb")
+    if further:
+        nbformat.write(further, run / f"{NAME}-further.ipynb")
     entry = {"lesson": NAME, "scale": "smoke", "seed": 3, "claims": claims}
     (run / "report.json").write_text(json.dumps({"lessons": [entry]}))
     done = subprocess.run([sys.executable, "-c", CODE, root], cwd=ROOT, capture_output=True, text=True, check=False)

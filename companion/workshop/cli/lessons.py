@@ -90,11 +90,16 @@ def select_lessons(words: list[str], root: Path = ROOT, *, among: list[Lesson] |
     return [lesson for lesson in lessons if lesson in found]
 
 
+def notation() -> str:
+    """Return the notation of the whole course in Markdown, which stands under the map of the lessons."""
+    return Path(__file__).with_name("notation.md").read_text(encoding="utf-8")
+
+
 def start_page(
     lessons: list[Lesson], columns: tuple[str, ...] = (), more: dict[str, tuple[str, ...]] | None = None
 ) -> str:
-    """Return the map of the lessons in Markdown: what JupyterLab opens on. ``columns`` are further columns of its
-    table, which ``more`` fills for each lesson by name.
+    """Return the map of the lessons in Markdown: what JupyterLab opens on, above the `notation`. ``columns`` are
+    further columns of its table, which ``more`` fills for each lesson by name.
     """
     head = ["Lesson", "The question", "You need", "Machine", "First", *columns]
     lines = [

@@ -18,7 +18,7 @@ from companion import __version__
 from companion.core.files import atomic_write
 from companion.workshop.cli import launch
 from companion.workshop.cli.answers import put_answers
-from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons, start_page
+from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, notation, select_lessons, start_page
 from companion.workshop.cli.minutes import put_minutes
 from companion.workshop.cli.setup import ROOT
 
@@ -39,7 +39,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             dir=root / "build"
         ) as folder:  # on lessons/'s own disk, so that a rename will do
             made = generate(lessons, Path(folder), all_lessons(root), launch.repository(root))
-            (made / "README.md").write_bytes(start_page(all_lessons(root)).encode())
+            (made / "README.md").write_bytes(f"{start_page(all_lessons(root))}\n{notation()}".encode())
             differences = compare(made, root / "lessons", whole=not arguments.lessons)
             for difference in differences:
                 print(f"lessons/{difference}")

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from companion.workshop.cli import launch
-from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.cli.lessons import all_lessons, notation
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.site.build import build
 from companion.workshop.site.course import HUB, Chapter, Course
@@ -17,7 +17,8 @@ ROOMS = ("core", "topics", "lesson", "pretrained")
 def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Build the site; 1 if a lesson has not been executed, or Sphinx warned of something."""
     run = Path(arguments.run)
-    lacking = [lesson.name for lesson in all_lessons(root) if not (run / f"{lesson.name}.ipynb").is_file()]
+    notebooks = [path for lesson in all_lessons(root) for path in lesson.notebooks]
+    lacking = [path.stem for path in notebooks if not (run / path.name).is_file()]
     if lacking or not (run / "report.json").is_file():
         print(f"site: {run} lacks {', '.join(lacking) or 'report.json'}: `python3 -m companion run` makes it")
         return 1
@@ -39,19 +40,21 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
     repository = launch.repository(root)
     chapters = []
     for lesson in all_lessons(root):
-        path = f"lessons/{lesson.name}/{lesson.name}.ipynb"
+        path, answer = f"lessons/{lesson.name}/{lesson.name}.ipynb", lesson.source.with_name("answer.png")
         chapters.append(
             Chapter(
                 lesson.name,
                 lesson.facts(),
-                run / f"{lesson.name}.ipynb",
+                run / lesson.source.name,
                 lesson.source.with_name("figure.png"),
                 entries[lesson.name],
                 [(launcher.name, launcher.address) for launcher in launch.places(repository, path)],
                 launch.gitpuller(HUB, repository, path) if repository else "",
+                run / lesson.further.name if lesson.further else None,
+                answer if answer.is_file() else None,
             )
         )
-    return Course(root, chapters, repository, modules)
+    return Course(root, chapters, repository, modules, notation())
 
 
 def modules(root: Path) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from companion.core.files import atomic_write
-from companion.workshop.cli.lessons import Lesson, released, start_page
+from companion.workshop.cli.lessons import Lesson, notation, released, start_page
 from companion.workshop.cli.results import Results, of_notebook
 
 RECORD = ".copied.json"
@@ -47,8 +47,9 @@ def write_start_page(root: Path) -> None:
     lines.append(
         "\nThese are your own copies: no update overwrites what you write in them. This page is written anew\n"
         "whenever a notebook is saved; `python3 -m companion progress` prints the same,\n"
-        "and with `--reset 02` lesson 02 starts anew.\n"
+        "and with `--reset 02` lesson 02 starts anew.\n\n"
     )
+    lines.append(notation())
     atomic_write(work / "README.md", "".join(lines))
 
 

@@ -30,8 +30,10 @@ def build(course: Course, out: Path) -> list[str]:
     for chapter in course.chapters:
         folder = source / "lessons" / chapter.name
         folder.mkdir(parents=True)
-        nbformat.write(notebooks.page(chapter, terms, pictures), folder / f"{chapter.name}.ipynb")
-        shutil.copy(chapter.picture, folder / "figure.png")
+        for path in chapter.notebooks:
+            nbformat.write(notebooks.page(chapter, path, terms, pictures), folder / path.name)
+        for picture in filter(None, (chapter.picture, chapter.answer)):
+            shutil.copy(picture, folder)
     shutil.copy(course.root / "companion/published/references.bib", source)
     for file in sorted((HERE / "static").iterdir()):
         shutil.copy(file, static)

@@ -8,7 +8,8 @@ HUB = "https://hub.invalid"  # stands in an address for a class's own JupyterHub
 
 @dataclass(frozen=True)
 class Chapter:
-    """One lesson: its name, its notebook's facts, where it was executed, and its entry in the run's report.
+    """One lesson: its name, its notebook's facts, where it and its further one were executed, the picture that asks at
+    its head and the one that answers, and its entry in the run's report.
 
     ``opens`` are the names and addresses of places in which a reader can run it; ``pulls`` is where a hub at
     `HUB` fetches it, empty if it cannot.
@@ -21,11 +22,18 @@ class Chapter:
     entry: dict
     opens: list[tuple[str, str]] = field(default_factory=list)
     pulls: str = ""
+    further: Path | None = None
+    answer: Path | None = None
 
     @property
     def title(self) -> str:
         """Number and title."""
         return f"{self.name[:2]} · {self.facts['title']}"
+
+    @property
+    def notebooks(self) -> list[Path]:
+        """Return where its one or two notebooks were executed."""
+        return [path for path in (self.executed, self.further) if path]
 
     def needed(self) -> list[str]:
         """Return the numbers of the lessons that this one builds on."""
@@ -39,11 +47,12 @@ def needed(facts: dict) -> list[str]:
 
 @dataclass(frozen=True)
 class Course:
-    """Everything: the checkout, its chapters in order, where it is published (empty: nowhere), and which modules the
-    reference describes.
+    """Everything: the checkout, its chapters in order, where it is published (empty: nowhere), which modules the
+    reference describes, and the notation, in Markdown.
     """
 
     root: Path
     chapters: list[Chapter]
     repository: str = ""
     modules: tuple[str, ...] = ()
+    notation: str = ""

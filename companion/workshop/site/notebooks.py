@@ -30,11 +30,15 @@ VERBATIM = re.compile(
 )
 
 
-def page(chapter: Chapter, terms: dict[str, re.Pattern], pictures: Path) -> NotebookNode:
-    """Return the notebook of ``chapter`` as the site shows it; its pictures are written into ``pictures``. The first
-    time that one of ``terms`` occurs, it leads to the glossary.
+def page(chapter: Chapter, executed: Path, terms: dict[str, re.Pattern], pictures: Path) -> NotebookNode:
+    """Return one of the notebooks of ``chapter`` as the site shows it.
+
+    ``chapter``: the lesson.
+    ``executed``: which of its notebooks.
+    ``terms``: the first time that one of them occurs, it leads to the glossary.
+    ``pictures``: the folder that the notebook's pictures are written into.
     """
-    notebook = nbformat.read(chapter.executed, as_version=4)
+    notebook = nbformat.read(executed, as_version=4)
     unseen, cells, asked = dict(terms), [], []
     _one_title(notebook)
     for number, cell in enumerate(notebook.cells):
@@ -44,13 +48,25 @@ def page(chapter: Chapter, terms: dict[str, re.Pattern], pictures: Path) -> Note
         if cell.cell_type == "markdown":
             cells.append(new_markdown_cell(_linked(_prose(cell.source), unseen)))
         else:
-            cells += _code(cell, f"{chapter.name}-{number}", pictures, asked)
-    if chapter.opens:
+            cells += _code(cell, f"{executed.stem}-{number}", pictures, asked)
+    if chapter.further:
+        back = executed == chapter.further
+        link = f"Back to the lesson: [{chapter.title}]({chapter.name}.ipynb)"
+        cells.append(new_markdown_cell(link if back else f"[Further]({chapter.further.name})"))
+    if chapter.opens and executed == chapter.executed:
         places = " · ".join(f"[{name}]({address})" for name, address in chapter.opens)
         cells.insert(1, new_markdown_cell(f"Run it: {places}"))
     notebook.cells = cells
     notebook.metadata.pop("widgets", None)
     return notebook
+
+
+def answer_alt(executed: Path) -> str:
+    """Return the alt text of the picture that answers the one at the lesson's head: of the cell tagged ``answer``."""
+    cells = nbformat.read(executed, as_version=4).cells
+    [answer] = [cell for cell in cells if "answer" in cell.metadata.get("tags", [])]
+    [alt] = [output.metadata["image/png"]["alt"] for output in answer.outputs if "image/png" in output.get("data", {})]
+    return " ".join(alt.split())
 
 
 def _one_title(notebook: NotebookNode) -> None:
@@ -68,7 +84,7 @@ def _prose(source: str) -> str:
     """Markdown with its folded parts as Markdown too, and links that lead to pages of the site."""
     source = WRITTEN.sub(lambda found: f"<details><summary>An answer</summary>{found[1]}</details>", source)
     source = DETAILS.sub(lambda found: _fold(found[1], found[2]), source)
-    source = source.replace("(../README.md)", "(/index.md)")
+    source = re.sub(r"\(\.\./README\.md(#[\w-]+)?\)", r"(/index.md\1)", source)
     return re.sub(r"(\]\([^()\s#]+\.ipynb)#([^()\s]+)\)", lambda found: f"{found[1]}#{slug(found[2])})", source)
 
 
@@ -111,7 +127,7 @@ def _code(cell: NotebookNode, name: str, pictures: Path, asked: list[str]) -> li
         before = [new_markdown_cell(f"```python\n{stub.rstrip()}\n```")]
         prompt, source = "An answer", re.sub(r"^ *### (BEGIN|END) SOLUTION\n?", "", source, flags=re.M)
     elif "drawing" in tags or cell.metadata.get("jupyter", {}).get("source_hidden"):
-        prompt = "The code behind this"
+        prompt = "The code behind this" if "drawing" in tags else "Imports and set-up"
     body = "\n".join(filter(None, (_html(output, f"{name}-{n}", pictures) for n, output in enumerate(cell.outputs))))
     if (question := ASKED.search(source)) and "<strong>Your prediction.</strong>" in body:
         asked.append(question[1])

@@ -10,13 +10,11 @@ from companion.core.checkpoints import Header, read_header
 from companion.lesson.claims import bibliography, cite, figure, guarded, statements
 from companion.lesson.verdicts import DIFFERENT, VERDICTS, tally
 from companion.workshop.site.course import HUB, Chapter, Course
+from companion.workshop.site.notebooks import answer_alt
 
 GLOSSARY = Path(__file__).with_name("glossary.toml")
-NOTATION = {
-    r"T,\ t,\ s": "length of a text; positions in it",
-    r"d,\ d_h,\ H": "width of the stream, width of a head, number of heads",
-    r"N,\ K": "number of tokens; number of triggers",
-    r"W_Q, W_K, W_V, W_O": "a head's four matrices; it computes with $W_{QK} = W_Q^\\top W_K$ and $W_{OV} = W_O W_V$",
+OWN_LETTERS = {  # of single lessons; the notation of the whole course stands on the first page
+    r"K": "number of triggers (lesson 06)",
     r"S,\ \lambda,\ \kappa": "covariance of the inputs, an eigenvalue of it, its condition number (lessons 02 and 03)",
     r"S,\ R,\ D": "numbers of subjects, of relations, and of answers to a relation (lesson 07)",
     r"k,\ m,\ \Theta_i": "tokens of a sequence, number of heads, the $i$-th head's matrix (lesson 09)",
@@ -42,11 +40,14 @@ def front(course: Course) -> str:
     """Return the first page: what it is, for whom, the two commands, the map, and a card for each lesson."""
     cards = "\n".join(
         f":::{{grid-item-card}} {chapter.title}\n:link: lessons/{chapter.name}/{chapter.name}\n:link-type: doc\n"
+        f"{_thumbnail(chapter)}"
         f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes. Published claims: "
         f"{tally(claim['verdict'] for claim in chapter.entry['claims'])}*\n:::"
         for chapter in course.chapters
     )
-    documents = "\n".join(f"lessons/{chapter.name}/{chapter.name}" for chapter in course.chapters)
+    documents = "\n".join(
+        f"lessons/{chapter.name}/{path.stem}" for chapter in course.chapters for path in chapter.notebooks
+    )
     return f"""# Transformers as Algorithms
 
 **Notebooks that build, run and try to break what is claimed of how transformers compute**
@@ -65,6 +66,8 @@ python3 -m companion test    # every test
 ## Which lesson needs which
 
 {map_of(course.chapters)}
+
+{course.notation}
 
 ## The lessons
 
@@ -95,6 +98,13 @@ made
 reference/index
 ```
 """
+
+
+def _thumbnail(chapter: Chapter) -> str:
+    """The picture at a lesson's head, answered, as a card's option; empty if it is not."""
+    if not chapter.answer:
+        return ""
+    return f":img-top: lessons/{chapter.name}/{chapter.answer.name}\n:img-alt: {answer_alt(chapter.executed)}\n"
 
 
 def map_of(chapters: list[Chapter]) -> str:
@@ -252,11 +262,12 @@ def _cell(text: str) -> str:
 
 
 def glossary() -> str:
-    """Notation and terms."""
+    """Return the letters of single lessons, and terms."""
     terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
-    symbols = "\n".join(f"| ${symbol}$ | {meaning} |" for symbol, meaning in NOTATION.items())
+    symbols = "\n".join(f"| ${symbol}$ | {meaning} |" for symbol, meaning in OWN_LETTERS.items())
     entries = "\n\n".join(f"{term}\n  {meaning}" for term, meaning in sorted(terms.items(), key=lambda e: e[0].lower()))
-    return f"# Notation and glossary\n\n| Symbol | Meaning |\n|---|---|\n{symbols}\n\n```{{glossary}}\n{entries}\n```\n"
+    head = "# Glossary\n\nThe letters of single lessons, beside [the notation of the whole course](index.md#notation)."
+    return f"{head}\n\n| Symbol | Meaning |\n|---|---|\n{symbols}\n\n```{{glossary}}\n{entries}\n```\n"
 
 
 def mentions() -> dict[str, re.Pattern]:

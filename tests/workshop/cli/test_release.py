@@ -142,7 +142,9 @@ def test_minutes_are_counted_and_written_and_nobody_types_them(tmp_path, capsys)
 
 def test_the_start_page_maps_the_lessons(tmp_path):
     run(checkout(tmp_path))
-    row = (tmp_path / "lessons/README.md").read_text().splitlines()[-1]
+    start, _, letters = (tmp_path / "lessons/README.md").read_text(encoding="utf-8").partition("\n## Notation\n")
+    assert letters.count("\n| $") == 10
+    row = start.splitlines()[-1]
     assert row == f"| [07 Doubling]({NAME}/{NAME}.ipynb) | What is twice a number? | 5 min | 2 s | a number |"
 
 

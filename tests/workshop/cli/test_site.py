@@ -6,6 +6,7 @@ import http.server
 import re
 import threading
 from argparse import Namespace
+from base64 import b64decode
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -15,7 +16,7 @@ import sample_site
 from browsing import CHROMIUM, answers_the_hand
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
-from sample_lesson import CLAIM, NAME, checkout, notebook
+from sample_lesson import CLAIM, NAME, checkout, further, notebook
 
 from companion.lesson.widgets.attention_map import AttentionMap
 from companion.lesson.widgets.frames import MIME
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = (
     "index",
     f"lessons/{NAME}/{NAME}",
+    f"lessons/{NAME}/{NAME}-further",
     "claims",
     "sources",
     "glossary",
@@ -41,6 +43,7 @@ CONTROLS = [
     {"label": "text", "values": ["a rose", "the cat"], "start": 0, "menu": True},
 ]
 EXPLORER = {"image/png": PNG, "text/plain": "A line.", MIME: {"controls": CONTROLS, "frames": [PNG] * 8}}
+ANSWER = new_output("display_data", {"image/png": PNG}, metadata={"image/png": {"alt": "The box says\nfour."}})
 SHEET = (
     "<table><tr><th>Question</th><th>You said</th><th>Measured</th><th>Verdict</th></tr>"
     "<tr><td>How many?</td><td>-</td><td>3</td><td>no prediction</td></tr></table>"
@@ -58,7 +61,8 @@ def attention_map() -> dict:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
     """The folder of a site of one lesson and one module, made in a process of its own."""
-    root = checkout(tmp_path_factory.mktemp("checkout"), repository="someone/course")
+    root = checkout(tmp_path_factory.mktemp("checkout"), repository="someone/course", two=True)
+    (root / f"solutions/{NAME}/answer.png").write_bytes(b64decode(PNG))
     executed = notebook()
     asked = {"text/html": "<div><p><strong>Your prediction.</strong> How many?</p><p><em>none</em></p></div>"}
     executed.cells += [
@@ -69,10 +73,11 @@ def built(tmp_path_factory) -> Path:
         new_code_cell('predictions.number("n", "How many?")', outputs=[new_output("execute_result", asked)]),
         new_code_cell('predictions.compare("n", 3)', outputs=[new_output("stream", name="stdout", text="measured 3")]),
         new_code_cell("predictions.sheet()", outputs=[new_output("execute_result", {"text/html": SHEET})]),
+        new_code_cell("answer", metadata={"tags": ["drawing", "answer"]}, outputs=[ANSWER]),
         new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
         new_code_cell("AttentionMap(words, pattern)", outputs=[new_output("execute_result", attention_map())]),
     ]
-    return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "different"}])
+    return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "different"}], further())
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +116,17 @@ def test_every_page_is_there(built):
     assert 'id="atomic_write"' in (built / "_modules/companion/core/files.html").read_text(encoding="utf-8"), (
         "the source"
     )
+
+
+def test_both_notebooks_have_a_page_and_lead_to_each_other_and_the_card_shows_the_answer(built):
+    lesson, further = (
+        (built / f"lessons/{NAME}/{name}.html").read_text(encoding="utf-8") for name in (NAME, f"{NAME}-further")
+    )
+    assert f'href="{NAME}-further.html"' in lesson
+    assert re.search(rf'Back to the lesson: <a [^>]*href="{NAME}.html"', further)
+    front = (built / "index.html").read_text(encoding="utf-8")
+    assert re.search(r'<img [^>]*alt="The box says four."', front)
+    assert 'id="notation"' in front
 
 
 def test_every_link_of_a_page_leads_somewhere(built):

@@ -22,7 +22,7 @@ def page(tmp_path):
         nbformat.write(new_notebook(cells=list(cells)), path)
         chapter = Chapter("07-doubling", {}, path, path, {}, list(opens))
         patterns = {term: re.compile(rf"(?<![\w-]){term}", re.IGNORECASE) for term in terms}
-        return notebooks.page(chapter, patterns, tmp_path).cells
+        return notebooks.page(chapter, path, patterns, tmp_path).cells
 
     return made
 
