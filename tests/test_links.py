@@ -44,6 +44,8 @@ def broken(path: Path) -> list[str]:
             continue
         file, _, anchor = unquote(link).partition("#")
         target = (path.parent / file).resolve() if file else path
+        if target == ROOT / "solutions" / "README.md":  # the map is made by `release`, beside the lessons alone
+            target = ROOT / "lessons" / "README.md"
         if not target.exists() or (anchor and anchor not in anchors(target)):
             found.append(link)
     return found
