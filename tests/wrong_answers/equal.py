@@ -52,7 +52,7 @@ EQUAL = {
     ],
     "hopfield_sweep": [
         ("brought to length 1|inverted|only the sign|rounded", "states are +1 or -1, and all between is whole"),
-        ("1 is (added to|taken from) field", "fields are odd, so that 1 changes no sign"),
+        ("1 is (added to|taken from) what is computed from states", "fields are odd, so that 1 changes no sign"),
     ],
     "chance_right": [(SIGN, "variances are not negative, and drawn below 1")],
     "logit_variance": [(f"{SIGN}|rounded", "counts are whole, and not negative")],
@@ -68,7 +68,13 @@ EQUAL = {
     ],
     "off_hull": [("brought to length 1", "directions have length 1")],
     "constraint_rows": [(SIGN, "p is a row of a softmax: positive")],
-    "sum_by_margin": [("softmax of the", "a second softmax leaves the rows in the same order of sharpness")],
+    "minimum_norm_point": [
+        (
+            "^in one of the places where it is used, the part of what is computed from b picked is missing",
+            "where a row binds, what it lacks has the sign of what it has pushed, and goal is asked for its sign",
+        )
+    ],
+    "sum_by_margin": [("softmax of (the|what)", "a second softmax leaves the rows in the same order of sharpness")],
     "flip_slope": [
         (f"{SIGN}|divided by its sum", "lengths are positive, and a factor of all of them leaves the slope as it is")
     ],

@@ -47,7 +47,7 @@ prefix_products = Exercise(
 
 def _draw_doubling(generator: Generator) -> dict:
     length, n = draw_size(generator, 10, 12), draw_size(generator, 3, 4)
-    return {"words": _permutations(generator, length, n), "layers": draw_size(generator, 3, 4)}
+    return {"words": _permutations(generator, length, n), "layers": draw_size(generator, 2, 4)}
 
 
 def _prefix_doubling(words: Tensor, layers: int) -> Tensor:
