@@ -24,7 +24,7 @@ widths it is what decides whether a model trains in a minute (lesson 02 measures
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args, get_type_hints
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -33,6 +33,8 @@ from torch import Tensor, nn
 
 from companion.core.arguments import at_least
 from companion.core.hooks import Hooked, HookPoints
+
+AttentionKind = Literal["softmax", "relu", "linear", "gated", "delta", "lstm"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class DecoderConfig:
     heads: int
     context: int
     causal: bool = True
-    attention: Literal["softmax", "relu", "linear", "gated", "delta", "lstm"] = "softmax"
+    attention: AttentionKind = "softmax"
     norm: bool = True
     mlp: int = 4
     positions: bool = True
@@ -54,9 +56,8 @@ class DecoderConfig:
         at_least(mlp=(self.mlp, 0))
         if self.width % self.heads:
             raise ValueError(f"heads = {self.heads}: must divide width = {self.width}")
-        kinds = get_args(get_type_hints(DecoderConfig)["attention"])
-        if self.attention not in kinds:
-            raise ValueError(f"attention = {self.attention!r}: must be one of {', '.join(kinds)}")
+        if self.attention not in get_args(AttentionKind):
+            raise ValueError(f"attention = {self.attention!r}: must be one of {', '.join(get_args(AttentionKind))}")
         if self.attention in ("gated", "delta", "lstm") and not self.causal:
             raise ValueError(f"causal = {self.causal!r}: {self.attention} reads token by token, so it must be True")
         if self.attention == "lstm" and self.memory % 2:

@@ -122,7 +122,8 @@ class Exercise:
             if isinstance(value, Tensor) and not torch.equal(value, given[name]):
                 raise Mistake(f"{self.name}: changes its argument {name} in place; work on a new tensor instead")
         expected = self.answer(**copied(inputs))
-        advice = self._compare_form(got, expected, inputs, function)
+        self._compare_form(got, tuple(expected.shape), inputs, lambda: self._reason(function, inputs))
+        advice = self._compare_kind(got, expected, inputs)
         if advice and got.dtype != expected.dtype:
             got = got.to(expected.dtype)
         if not self._close(got.detach(), expected, FLOAT32_TOLERANCE if advice else 0):
@@ -151,21 +152,22 @@ class Exercise:
         return Mistake(f"{self.name}: raises {type(error).__name__}{reason}.{hint} The inputs were {_forms(inputs)}.")
 
     def _compare_form(
-        self, got: Any, expected: Tensor, inputs: dict[str, Any], function: Callable[..., Any]
-    ) -> list[str]:
+        self, got: Any, due: tuple[int, ...], inputs: dict[str, Any], reason: Callable[[], str] = str
+    ) -> None:
         if got is None:
             raise Mistake(f"{self.name}: returns nothing; is a `return` missing?")
         if type(got) not in (Tensor, torch.nn.Parameter):
-            raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {tuple(expected.shape)}")
-        if got.shape != expected.shape:
-            hint = shape_hint(tuple(got.shape), tuple(expected.shape))
-            wrong = f"wrong shape {tuple(got.shape)}, must be {tuple(expected.shape)}, for {_forms(inputs)}.{hint}"
-            raise Mistake(f"{self.name}: {wrong}{self._reason(function, inputs)}")
+            raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {due}")
+        if got.shape != due:
+            hint = shape_hint(tuple(got.shape), due)
+            wrong = f"wrong shape {tuple(got.shape)}, must be {due}, for {_forms(inputs)}.{hint}"
+            raise Mistake(f"{self.name}: {wrong}{reason()}")
+
+    def _compare_kind(self, got: Tensor, expected: Tensor, inputs: dict[str, Any]) -> list[str]:
         if got.device != expected.device:
             raise Mistake(f"{self.name}: the answer is on {got.device}, the inputs are on {expected.device}")
-        return [] if got.dtype == expected.dtype else self._compare_dtype(got, expected, inputs)
-
-    def _compare_dtype(self, got: Tensor, expected: Tensor, inputs: dict[str, Any]) -> list[str]:
+        if got.dtype == expected.dtype:
+            return []
         whole = {got.dtype, expected.dtype} <= {torch.int32, torch.int64}
         if whole or (got.is_floating_point() and expected.is_floating_point() and not self.states_dtype):
             return [f"the answer is in {got.dtype}; {expected.dtype} would go with what follows"]

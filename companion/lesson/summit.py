@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from companion.lesson.attempts import Mistake, examined
-from companion.lesson.exercise import Exercise, _forms
+from companion.lesson.exercise import Exercise
 from companion.lesson.trials import copied
 
 Stage = Callable[[dict[str, Any], Tensor], str | None]
@@ -50,12 +50,8 @@ class Summit(Exercise):
     def _measure(self, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
         """Raise a `Mistake` with the first stage that is missing."""
         asked = {name: value for name, value in inputs.items() if not name.startswith("_")}
-        got, due = self._call(function, copied(asked)), tuple(self.shape(inputs))
-        if not isinstance(got, Tensor):
-            raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {due}")
-        if got.shape != due:
-            wrong = f"wrong shape {tuple(got.shape)}, must be {due}, for {_forms(asked)}"
-            raise Mistake(f"{self.name}: {wrong}")
+        got = self._call(function, copied(asked))
+        self._compare_form(got, tuple(self.shape(inputs)), asked)
         if not torch.isfinite(got).all():
             many = int((~torch.isfinite(got)).sum())
             raise Mistake(

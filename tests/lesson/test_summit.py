@@ -53,7 +53,8 @@ def test_any_answer_that_passes_the_stages_is_right(summit, capsys):
         (lambda xs, ys, fresh: -fit(xs, ys, fresh), "fit: 0% of the signs are right; all are due"),
         (lambda xs, ys, fresh: 2 * fit(xs, ys, fresh), "fit: the largest error is "),
         (lambda xs, ys, fresh: fit(xs, ys, fresh)[1:], "fit: wrong shape (19,), must be (20,), for xs (20, 3)"),
-        (lambda xs, ys, fresh: None, "fit: returns NoneType, not a tensor of shape (20,)"),
+        (lambda xs, ys, fresh: None, "fit: returns nothing; is a `return` missing?"),
+        (lambda xs, ys, fresh: 1.0, "fit: returns float, not a tensor of shape (20,)"),
         (lambda xs, ys, fresh: fit(xs, ys, fresh) / 0, "fit: 20 of 20 entries are NaN or infinite"),
         (lambda xs, ys, fresh: xs @ ys, "fit: raises RuntimeError at "),
         (lambda *arguments: arguments[3], "fit: raises IndexError"),  # the targets are not handed over
