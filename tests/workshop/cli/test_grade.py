@@ -5,6 +5,7 @@ import json
 from argparse import Namespace
 
 import pytest
+from workshop.grading.sharing import here
 from workshop.grading.small_lesson import NAME, checkout, hand_in, handed_in, solved
 
 from companion.workshop.cli import grade
@@ -130,6 +131,7 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
         raise sandbox.SandboxError("no more user namespaces")
 
     monkeypatch.setattr("companion.workshop.grading.sandbox.workers.Process", fails)
+    monkeypatch.setattr(classroom, "alone", here)
     assert run(root, NAME) == 1
     assert "NOT MARKED" in capsys.readouterr().out
     assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == ["bert"]

@@ -10,6 +10,7 @@ from datetime import datetime
 
 import pytest
 from workshop.grading.reading import small_handout
+from workshop.grading.sharing import here
 from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
 
 from companion import __version__
@@ -43,6 +44,7 @@ def course(tmp_path, monkeypatch):
         }
 
     monkeypatch.setattr(classroom, "mark", marks)
+    monkeypatch.setattr(classroom, "alone", here)
     return root
 
 

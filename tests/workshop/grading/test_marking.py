@@ -92,15 +92,42 @@ def test_what_was_not_attempted_stands_in_and_what_was_attempted_does_not():
     assert entries[NEWTON]["outcome"] == "not attempted"
 
 
-def test_after_two_stops_the_rest_is_not_tried():
+def test_two_that_never_end_take_nothing_from_the_third():
     sleeps = {
-        name: source.replace("):\n", "):\n    import time; time.sleep(1e9)\n", 1) for name, source in RIGHT.items()
+        name.replace("-", "_"): source.replace("):\n", "):\n    import time; time.sleep(1e9)\n", 1)
+        for name, source in RIGHT.items()
     }
-    submission = assembled(solved(**{name.replace("-", "_"): source for name, source in sleeps.items()}))
+    right = sleeps.popitem()[0]
+    started, limits = time.monotonic(), Limits(call=1, submission=2)
+    result = mark(assembled(solved(**sleeps)), small_handout(), SEEDS, limits, unsafe=False)
+    assert [entry["outcome"] for entry in result["exercises"].values()] == ["stopped", "stopped", "right"], right
+    assert time.monotonic() - started < 240
+
+
+ASKS = """
+@exercises.gd_closed_form
+def gd_closed_form(S, b, lr, steps):
+    import time
+    from companion.workshop.grading.sandbox import worker
+    while True:
+        worker.say(worker.PIPES[1], {"stand_in": ["a", "b"], "named": []})
+        worker.hear(worker.PIPES[0])
+        time.sleep(0.1)
+"""
+CALLS = """
+@exercises.gd_closed_form
+def gd_closed_form(S, b, lr, steps):
+    while True:
+        newton_step(S, S)
+"""
+
+
+@pytest.mark.parametrize("asks", [ASKS, CALLS])
+def test_who_asks_for_a_stand_in_without_end_has_an_end(asks):
+    answers = {"triplet-tokens": RIGHT["triplet-tokens"], "gd-closed-form": asks}
     started = time.monotonic()
-    result = mark(submission, small_handout(), SEEDS, Limits(call=1), unsafe=False)
-    diagnoses = [entry["diagnosis"] for entry in result["exercises"].values()]
-    assert diagnoses[:2] == ["took too long"] * 2 and diagnoses[2].startswith("not tried: 2 exercises")
+    result = mark(assembled(handed_in(answers)), small_handout(), SEEDS, Limits(exercise=2), unsafe=False)["exercises"]
+    assert (result["gd-closed-form-check"]["outcome"], result["triplet-tokens-check"]["points"]) == ("stopped", 1)
     assert time.monotonic() - started < 240
 
 

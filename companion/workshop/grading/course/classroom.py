@@ -20,6 +20,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,13 @@ from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
 from companion.core.files import atomic_write
-from companion.workshop.grading.course import formgrader, lms
+from companion.workshop.grading.alone import alone
+from companion.workshop.grading.course import formgrader, handins, lms
 from companion.workshop.grading.course.book import Book
 from companion.workshop.grading.course.classpage import class_page
 from companion.workshop.grading.course.feedback import page, summary, table
-from companion.workshop.grading.course.handins import HandIn, collect
-from companion.workshop.grading.course.marking import mark, nothing
+from companion.workshop.grading.course.handins import HandIn
+from companion.workshop.grading.course.marking import WRONG, mark, nothing, prepare
 from companion.workshop.grading.course.names import file_name, one_line
 from companion.workshop.grading.course.roster import read_overrides, read_roster
 from companion.workshop.grading.course.settings import SettingsError, read_settings
@@ -45,6 +47,8 @@ from companion.workshop.grading.sandbox.sandbox import Limits
 
 COMPANION = Path(__file__).resolve().parents[3]
 OFTEN = 2.0  # seconds between two writings of grades.csv
+MEMORY = 4 << 30  # bytes for comparing one submission's answers
+wrong: set[str] = set()  # questions that somebody got wrong: what helps to say why is made once, not for each
 
 
 def grade(
@@ -78,7 +82,7 @@ def grade(
     (folder / "results").mkdir(parents=True, exist_ok=True)
     with locked(grading):
         settings, seeds = read_settings(grading / "settings.toml"), _seeds(grading, handout.name)
-        hand_ins = collect(grading, handout.name, settings, limits.notebook)
+        hand_ins = handins.collect(grading, handout.name, settings, limits.notebook)
         if only and only not in hand_ins:
             raise SettingsError(f"--student {only!r} has handed in nothing; there is {', '.join(hand_ins) or 'nobody'}")
         course = fingerprint(handout, seeds, limits, unsafe=unsafe)
@@ -166,8 +170,12 @@ def _attempt(
     if hand_in.path is None:
         return hand_in, nothing(hand_in.problem, handout)
     try:
-        return hand_in, mark(parsed(hand_in.path.read_bytes(), handout), handout, seeds, limits, unsafe=unsafe)
-    except Unreadable as error:
+        submission = parsed(hand_in.path.read_bytes(), handout)
+        within = {"seconds": limits.wall, "memory": MEMORY, "prepare": partial(prepare, handout, frozenset(wrong))}
+        result = alone(partial(mark, unsafe=unsafe), submission, handout, seeds, limits, **within)
+        wrong.update(name for name, entry in result["exercises"].items() if entry["outcome"] == WRONG)
+        return hand_in, result
+    except (Unreadable, TimeoutError) as error:
         return hand_in, nothing(str(error), handout)
     except Exception as error:  # one submission must not stop the others; it is named, and the exit status says so
         return hand_in, f"{type(error).__name__}: {error}"

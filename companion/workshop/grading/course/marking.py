@@ -11,10 +11,11 @@ So what is told of an error was said before any secret was to be known; of what 
 is told.
 """
 
+import functools
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -26,7 +27,7 @@ from companion.lesson.summit import Summit
 from companion.lesson.trials import Late
 from companion.workshop.grading.notebook.questions import Handout, Question
 from companion.workshop.grading.notebook.submissions import Submission
-from companion.workshop.grading.sandbox import wire
+from companion.workshop.grading.sandbox import package, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 from companion.workshop.grading.sandbox.workers import Workers
 
@@ -121,6 +122,7 @@ class Remote:
                 raise Stopped("gave an answer of no form") from None
             if "stand_in" not in message:
                 return message, values
+            process.go_on()
             process.send(self.workers.stand_in(message, values, self.submission.stubs))
 
     def _error(self, message: dict[str, Any]) -> LearnersError:
@@ -188,6 +190,32 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
     }
 
 
+def prepare(handout: Handout, wrong: Set[str]) -> None:
+    """Do once, in the process from which those that mark are forked, what is the same for every submission.
+
+    ``handout``: the lesson, whose exercises are imported.
+    ``wrong``: the questions whose near misses will be needed.
+    """
+    package.with_answers()
+    for course in (False, True):
+        package.without_answers(course=course)
+    for question in handout.automatic:
+        exercise = _exercise(question)
+        if question.id in wrong and not isinstance(exercise, Summit):
+            _reason_for_a_wrong_answer(exercise)
+
+
+@functools.cache
+def _reason_for_a_wrong_answer(exercise: Exercise) -> None:
+    with suppress(Mistake):
+        exercise.grade(lambda *inputs: exercise.answer(*inputs) * 1.5 + 0.123, CHECK_SEEDS[:1])
+
+
+def _exercise(question: Question) -> Exercise:
+    module, name = question.exercise
+    return getattr(import_module(module), name)
+
+
 def nothing(problem: str, handout: Handout) -> dict[str, Any]:
     """Return the result of a submission that cannot be read."""
     entries = {question.id: entry(0.0, "missing", "no answer was found") for question in handout.automatic}
@@ -203,8 +231,7 @@ def _without_running(question: Question, submission: Submission) -> Entry | None
 
 def _marked(question: Question, submission: Submission, seeds: Any, workers: Workers, *, secret: bool) -> Entry:
     """One exercise's points, outcome and diagnosis."""
-    module, name = question.exercise
-    exercise: Exercise = getattr(import_module(module), name)
+    exercise, name = _exercise(question), question.exercise[1]
     remote = Remote(question, submission, workers)
     remote.silent = secret
     before = "passes the visible check, but not on other inputs: " if secret else ""
@@ -219,7 +246,7 @@ def _marked(question: Question, submission: Submission, seeds: Any, workers: Wor
         message = str(mistake).removeprefix(f"{name}: ")
         return entry(0.0, WRONG, before + (NUMBER.sub("…", message) if secret else message))
     except Stopped as stopped:
-        return entry(0.0, STOPPED, str(stopped) if str(stopped).startswith("not tried") else before + str(stopped))
+        return entry(0.0, STOPPED, before + str(stopped))
     except SandboxError:
         raise
     except LearnersError as error:  # the cell itself, or a call after the first

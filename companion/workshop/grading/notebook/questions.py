@@ -1,7 +1,6 @@
 """What a lesson asks, as data."""
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,3 @@ class Handout:
     def points(self) -> float:
         """Return all that can be earned."""
         return sum(question.points for question in self.questions)
-
-    def as_message(self) -> dict[str, Any]:
-        """Return what `from_message` takes, without the solutions."""
-        return asdict(self) | {"solutions": {}}
-
-
-def from_message(message: dict[str, Any]) -> Handout:
-    """Return the handout that `Handout.as_message` describes."""
-    questions = [
-        Question(**question | {"exercise": tuple(question["exercise"]) if question["exercise"] else None})
-        for question in message["questions"]
-    ]
-    return Handout(**message | {"questions": questions})

@@ -13,9 +13,8 @@ import json
 import os
 import re
 import stat
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from companion import __version__
 from companion.workshop.grading.notebook import flags
@@ -66,10 +65,6 @@ class Submission:
     passed: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     course: bool = False
-
-    def as_message(self) -> dict[str, Any]:
-        """Return the submission as JSON can hold it: ``Submission(**message)`` is the same again."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,12 @@ class Limits:
     start: float = 120  # until Python and torch are loaded, on the wall clock: the machine's time, not the learner's
     call: float = 5  # for one exercise's cells, and for one call of the learner's function
     exercise: float = 10  # for all cells and calls of one exercise
-    submission: float = 25  # for all exercises of one submission
+    submission: float = 25  # for all exercises of one submission, before each of the others has ``brief``
+    brief: float = 2  # for an exercise after that, and after ``stops``: so every answer is tried
     search: float = 2  # for finding what a wrong answer gets wrong, once it is rejected; on top of its exercise's time
     searches: float = 6  # the same for all exercises of one submission, on top of its own
-    stops: int = 2  # exercises that are stopped before the rest is not tried
+    wall: float = 600  # for all of one submission, on the wall clock, whatever it is that takes so long
+    stops: int = 2  # exercises that are stopped before each of the others has ``brief``
     memory: int = 3 << 30  # address space; torch alone takes about 1 GB of it
     processes: int = 64  # threads; a second process is never allowed
     file: int = 16 << 20  # one file
@@ -103,7 +105,7 @@ class Process:
 
     def __init__(self, limits: Limits, *, course: Path | None = None, unsafe: bool = False):
         self.limits, self.buffer, self.left, self.call = limits, b"", limits.exercise, limits.call
-        self.clock, self.ready, self.defined = Clock(), False, set()
+        self.clock, self.ready, self.defined, self.end = Clock(), False, set(), 0.0
         course = course or package.without_answers(course=False)
         self.folder = tempfile.TemporaryDirectory(prefix="scratch-") if unsafe else None
         with tempfile.TemporaryFile() as program:
@@ -139,6 +141,7 @@ class Process:
     def allow(self, seconds: float, *, call: float | None = None) -> None:
         """Let the process go on for ``seconds`` from now, and one call for ``call`` of them, if not the usual limit."""
         self.left, self.call = seconds, call or self.limits.call
+        self.end = time.monotonic() + SLACK * seconds
         self.clock.restart()
 
     def __enter__(self) -> "Process":
@@ -219,6 +222,11 @@ class Process:
             seconds = min(self.call, self.left)
             late = self.clock.used() > seconds or self.clock.passed() > SLACK * seconds
         if late:
+            raise Stopped("took too long")
+
+    def go_on(self) -> None:
+        """Raise Stopped if the time for all calls is used up, by whatever: what asks and asks never outlasts a wait."""
+        if self.left <= 0 or time.monotonic() > self.end:
             raise Stopped("took too long")
 
     def charge(self) -> None:

@@ -33,16 +33,13 @@ class Workers:
     @contextmanager
     def open(self, own: float | None = None) -> Iterator[None]:
         """Open the learner's process, with the time that one exercise has: its ``own`` seconds, on top of the
-        submission's, if it asks for such, else a part of the submission's. Raises Stopped if there is none left; a
-        process that was stopped is not used again.
+        submission's, if it asks for such, else a part of the submission's, and a little in any case. A process that was
+        stopped is not used again.
         """
-        if self.stops >= self.limits.stops:
-            raise Stopped(f"not tried: {self.stops} exercises before it had to be stopped")
-        if self.left <= 0:
-            raise Stopped("not tried: the submission used up its time before this exercise")
         if self.process is None:
             self.process = self._started(package.without_answers(course=self.course))
-        allowed = own or min(self.limits.exercise, self.left)
+        rest = self.left if self.stops < self.limits.stops else 0.0
+        allowed = own or max(self.limits.brief, min(self.limits.exercise, rest))
         process = self.process
         process.allow(allowed, call=own)
         try:
@@ -68,8 +65,7 @@ class Workers:
             yield
         except Stopped:
             process.charge()
-            process.__exit__(None, None, None)
-            self.process = None
+            self.__exit__()
             raise
         finally:
             self.searches -= allowed - process.left
@@ -88,7 +84,8 @@ class Workers:
 
     def stand_in(self, message: dict[str, Any], values: list[Any], stubs: list[str]) -> bytes:
         """Return the course's answer in place of an exercise that this submission has not attempted, and that so earns
-        nothing; for any other a refusal. It is computed in a sandbox: the inputs are a stranger's.
+        nothing; for any other a refusal. It is computed in a sandbox, since the inputs are a stranger's, and in the
+        time of the exercise that asks.
         """
         asked, named = message.get("stand_in"), message.get("named")
         open_to = [list(question.exercise) for question in self.handout.automatic if question.id in stubs]
@@ -96,7 +93,9 @@ class Workers:
             return wire.encode({"refused": 1})
         if self.answers is None:
             self.answers = self._started(package.with_answers())
-        self.answers.allow(self.limits.call)
+        allowed = min(self.limits.call, self.process.left)
+        self.answers.allow(allowed)
         self.answers.send(wire.encode({"stand_in": asked, "named": named}, values))
         reply, got = wire.decode(*self.answers.receive())
+        self.process.left -= allowed - self.answers.left
         return wire.encode({"course": 1}, got) if "course" in reply else wire.encode({"refused": 1})

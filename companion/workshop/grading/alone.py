@@ -1,0 +1,138 @@
+"""A function in a process of its own, and no longer than it may take: nothing that it does or sets outlasts it.
+
+A process for each call would have to import torch each time. So one process imports what the calls need, starts no
+thread, and forks a child for each; where the child does not end in time, it is ended.
+"""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+START = "import sys; sys.path.insert(0, sys.argv[1]); from companion.workshop.grading.alone import main; main()"
+ROOT = str(Path(__file__).resolve().parents[3])
+_idle: list[tuple[subprocess.Popen, Connection]] = []  # of calls at the same time, each has one to itself
+
+
+class Ended(RuntimeError):
+    """The process ended without a result."""
+
+
+def alone(function: Callable[..., Any], *arguments: Any, seconds: float, memory: int, prepare: Any = None) -> Any:
+    """Return ``function(*arguments)``, computed in a process of its own. Raises what it raises, TimeoutError and Ended.
+
+    ``function``, ``arguments`` and the result must be such as can be sent to another process.
+
+    ``seconds``: on the wall clock, whatever it waits for.
+    ``memory``: bytes, on top of what the process has to begin with.
+    ``prepare``: is called before, in the process that forks: what it imports or makes is there for all later calls.
+    """
+    try:
+        parent, pipe = _idle.pop()
+    except IndexError:
+        parent, pipe = _started()
+    try:
+        pipe.send((prepare, function, arguments, seconds, memory))
+        result, error = pipe.recv()
+    except BaseException as failure:  # it is gone, or somebody has interrupted: it is not used again
+        parent.kill()
+        _leave(parent, pipe)
+        if isinstance(failure, OSError | EOFError):
+            raise Ended(f"the process that marks ended itself ({failure!r})") from None
+        raise
+    _idle.append((parent, pipe))
+    if error is not None:
+        raise error
+    return result
+
+
+def _started() -> tuple[subprocess.Popen, Connection]:
+    ours, theirs = Pipe()
+    parent = subprocess.Popen(
+        [sys.executable, "-I", "-c", START, ROOT, str(theirs.fileno())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+    )
+    theirs.close()
+    return parent, ours
+
+
+def _leave(parent: subprocess.Popen, pipe: Connection) -> None:
+    pipe.close()  # it then ends by itself, and takes with it what it has made
+    parent.wait()
+
+
+@atexit.register
+def _leave_all() -> None:
+    while _idle:
+        _leave(*_idle.pop())
+
+
+def main() -> None:
+    """Fork a child for each call that is asked for, until the pipe closes."""
+    pipe = Connection(int(sys.argv[2]))
+    while True:
+        try:
+            prepare, function, arguments, seconds, memory = pipe.recv()
+        except EOFError:
+            return
+        try:
+            if prepare is not None:
+                prepare()
+            said = _forked(function, arguments, seconds, memory)
+        except Exception as error:
+            said = None, error if isinstance(error, Ended | TimeoutError) else Ended(repr(error))
+        pipe.send(said)
+
+
+def _forked(function: Callable[..., Any], arguments: tuple, seconds: float, memory: int) -> tuple[Any, Any]:
+    """What a child says that calls the function: its result, or what it raises. Raises TimeoutError and Ended."""
+    inlet, outlet = Pipe(duplex=False)
+    child = os.fork()
+    if not child:
+        try:
+            _limit(seconds, memory)
+            _say(outlet, function, arguments)
+        finally:
+            os._exit(0)
+    outlet.close()
+    try:
+        if not inlet.poll(seconds):
+            raise TimeoutError(f"took more than {seconds:g} seconds")
+        return inlet.recv()
+    except EOFError:
+        raise Ended("ended itself") from None
+    finally:
+        inlet.close()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _say(outlet: Connection, function: Callable[..., Any], arguments: tuple) -> None:
+    try:
+        said = function(*arguments), None
+    except Exception as error:
+        said = None, error
+    try:
+        outlet.send(said)
+    except Exception as error:  # it cannot be sent
+        outlet.send((None, Ended(repr(error))))
+
+
+def _limit(seconds: float, memory: int) -> None:
+    import resource  # noqa: PLC0415 (not on Windows)
+
+    largest = psutil.Process().memory_info().vms + memory
+    for what, value in ((resource.RLIMIT_AS, largest), (resource.RLIMIT_CPU, int(seconds) + 1)):
+        resource.setrlimit(what, (value, value))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
