@@ -39,11 +39,12 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             for archive in arguments.take_in:
                 unpacked = lms.take_in(Path(archive), root / "grading", lesson.name)
                 late = f"; marked as late: {', '.join(unpacked.late)}" if unpacked.late else ""
-                print(one_line(f"{archive}: notebooks of {len(unpacked.students)} students{late}"))
+                broken = f"; cannot be unpacked: {', '.join(unpacked.broken)}" if unpacked.broken else ""
+                print(one_line(f"{archive}: notebooks of {len(unpacked.students)} students{late}{broken}"))
             options = {"only": arguments.student, "force": arguments.force}
             left = grade(lesson, root, jobs=arguments.jobs, unsafe=arguments.unsafe, **options)
-        except (HandoutError, SettingsError) as error:
-            print(f"grade: {error}")
+        except (HandoutError, SettingsError, OSError) as error:  # the last: of a disk that is full, for example
+            print(one_line(f"grade: {error}"))
             return 2
         status = status or int(bool(left))
     if arguments.formgrader:

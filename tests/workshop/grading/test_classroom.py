@@ -131,6 +131,66 @@ def test_deadlines_roster_overrides_and_what_goes_to_an_lms(course):
     assert kept == {path: path.read_bytes() for path in sorted((grading / NAME).glob("*.*"))}
 
 
+ONE_OF_OURS = "2026-11-01T120000.000000Z-0123456789abcdef.ipynb"
+TIMES = [
+    b"0001-01-01 00:00:00+14:00",
+    b"0999-01-01 00:00:00 UTC",
+    b"9999-12-31 23:59:59-12:00",
+    b"soon",
+    b"\xff",
+    b"2" * 99,
+]
+
+
+def odd_files(folder, kept):
+    """What may lie in a student's folders, and is no hand-in."""
+    folder.mkdir(parents=True)
+    (folder / "._x.ipynb").write_bytes(b"")
+    (kept / f"{NAME}").mkdir(parents=True)
+    for name in ("copy of it.ipynb", f"._{ONE_OF_OURS}", "9" + ONE_OF_OURS):
+        (kept / NAME / name).write_bytes(b"{}")
+    (kept / NAME / ONE_OF_OURS).mkdir()
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_nobody_elses_grade_depends_on_what_is_in_a_students_folder(course, monkeypatch, text):
+    grading = course / "grading"
+    (grading / "settings.toml").write_text(f'[deadlines]\n"{NAME}" = {DUE}\n')
+    at(hand_in(course, "anna", solved()), "2026-11-30T11:00:00+00:00")
+    path = at(hand_in(course, "bert", solved()), "2026-11-30T11:00:00+00:00")
+    (path.parent / "timestamp.txt").write_bytes(text)
+    at(hand_in(course, "carl", solved()), "2026-11-30T11:00:00+00:00")
+    os.utime(path, (1e11, 1e11) if text == b"soon" else None)
+    odd_files(grading / "submitted" / "emil" / NAME, grading / "kept" / "emil")
+    (grading / "submitted" / "a file").write_bytes(b"")
+    reads = classroom.handins.read_notebook
+
+    def forbidden(folder, *rest):
+        if folder.parent.name == "carl":
+            raise PermissionError(13, "Permission denied")
+        return reads(folder, *rest)
+
+    monkeypatch.setattr(classroom.handins, "read_notebook", forbidden)
+    for _ in range(2):
+        assert grade(course) == []
+        found = {name: (row["points"], row["needs_a_person"]) for name, row in rows(course).items()}
+        assert found["anna"] == ("6", "to be marked: open-question") and found["bert"][0] == "6"
+        assert "it cannot be opened or kept (Permission denied)" in found["carl"][1]
+        assert "there is no notebook" in found["emil"][1]
+
+
+def test_what_is_handed_in_again_counts_again(course):
+    first, then = json.dumps(solved()), json.dumps(handed_in({}))
+    path = at(hand_in(course, "anna", first.encode()), "2026-11-01T12:00:00+00:00")
+    for day, text, points in ((2, then, "0"), (3, first, "6"), (3, first, "6")):
+        grade(course)
+        path.write_text(text)
+        at(path, f"2026-11-0{day}T12:00:00+00:00")
+        grade(course)
+        assert rows(course)["anna"]["points"] == points
+    assert len(list((course / "grading/kept/anna" / NAME).iterdir())) == 3
+
+
 def test_one_student_alone_a_lock_and_pseudonyms(course, capsys):
     grading = course / "grading"
     (grading / "settings.toml").write_text("anonymous = true\n")

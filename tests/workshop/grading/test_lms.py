@@ -131,6 +131,18 @@ def test_nothing_of_a_zip_is_written_elsewhere(grading, tmp_path):
     assert all(path.is_relative_to(grading / "kept") for path in new)
 
 
+def test_one_notebook_of_no_date_and_one_that_is_broken_cost_nobody_else_anything(grading, tmp_path):
+    names = [f"berganna_11_901_{NAME}.ipynb", f"wang_12_902_{NAME}.ipynb", f"x_13_903_{NAME}.ipynb"]
+    path = archive(tmp_path / "c.zip", names)
+    data = path.read_bytes().replace(names[1].encode() * 2, names[1].encode() + names[1].upper().encode())
+    for head, at in ((b"PK\x03\x04", 10), (b"PK\x01\x02", 12)):  # the date of the first, in both places
+        place = data.index(head) + at
+        data = data[:place] + bytes(4) + data[place + 4 :]
+    path.write_bytes(data)
+    assert lms.take_in(path, grading, NAME) == lms.Taken(["anna", "x 13"], [], ["wang"])
+    assert counted(grading).keys() == {"anna", "x 13"}
+
+
 def test_what_is_no_such_zip_is_refused(grading, tmp_path):
     broken = archive(tmp_path / "b.zip", [f"berganna_11_901_{NAME}.ipynb"])
     own = f"berganna_11_901_{NAME}.ipynb".encode()

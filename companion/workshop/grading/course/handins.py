@@ -17,6 +17,8 @@ from companion.workshop.grading.course.names import file_name, student
 from companion.workshop.grading.course.settings import Settings, parse_stamp, stamp
 from companion.workshop.grading.notebook.submissions import Unreadable, read_notebook, refused
 
+OLDEST, NEWEST = datetime(1971, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
 
 @dataclass(frozen=True)
 class HandIn:
@@ -43,18 +45,16 @@ def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dic
     ``largest``: the most bytes that a notebook may have.
     """
     by_student: dict[str, list[HandIn]] = {}
-    for folder in sorted((grading / "submitted").glob(f"*/{lesson}")):
-        if folder.is_dir() or folder.is_symlink():
-            name = student(folder.parent.name)
-            problem = _keep_folder(grading, name, lesson, folder, largest)
-            if problem:
-                by_student.setdefault(name, []).append(HandIn(name, None, datetime.fromtimestamp(0, UTC), problem))
-    for folder in sorted((grading / "kept").glob(f"*/{lesson}")):
-        name = (folder.parent / "student.txt").read_text(encoding="utf-8")
-        for path in sorted(folder.glob("*.ipynb")):
-            when = parse_stamp(path.name.partition("Z-")[0] + "Z")
-            late, problem = settings.late_days(name, lesson, when), refused(path.read_bytes(), lesson)
-            by_student.setdefault(name, []).append(HandIn(name, None if problem else path, when, problem, late))
+    for place in _inside(grading / "submitted"):
+        name = student(place.name)
+        if problem := _keep_folder(grading, name, lesson, place / lesson, largest):
+            by_student.setdefault(name, []).append(HandIn(name, None, datetime.fromtimestamp(0, UTC), problem))
+    for place in _inside(grading / "kept"):
+        name = _name(place)
+        for path in sorted((place / lesson).glob("*.ipynb")):
+            if when := _kept_at(path):
+                late, problem = settings.late_days(name, lesson, when), refused(path.read_bytes(), lesson)
+                by_student.setdefault(name, []).append(HandIn(name, None if problem else path, when, problem, late))
     return {name: hand_in_that_counts(hand_ins) for name, hand_ins in sorted(by_student.items())}
 
 
@@ -66,28 +66,59 @@ def hand_in_that_counts(hand_ins: list[HandIn]) -> HandIn:
 
 
 def _keep_folder(grading: Path, name: str, lesson: str, folder: Path, largest: int) -> str:
-    """Keep the notebook in a folder; why it cannot be read, if so."""
+    """Keep the notebook in a folder, if there is one; why it cannot be read, if so."""
     try:
+        if not (folder.is_symlink() or folder.is_dir()):
+            return ""
         data, changed = read_notebook(folder, lesson, largest)
+        keep(grading, name, lesson, data, _timestamp(folder) or _moment(changed))
     except Unreadable as error:
         return str(error)
-    keep(grading, name, lesson, data, _timestamp(folder) or datetime.fromtimestamp(changed, UTC))
+    except OSError as error:
+        return f"it cannot be opened or kept ({error.strerror})"
     return ""
 
 
+def _inside(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _name(place: Path) -> str:
+    """Whose hand-ins are kept there. A run that was ended may have left a folder alone, which is named alike."""
+    try:
+        return (place / "student.txt").read_text(encoding="utf-8")
+    except OSError:
+        return student(place.name)
+
+
+def _kept_at(path: Path) -> datetime | None:
+    """The time in the name of a kept notebook; None for what is none of ours: a copy, what a system adds, a folder."""
+    try:
+        return parse_stamp(path.name.partition("Z-")[0] + "Z") if path.is_file() else None
+    except ValueError:
+        return None
+
+
 def _timestamp(folder: Path) -> datetime | None:
-    """The time in nbgrader's ``timestamp.txt``."""
+    """The time in nbgrader's ``timestamp.txt``, if it says one of our days."""
     path = folder / "timestamp.txt"
     try:
-        text = path.read_text(encoding="utf-8")[:40].strip() if not path.is_symlink() and path.is_file() else ""
+        with path.open(encoding="utf-8") as file:
+            text = file.read(40).strip() if not path.is_symlink() and path.is_file() else ""
         when = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return when if OLDEST <= when <= NEWEST else None
     except (OSError, ValueError):
         return None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def _moment(seconds: float) -> datetime:
+    """A file's time, which may be said to be any, as one of our days."""
+    return datetime.fromtimestamp(min(max(seconds, OLDEST.timestamp()), NEWEST.timestamp()), UTC)
 
 
 def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> None:
-    """Keep a notebook, unless the same one has been kept.
+    """Keep a notebook, unless it is the very one that was kept last.
 
     ``grading``: the folder with ``kept`` in it.
     ``name``: the student's.
@@ -97,7 +128,8 @@ def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> 
     """
     folder = grading / "kept" / file_name(name) / lesson
     digest = hashlib.sha256(data).hexdigest()[:16]
-    if list(folder.glob(f"*-{digest}.ipynb")):
+    last = sorted(folder.glob("*Z-*.ipynb"))[-1:]
+    if last and last[0].name.endswith(f"Z-{digest}.ipynb"):
         return
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(folder.parent / "student.txt", name)

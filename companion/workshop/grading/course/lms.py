@@ -23,6 +23,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
 from companion.core.files import atomic_write
@@ -39,15 +40,19 @@ ANONYMOUS = re.compile(r"(?P<late>late_)?(?P<name>anon)_(?P<id>[a-z0-9]+)_\d+_(?
 AGAIN = re.compile(r"([-_]\d+| ?\(\d+\))?\.ipynb", re.IGNORECASE)  # what a name has when it is handed in again
 LARGEST = 20 << 20  # bytes of one notebook, unpacked
 MANY = 10_000  # files in a zip
+BROKEN = (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, LZMAError)
 UTF8 = 0x800  # this flag says that a name is UTF-8
 
 
 @dataclass
 class Taken:
-    """The students of whom a zip held a notebook, and those whose notebook it marks as late."""
+    """The students of whom a zip held a notebook, those whose notebook it marks as late, and those whose notebook
+    cannot be unpacked.
+    """
 
     students: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
 
 def take_in(archive: Path, grading: Path, lesson: str) -> Taken:
@@ -67,15 +72,23 @@ def take_in(archive: Path, grading: Path, lesson: str) -> Taken:
                     name, own, late = whose
                     is_lesson = own.startswith(lesson) and bool(AGAIN.fullmatch(own[len(lesson) :]))
                     chosen[name] = max(chosen.get(name, (False, -1)), (is_lesson, number, member, late))
+            taken = Taken()
             for name, (_, _, member, late) in chosen.items():
-                with file.open(member) as notebook:
-                    data = notebook.read(LARGEST + 1)[:LARGEST]
+                try:
+                    with file.open(member) as notebook:
+                        data = notebook.read(LARGEST + 1)[:LARGEST]
+                except (*BROKEN, ValueError):
+                    taken.broken.append(name)
+                    continue
                 keep(grading, name, lesson, data, _when(member, settings, name, lesson, late=late))
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error) as error:
+                taken.students.append(name)
+                taken.late.extend([name] * late)
+    except BROKEN as error:
         raise SettingsError(f"{archive.name} is no zip that can be read: {error}") from None
-    if not chosen:
-        raise SettingsError(f"{archive.name} holds no notebook as Canvas or Moodle name them")
-    return Taken(list(chosen), [name for name, (*_, late) in chosen.items() if late])
+    if not taken.students:
+        what = "whose data are as they should be" if taken.broken else "as Canvas or Moodle name them"
+        raise SettingsError(f"{archive.name} holds no notebook {what}")
+    return taken
 
 
 def _name_in(member: zipfile.ZipInfo) -> str:
@@ -106,7 +119,11 @@ def _whose(path: PurePosixPath, roster: dict[str, dict[str, str]]) -> tuple[str,
 
 def _when(member: zipfile.ZipInfo, settings: Settings, name: str, lesson: str, *, late: bool) -> datetime:
     """When it counts as handed in: no later than it was downloaded."""
-    downloaded, due = datetime(*member.date_time, tzinfo=UTC), settings.deadline(name, lesson)
+    try:
+        downloaded = datetime(*member.date_time, tzinfo=UTC)
+    except ValueError:  # a zip may say no date at all
+        downloaded = datetime.now(UTC).replace(microsecond=0)
+    due = settings.deadline(name, lesson)
     if due is None:
         return downloaded
     return min(downloaded, due + timedelta(minutes=settings.grace_minutes, seconds=1) if late else due)
