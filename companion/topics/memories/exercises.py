@@ -5,6 +5,10 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
+from companion.topics.memories.by_hand import read, write
+from companion.topics.memories.data import embeddings
+from companion.topics.memories.probes import accuracy, capacity
 
 # -- hopfield_sweep
 
@@ -30,6 +34,7 @@ hopfield_sweep = Exercise(
     name="hopfield_sweep",
     answer=_hopfield_sweep,
     draw=_draw_states,
+    now="a damaged pattern is repaired, sign by sign",
 )
 
 
@@ -54,6 +59,7 @@ softmax_update = Exercise(
     name="softmax_update",
     answer=_softmax_update,
     draw=_draw_memories,
+    now="attention, written again, is a memory of patterns",
 )
 
 
@@ -79,6 +85,7 @@ flow_step = Exercise(
     name="flow_step",
     answer=_flow_step,
     draw=_draw_sphere,
+    now="you can watch attention move its own tokens",
 )
 
 
@@ -107,6 +114,7 @@ memory_gradient = Exercise(
     name="memory_gradient",
     answer=_memory_gradient,
     draw=_draw_loss,
+    now="a step of training can be written, and read, as a memory",
 )
 
 
@@ -130,6 +138,7 @@ logit_variance = Exercise(
     name="logit_variance",
     answer=_logit_variance,
     draw=_draw_counts,
+    now="the noise of every logit is known before anything is stored",
 )
 
 
@@ -154,6 +163,7 @@ chance_right = Exercise(
     name="chance_right",
     answer=_chance_right,
     draw=_draw_logits,
+    now="two functions now foretell how many facts fit",
 )
 
 
@@ -180,4 +190,113 @@ cubic_memory = Exercise(
     name="cubic_memory",
     answer=_cubic_memory,
     draw=_draw_mlp,
+    now="a layer now holds more facts than a matrix of its width",
+)
+
+
+# -- own_code
+
+LEAST, MOST = 0.9, 1.3  # what is measured, over what is foretold: rivals taken as independent make this a little low
+
+
+def _draw_noise(generator: Generator) -> dict:
+    n, d = 512, 128
+    return {
+        "noise": draw_normal(generator, n, d),
+        "x": torch.special.ndtri((torch.arange(101, dtype=torch.float64) + 0.5) / 101),
+        "_tokens": embeddings(n, d, runs=(8,), unit=True, generator=generator, dtype=torch.float64),
+    }
+
+
+def _own_code(noise: Tensor, x: Tensor) -> Tensor:
+    n, d = noise.shape
+    code = noise.clone()
+    code[:, d // 2 :] = 0
+    code = code / code.norm(dim=1, keepdim=True)
+    overlaps = code @ code.mT
+    answers = (overlaps.square().sum() - n) / (n * (n - 1))
+    N = torch.arange(1, n + 1, device=noise.device)[:, None]
+    own = (N - 1) / d * answers
+    rival = 1 / d + (N - 2) / d * answers + answers
+    right = 1 + own.sqrt() * x
+    beaten = torch.special.ndtr(right / rival.sqrt())
+    foretold = (beaten ** (N - 1)).mean(1)
+    return torch.cat([code, foretold[:, None]], dim=1)
+
+
+def _overlaps(table: Tensor) -> Tensor:
+    """The overlaps of each two different answers of a table of `own_code`."""
+    code = table[:, :-1]
+    return (code @ code.mT)[~torch.eye(len(code), dtype=torch.bool, device=code.device)]
+
+
+def _is_a_code(_: dict, table: Tensor) -> str | None:
+    lengths = table[:, :-1].norm(dim=1)
+    if (lengths - 1).abs().max() > 1e-3:
+        return f"the answers' vectors have lengths from {lengths.min():.2g} to {lengths.max():.2g}; all must be 1"
+    if _overlaps(table).max() > 0.999:
+        return "two answers have the same vector: no memory could tell them apart"
+    return None
+
+
+def _is_not_random(_: dict, table: Tensor) -> str | None:
+    d = table.shape[1] - 1
+    if (found := d * _overlaps(table).square().mean().item()) < 1.5:
+        return (
+            f"two answers of this code overlap with a mean square of {found:.2f} / d; random directions do with 1 / d, "
+            "and a code of your own is asked for, with at least 1.5 / d"
+        )
+    return None
+
+
+def _is_a_forecast(_: dict, table: Tensor) -> str | None:
+    foretold = table[:, -1]
+    if foretold.min() < 0 or foretold.max() > 1 + 1e-6:
+        return f"what is foretold goes from {foretold.min():.2g} to {foretold.max():.2g}; fractions are from 0 to 1"
+    if foretold[0] < 0.99:
+        return f"one fact alone has no rival and is always right; you foretell {foretold[0]:.2f} in row 0"
+    if (rise := foretold.diff().max()) > 1e-4:
+        return f"what is foretold rises by up to {rise:.2g} from one N to the next; more facts are never easier"
+    if foretold[-1] >= 0.9:
+        return (
+            f"you foretell that {foretold[-1]:.0%} of all {len(foretold)} facts are right; random directions hold so "
+            "many, and the overlaps of this code are larger: are they measured, and do other facts disturb?"
+        )
+    return None
+
+
+def _is_fulfilled(inputs: dict, table: Tensor) -> str | None:
+    """The stage at which the facts are written and counted."""
+    code, tokens = table[:, :-1], inputs["_tokens"].to(table)
+
+    def measured(N: int) -> float:
+        U, V, f = tokens[:, :N], code[:N].expand(len(tokens), -1, -1), torch.arange(N, device=code.device)
+        return accuracy(read(write(U, V, f), U, V), f)
+
+    foretold, held = int((table[:, -1] >= 0.9).sum()), capacity(measured, start=1, most=len(code), ratio=1.02)
+    if LEAST * foretold <= held <= MOST * foretold:
+        return None
+    largest, common = _overlaps(table).max().item(), code.mean(0).norm().item()
+    why = (
+        f"all answers share a part, of length {common:.2f}; between an answer and its rivals it cancels"
+        if foretold < held and common > 0.2
+        else f"the largest overlap of two answers is {largest:.2f}, so this rival begins with as much of the signal, "
+        "and one mean square cannot tell that"
+        if foretold > held and largest > 0.6
+        else f"the answers fill so few of the {code.shape[1]} dimensions that logits are no independent Gaussians any "
+        "more; take a code that overlaps less"
+        if foretold < held and code.shape[1] * _overlaps(table).square().mean() > 3
+        else "is sigma measured on your own vectors, and is each of the four kinds of facts there?"
+    )
+    return f"you foretell {foretold} facts at 90 %, and {held} are measured, not {LEAST} to {MOST} times as many: {why}"
+
+
+own_code = Summit(
+    name="own_code",
+    answer=_own_code,
+    draw=_draw_noise,
+    shape=lambda inputs: (len(inputs["noise"]), inputs["noise"].shape[1] + 1),
+    stages=(_is_a_code, _is_not_random, _is_a_forecast, _is_fulfilled),
+    seconds=4,
+    now="you foretold what a memory holds before anybody filled it",
 )
