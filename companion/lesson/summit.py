@@ -19,6 +19,7 @@ from torch import Tensor
 
 from companion.lesson.attempts import Mistake, examined
 from companion.lesson.exercise import Exercise
+from companion.lesson.seen import not_finite
 from companion.lesson.trials import copied
 
 Stage = Callable[[dict[str, Any], Tensor], str | None]
@@ -53,11 +54,7 @@ class Summit(Exercise):
         got = self._call(function, copied(asked))
         self._compare_form(got, tuple(self.shape(inputs)), asked)
         if not torch.isfinite(got).all():
-            many = int((~torch.isfinite(got)).sum())
-            raise Mistake(
-                f"{self.name}: {many} of {got.numel()} entries are NaN or infinite: does the training diverge, or is "
-                "something divided by 0?"
-            )
+            raise Mistake(f"{self.name}: {not_finite(got)} Does the training diverge, or is something divided by 0?")
         for stage in self.stages:
             if missing := stage(inputs, got.detach()):
                 raise Mistake(f"{self.name}: {missing}")

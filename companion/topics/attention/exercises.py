@@ -238,6 +238,9 @@ def _are_accuracies(_: dict, table: Tensor) -> str | None:
     return None
 
 
+ASKS = "is the future masked, are scores undivided, does the layer add to its stream, do settled positions alone count?"
+
+
 def _misjudged(table: Tensor) -> str | None:
     """The first wire of which a table of the suspects says what is not so."""
     alone = CARRIES & (CARRIES.sum(1) == 1)[:, None]
@@ -249,13 +252,12 @@ def _misjudged(table: Tensor) -> str | None:
         if not CARRIES[m, wire] and lacks < 0.95:
             return (
                 f"{suspect} does not use layer 1 in its {name}, and yet you find it only {lacks:.0%} right when "
-                "they alone lack it: is the future masked, does the layer add to its stream, do settled positions "
-                "alone count?"
+                f"they alone lack it: {ASKS}"
             )
         if alone[m, wire] and has < 0.95:
             return (
                 f"{suspect} needs layer 1 in its {name} alone, and yet you find it only {has:.0%} right when they "
-                "alone have it"
+                f"alone have it: {ASKS}"
             )
         if not alone[m, wire] and has > 0.5:
             return f"layer 1 in its {name} alone is not enough for {suspect}, and yet you find it {has:.0%} right"
