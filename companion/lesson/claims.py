@@ -201,12 +201,12 @@ class Claims:
                 print(f"{row.id}: {_told(row)}")
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        heads = ("Claim", "Published", "Our bar", "Checked by", "Shipped checkpoint", "This run")
+        heads = "Published", "Our bar", "Checked by", "Shipped checkpoint", "This run"
         claims = [row for row in self.rows if row.kind != "check"]
         checks = [row for row in self.rows if row.kind == "check"]
         parts = {
-            "Claims": ((*heads, "Verdict"), [(*_cells(row), _judged(row)) for row in claims]),
-            "Checks": (heads, [_cells(row) for row in checks]),
+            "Claims": (("Claim", "Verdict", *heads), [(_stated(row), _judged(row), *_cells(row)) for row in claims]),
+            "Checks": (("Check", *heads), [(_stated(row), *_cells(row)) for row in checks]),
         }
         return Tables({title: part for title, part in parts.items() if part[1]}, self.rows)._repr_mimebundle_()
 
@@ -242,16 +242,20 @@ def _told(row: Claim) -> str:
     return f"{row.verdict}, but this run contradicts it" if contradicted else row.verdict
 
 
+def _stated(row: Claim) -> str:
+    """The claim and its source."""
+    return f"{row.statement} ({row.source})"
+
+
 def _judged(row: Claim) -> str:
     """The verdict and what it rests on; of a claim of the course's own, whose it is."""
     return f"{row.verdict}: {row.why}" if row.verdict else "the course's own"
 
 
 def _cells(row: Claim) -> tuple[str, ...]:
-    """A row as it is shown."""
+    """What was published, our bar and what was measured, as they are shown."""
     claim = asdict(row)
-    figures = (figure(claim, column) for column in COLUMNS)
-    return (f"{row.statement} ({row.source})", row.published, row.threshold, guarded(claim), *figures)
+    return (row.published, row.threshold, guarded(claim), *(figure(claim, column) for column in COLUMNS))
 
 
 def figure(claim: Mapping[str, Any], column: str) -> str:

@@ -150,28 +150,28 @@ class Cells(HTMLParser):
         self.text[-1] += data
 
 
-HEADS = ["Claim", "Published", "Our bar", "Checked by", "Shipped checkpoint", "This run"]
+HEADS = ["Published", "Our bar", "Checked by", "Shipped checkpoint", "This run"]
 
 
 def test_the_page_has_every_cell_and_no_tag_that_a_claim_brought(bundle):
     page = Cells(bundle["text/html"])
     assert page.tags == {"table", "caption", "thead", "tbody", "tr", "th", "td"}
     assert page.text == [
-        "Claims", *HEADS, "Verdict",
-        "a < b & c (Chen and Li 2024, <b>'theorem'</b> 1)", "1.0", "a below b", "control: b & a: 2",
-        "1.1 (as expected)", "-", "reproduced: exact, and its negative world fails",
-        "c (this course)", "-", "c above 4", "interval: 95 % over five seeds; reference: a solver",
-        "5.0 (as expected)", "3.0 (not as expected)", "the course's own",
+        "Claims", "Claim", "Verdict", *HEADS,
+        "a < b & c (Chen and Li 2024, <b>'theorem'</b> 1)", "reproduced: exact, and its negative world fails",
+        "1.0", "a below b", "control: b & a: 2", "1.1 (as expected)", "-",
+        "c (this course)", "the course's own", "-", "c above 4", "interval: 95 % over five seeds; reference: a solver",
+        "5.0 (as expected)", "3.0 (not as expected)",
     ]  # fmt: skip
 
 
 def test_checks_stand_apart_and_have_no_verdict(claims, capsys):
     claims.record("fourth", run="0", holds=True)
     text = claims._repr_mimebundle_()["text/plain"].splitlines()
-    assert text[0] == "Claims" and text[1] == " | ".join([*HEADS, "Verdict"])
+    assert text[0] == "Claims" and text[1] == " | ".join(["Claim", "Verdict", *HEADS])
     assert text[4:] == [
         "Checks",
-        " | ".join(HEADS),
+        " | ".join(["Check", *HEADS]),
         "e (von Oswald et al. 2023, table 2) | 0 | e at 0 | reference: a solver | - | 0 (as expected)",
     ]
     claims.verdicts()

@@ -40,7 +40,8 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
     repository = launch.repository(root)
     chapters = []
     for lesson in all_lessons(root):
-        path, answer = f"lessons/{lesson.name}/{lesson.name}.ipynb", lesson.source.with_name("answer.png")
+        paths = {path.name: f"lessons/{lesson.name}/{path.name}" for path in lesson.notebooks}
+        answer = lesson.source.with_name("answer.png")
         chapters.append(
             Chapter(
                 lesson.name,
@@ -48,8 +49,11 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
                 run / lesson.source.name,
                 lesson.source.with_name("figure.png"),
                 entries[lesson.name],
-                [(launcher.name, launcher.address) for launcher in launch.places(repository, path)],
-                launch.gitpuller(HUB, repository, path) if repository else "",
+                {
+                    name: [(place.name, place.address) for place in launch.places(repository, path)]
+                    for name, path in paths.items()
+                },
+                launch.gitpuller(HUB, repository, paths[lesson.source.name]) if repository else "",
                 run / lesson.further.name if lesson.further else None,
                 answer if answer.is_file() else None,
             )

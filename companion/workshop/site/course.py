@@ -11,8 +11,8 @@ class Chapter:
     """One lesson: its name, its notebook's facts, where it and its further one were executed, the picture that asks at
     its head and the one that answers, and its entry in the run's report.
 
-    ``opens`` are the names and addresses of places in which a reader can run it; ``pulls`` is where a hub at
-    `HUB` fetches it, empty if it cannot.
+    ``opens`` are, by notebook, the names and addresses of places in which a reader can run it; ``pulls`` is where a
+    hub at `HUB` fetches it, empty if it cannot.
     """
 
     name: str
@@ -20,7 +20,7 @@ class Chapter:
     executed: Path
     picture: Path
     entry: dict
-    opens: list[tuple[str, str]] = field(default_factory=list)
+    opens: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     pulls: str = ""
     further: Path | None = None
     answer: Path | None = None

@@ -20,7 +20,7 @@ def page(tmp_path):
     def made(*cells, opens=(), terms=()):
         path = tmp_path / "07-doubling.ipynb"
         nbformat.write(new_notebook(cells=list(cells)), path)
-        chapter = Chapter("07-doubling", {}, path, path, {}, list(opens))
+        chapter = Chapter("07-doubling", {}, path, path, {}, {path.name: list(opens)})
         patterns = {term: re.compile(rf"(?<![\w-]){term}", re.IGNORECASE) for term in terms}
         return notebooks.page(chapter, path, patterns, tmp_path).cells
 
@@ -46,6 +46,7 @@ def test_hidden_tests_are_not_shown_and_what_draws_is_folded(page):
         new_code_cell("draw()", metadata={"tags": ["drawing"]}),
         new_code_cell("1 + 1"),
         new_code_cell("SEED = 1", metadata={"tags": ["injected-parameters"]}),
+        new_code_cell("claims.verdicts()", outputs=[new_output("stream", name="stdout", text="first: reproduced")]),
     )
     assert check.source == "check(f)"
     assert drawing.metadata["tags"] == ["hide-input"]
@@ -59,8 +60,8 @@ def test_a_picture_is_a_file_with_its_text(page, tmp_path):
     )
     [output] = cell.outputs
     assert output.data["text/html"] == (
-        f'<img src="../../_static/{tmp_path.name}/07-doubling-0-0.png" alt="A &quot;line&quot;." '
-        'width="1" height="1" loading="lazy">'
+        f'<div class="wide"><img src="../../_static/{tmp_path.name}/07-doubling-0-0.png" alt="A &quot;line&quot;." '
+        'width="1" height="1" style="min-width: 1px" loading="lazy"></div>'
     )
     assert (tmp_path / "07-doubling-0-0.png").is_file()
 
