@@ -52,6 +52,8 @@ def pattern(got: Tensor, expected: Tensor, wrong: Tensor, close: Callable[[Tenso
     ``wrong``: True where they differ.
     ``close``: whether two results count as the same.
     """
+    if wrong.equal(expected.isinf()):
+        return "Only entries that should be infinite are wrong."
     return " ".join(part for part in (_where(wrong), _how(got[wrong], expected[wrong], close)) if part)
 
 
@@ -125,7 +127,7 @@ def shape_hint(got: tuple[int, ...], right: tuple[int, ...]) -> str:
         if len(off) == 1:
             by, of = got[off[0]] - right[off[0]], f"the {ORDINALS[off[0]]} axis" if len(right) > 1 else "it"
             many = {1: "one entry too many", -1: "one entry too few"}.get(
-                by, f"{got[off[0]]} entries, not {right[off[0]]}"
+                by, f"{got[off[0]]} {'entry' if got[off[0]] == 1 else 'entries'}, not {right[off[0]]}"
             )
-            return f" Along {of}, there is {many}." if abs(by) == 1 else f" Along {of}, there are {many}."
+            return f" Along {of}, there {'is' if abs(by) == 1 or got[off[0]] == 1 else 'are'} {many}."
     return " One number is returned, where there is one for each entry." if got == () else ""

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from companion.lesson.near_misses import steps
+from companion.lesson.near_misses.borne_out import evidence
 from companion.lesson.near_misses.table import Scene, Site, at_arguments, at_expression, at_statement
 from companion.lesson.near_misses.trees import (
     BEFORE,
@@ -36,17 +37,19 @@ PAIRS = 1500
 PAIR_COST = 1.1  # only the likelier single steps are combined
 MOST_ENTRIES = 100_000  # of a tensor on the way
 SECONDS = 20.0  # of computing, for one exercise's near misses: a stop for answers that are slow, not the rule
+NEAR = 0.3  # of the cheapest near miss that agrees: the first of these that the program bears out is told
 KNOWN = 8  # entries, not all zero, in which an answer must differ from the right one, so that two steps explain it
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A function beside the answer, what it gets wrong, and the rows of the table that it comes from."""
+    """A function beside the answer, what it gets wrong, the rows of the table that it comes from, and its definition."""
 
     function: Callable[..., Any]
     says: tuple[str, ...]
     cost: float
     rows: tuple[int, ...] = ()
+    tree: ast.FunctionDef | None = None
 
     @property
     def sentence(self) -> str:
@@ -148,7 +151,8 @@ class Family:
 
     def _made(self, edits: tuple[Edit, ...], values: dict, cost: float, *, pair: bool = False) -> NearMiss | None:
         try:
-            function = compiled(edited(self.tree, edits), self.home)
+            tree = edited(self.tree, edits)
+            function = compiled(tree, self.home)
         except (
             SyntaxError,
             TypeError,
@@ -163,7 +167,7 @@ class Family:
         says = tuple(dict.fromkeys(edit.says for edit in edits))
         if not pair and len(says) > 1:
             says = (f"{says[0]}, and likewise elsewhere",)
-        miss = NearMiss(function, says, cost, tuple(edit.row for edit in edits))
+        miss = NearMiss(function, says, cost, tuple(edit.row for edit in edits), tree)
         return miss if self._differs(miss, values) else None
 
     def _differs(self, miss: NearMiss, values: dict) -> bool:
@@ -212,7 +216,8 @@ class Family:
 
     def named(self, function: Callable[..., Any], inputs: dict[str, Any]) -> str | None:
         """Say what a wrong answer gets wrong, or None: the cheapest near miss that does as it does wherever both are
-        tried. An answer that differs from the right one in nothing but zeros, NaN or infinities gets no reason.
+        tried. What the answer's own program does not bear out is told as what comes out, not as what is done. An answer
+        that differs from the right one in nothing but zeros, NaN or infinities gets no reason.
         """
         if self.tree is None:
             return None
@@ -222,17 +227,16 @@ class Family:
         if not known:
             return None
         if (found := self._agreeing(trial, self._values)) is not None:
-            return found.sentence
+            return found
         if known < KNOWN and self.exact:
             return None
         if not self._paired and PAIRS:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._make_pairs()
-        found = self._agreeing(trial, self._pair_values)
-        return found.sentence if found else None
+        return self._agreeing(trial, self._pair_values)
 
-    def _agreeing(self, trial: "_Trial", values: dict) -> NearMiss | None:
+    def _agreeing(self, trial: "_Trial", values: dict) -> str | None:
         first = trial.got[1]  # on the input that the near misses' values are known for
         if first is None:
             return None
@@ -240,14 +244,24 @@ class Family:
             return None
         close = [miss for value, miss in values.get(tuple(first.shape), []) if same(first, value, self.tolerance)]
         found = [miss for miss in sorted(close, key=lambda miss: miss.cost)[:100] if trial.agrees(miss)]
-        return found[0] if found else None
+        if not found:
+            return None
+        near = [miss for miss in found if miss.cost <= found[0].cost + NEAR and len(miss.says) == 1]
+        sure = [self._evidence(trial, miss) for miss in near]
+        if any(sure):
+            return near[sure.index(max(sure))].sentence
+        return f"this is what comes out when {found[0].sentence}"
+
+    def _evidence(self, trial: "_Trial", miss: NearMiss) -> int:
+        """Return how well the wrong answer's own program bears a near miss out."""
+        return 1 if miss.tree is None else evidence(trial.function, self.tree, miss.tree)
 
 
 class _Trial:
     """A wrong answer's values on the inputs that confirm a near miss: where it failed, and on fresh ones."""
 
     def __init__(self, family: Family, function: Callable[..., Any], failing: dict[str, Any]):
-        self.family = family
+        self.family, self.function = family, function
         seeds = MORE_SEEDS if family.exact else CONFIRM_SEEDS
         self.inputs = [failing, *(family.drawn(seed) for seed in seeds)]
         self.got = [called(function, list(inputs.values())) for inputs in self.inputs]

@@ -20,6 +20,7 @@ from companion.lesson.near_misses.trees import (
     from_module,
     made,
     remembers,
+    root,
 )
 from companion.lesson.near_misses.words import OPERATIONS, ORDINALS
 
@@ -34,6 +35,7 @@ PARTS = {
     ":-2": "all but the last two", "1:-1": "all but both ends", ":1": "only the first", "-1:": "only the last",
 }  # fmt: skip
 LIKELY, MANY = 1.1, 200  # edits that are tried in one place of several
+SETTLED = 30  # steps, after which little changes
 OTHER = "another_"  # a variable made in another form
 
 
@@ -60,8 +62,10 @@ def instead(site: Site, scene: Scene) -> Iterator[tuple]:
 def _renamed(other: str) -> Callable[[ast.Call], ast.AST]:
     def change(now: ast.Call) -> ast.AST:
         inner, dim = call(now)[1]["X"], axis(now)  # type: ignore[index]  # it is a call: the site's
+        if root(now.func) == "math":
+            return made(f"math.{other}(X)", X=inner)
         options = [each for each in now.keywords if each.arg in ("keepdim", "descending")]
-        if other in ("exp", "sigmoid", "relu", "square", "abs", "neg", "expm1"):
+        if other in ("exp", "sigmoid", "erf", "relu", "square", "abs", "neg", "expm1"):
             return made(f"X.{other}()", X=inner)
         if dim is None:
             rest = now.args[1:] if from_module(now) else now.args
@@ -504,6 +508,19 @@ def of_the_whole(
     names = list(draws[0])
     with torch.no_grad():
         shapes = [tuple(answer(**draw).shape) for draw in draws]
+    long = [
+        all(
+            isinstance(draw[name], Tensor) and draw[name].shape[:1] == shape[:1] != ()
+            for draw, shape in zip(draws, shapes, strict=True)
+        )
+        for name in names
+    ]
+
+    def from_the_end(*given: Any) -> Tensor:
+        return answer(*(each.flip(0) if turned else each for each, turned in zip(given, long, strict=True))).flip(0)
+
+    if any(long):
+        yield from_the_end, "all runs from the end to the start", 1.1
     for at, name in enumerate(names):
         alike = [
             isinstance(draw[name], Tensor) and tuple(draw[name].shape) == shape != ()
@@ -515,7 +532,13 @@ def of_the_whole(
         def again(*given: Any, at=at) -> Tensor:
             return answer(*given[:at], answer(*given), *given[at + 1 :])
 
+        def to_the_end(*given: Any, at=at) -> Tensor:
+            for _ in range(SETTLED):
+                given = (*given[:at], answer(*given), *given[at + 1 :])
+            return given[at]
+
         yield again, "this is the answer after two steps, not after one", 1
+        yield to_the_end, "the step is done until nothing changes, not once", 1.1
         for dim in range(draws[0][name].ndim):
 
             def in_turn(*given: Any, at=at, dim=dim) -> Tensor:

@@ -266,6 +266,8 @@ def _applied(block: Rows, site: Site, scene: Scene, known: set[str]) -> Parts | 
     """Return a function that gives the parts of a node to which a block applies, or None if it does not."""
     node = site.node
     if block.patterns:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+            return None  # -1 is a number, and mostly an axis
         for pattern in block.patterns:
             if block.kind != "do" and _match(pattern, node, held := {}, scene.words):
                 kinds = [each.split() for each in block.words]
@@ -286,7 +288,7 @@ def _applied(block: Rows, site: Site, scene: Scene, known: set[str]) -> Parts | 
         simple = isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS
         return (lambda now: {"A": now.left, "B": now.comparators[0]}) if simple else None
     size = scene.words.size(node) is not None
-    constant = isinstance(node, ast.Constant | ast.Name)
+    constant = isinstance(getattr(node, "operand", node), ast.Constant | ast.Name)
     fits = {
         "size": size,
         "number": isinstance(site.value, int | float) and not isinstance(site.value, bool) and not (size or constant),

@@ -61,6 +61,12 @@ class Words:
                     for each in name.elts if isinstance(name, ast.Tuple) else [name]:
                         if isinstance(each, ast.Name) and each.id not in self.parameters:
                             self.defined.setdefault(each.id, known)
+        self.looped: dict[str, ast.expr] = {}  # what a loop's variable is a part of
+        for node in ast.walk(tree):
+            if isinstance(node, ast.For | ast.comprehension):
+                several = isinstance(node.target, ast.Tuple) and operation(node.iter)[0] == "zip"
+                pairs = zip(node.target.elts, node.iter.args, strict=False) if several else [(node.target, node.iter)]
+                self.looped |= {name.id: over for name, over in pairs if isinstance(name, ast.Name)}
         self.unpacked = {
             each.id
             for node in ast.walk(tree)
@@ -89,8 +95,11 @@ class Words:
     @functools.lru_cache(maxsize=8192)  # noqa: B019  # lives as long as the family of near misses it belongs to
     def noun(self, node: ast.AST, depth: int = 3) -> str:
         """Say what a node is, in a few words."""
-        said = self._noun(node, depth) if depth > 0 or isinstance(node, ast.Name | ast.Constant) else ""
-        return said if said and len(said) <= LONG else self.about(node)
+        shallow = 0 if isinstance(node, ast.Name | ast.Constant) else 1
+        for deep in range(depth, shallow - 1, -1):
+            if (said := self._noun(node, deep)) and len(said) <= LONG:
+                return said
+        return self.about(node)
 
     def _noun(self, node: ast.AST, depth: int) -> str:
         if isinstance(node, ast.Name):
@@ -130,16 +139,26 @@ class Words:
             several = len(self.changing - set(self.parameters)) > 1 and start is not None and depth > 0
             return f"the running value that begins as {self.noun(start, 1)}" if several else "the running value"
         if start is None:
-            return "the counter"
+            return self._each_of(name)
         if name in self.unpacked:
             return self.size(ast.Name(name)) or self.about(ast.Name(name))
         return self.noun(start, depth - 1)
+
+    def _each_of(self, name: str) -> str:
+        """Say what a loop's variable is: a count, one of several, a row."""
+        over = self.looped.get(name)
+        if isinstance(over, ast.Tuple | ast.List):
+            return f"each of {' and '.join(self.noun(part, 2) for part in over.elts)}"
+        if over is None or operation(over)[0] in ("range", "enumerate", "zip"):
+            return "the counter"
+        kind = {1: "entry", 2: "row"}.get(self.ndims.get(getattr(over, "id", ""), 0), "part")
+        return f"each {kind} of {self.noun(over, 1)}"
 
     def _part(self, node: ast.Subscript, depth: int) -> str:
         inner, index = self.noun(node.value, depth), node.slice
         if isinstance(index, ast.Name):
             at = self._variable(index.id, 1)
-            return f"{inner} at {at}" if at in self.parameters else f"the part of {inner} picked"
+            return f"{inner} at {at}" if at in self.parameters else f"the picked part of {inner}"
         if isinstance(index, ast.Compare):
             return f"the chosen part of {inner}"
         parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
@@ -175,8 +194,8 @@ class Words:
             if isinstance(each, ast.Name) and each.id not in seen:
                 name = each.id.removeprefix(BEFORE)
                 known = [name] if name in self.parameters else []
-                if not known and name in self.defined:
-                    known = self.sources(self.defined[name], seen | {each.id, name})
+                if not known and (start := self.defined.get(name) or self.looped.get(name)):
+                    known = self.sources(start, seen | {each.id, name})
                 names += [one for one in known if one not in names]
         return names
 

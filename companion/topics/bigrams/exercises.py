@@ -170,9 +170,10 @@ adam_step = Exercise(
 def _draw_matrix(generator: Generator) -> dict:
     m, d = draw_size(generator, 7, 9), draw_size(generator, 10, 12)
     shape = (m, d) if torch.rand((), generator=generator) < 0.5 else (d, m)
-    keep = draw_size(generator, 2, m - 3)
+    keep = max(0, draw_size(generator, -2, m - 3))  # none are kept, too
+    rest = 0.2 + 0.6 * torch.rand((), generator=generator).item()  # which is neither rounded nor counted
     falling = 0.7 ** torch.arange(shape[1], dtype=torch.float64)  # a share of the values' sum is none of their number
-    return {"W": draw_normal(generator, *shape) * falling, "share": (keep + 0.6) / m}
+    return {"W": draw_normal(generator, *shape) * falling, "share": (keep + rest) / m}
 
 
 def _low_rank(W: Tensor, share: float) -> Tensor:
@@ -260,6 +261,14 @@ def _stage(place: int, name: str) -> Stage:
     return stage
 
 
+def _future_is_hidden(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which nothing may have been learned of positions that come later: a masked score has no gradient."""
+    T = inputs["tokens"].shape[2]
+    if answer[2, :T, :T].triu(1).any():
+        return "W_K1 has learned scores for positions that come later: the mask must hide all of them, the next one too"
+    return None
+
+
 def _answers_rightly(inputs: dict, answer: Tensor) -> str | None:
     """The stage at which the circuit must answer on sequences that it has not seen."""
     W_O2, W_K2, W_K1 = answer.float()
@@ -284,7 +293,7 @@ learn_in_three_steps = Summit(
     answer=_learn_in_three_steps,
     draw=_draw_recurrences,
     shape=lambda inputs: (3, inputs["N"], inputs["N"]),
-    stages=(_stage(0, "W_O2"), _stage(1, "W_K2"), _stage(2, "W_K1"), _answers_rightly),
+    stages=(_stage(0, "W_O2"), _stage(1, "W_K2"), _stage(2, "W_K1"), _future_is_hidden, _answers_rightly),
     seconds=4,
     now="one gradient step for each memory, and the whole circuit is there",
 )
