@@ -274,12 +274,27 @@ def _tells_the_suspects_apart(_: dict, table: Tensor) -> str | None:
     return _misjudged(table)
 
 
+def _measures_exactly(inputs: dict, table: Tensor) -> str | None:
+    """The stage at which near chance, too, the accuracies are those of a layer that sees nothing of the future."""
+    due = _which_wire(**inputs)
+    at = (table - due).abs().flatten().argmax()
+    found, right = table.flatten()[at].item(), due.flatten()[at].item()
+    if abs(found - right) < 0.05:
+        return None
+    m, wire, column = (int(i) for i in torch.unravel_index(at, due.shape))
+    return (
+        f"the suspects are told apart, but where suspect {m + 1}'s {WIRES[wire]} alone {('lack', 'have')[column]} "
+        f"layer 1 you find {found:.0%} right, and {right:.0%} are: does the mask hide every later position, the next "
+        "one, too?"
+    )
+
+
 which_wire = Summit(
     name="which_wire",
     answer=_which_wire,
     draw=_draw_suspects,
     shape=lambda inputs: (len(inputs["second"]), 3, 2),
-    stages=(_are_accuracies, _columns_are_in_order, _tells_the_suspects_apart),
+    stages=(_are_accuracies, _columns_are_in_order, _tells_the_suspects_apart, _measures_exactly),
     seconds=2,
     now="you can tell in which wire a model carries what it has found, in any model",
 )

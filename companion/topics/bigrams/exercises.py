@@ -170,8 +170,8 @@ adam_step = Exercise(
 def _draw_matrix(generator: Generator) -> dict:
     m, d = draw_size(generator, 7, 9), draw_size(generator, 10, 12)
     shape = (m, d) if torch.rand((), generator=generator) < 0.5 else (d, m)
-    keep = max(0, draw_size(generator, -2, m - 3))  # none are kept, too
-    rest = 0.2 + 0.6 * torch.rand((), generator=generator).item()  # which is neither rounded nor counted
+    keep = draw_size(generator, 2, m - 3)
+    rest = 0.3 + 0.6 * torch.rand((), generator=generator).item()  # is cut: not rounded, and not always rounded up
     falling = 0.7 ** torch.arange(shape[1], dtype=torch.float64)  # a share of the values' sum is none of their number
     return {"W": draw_normal(generator, *shape) * falling, "share": (keep + rest) / m}
 

@@ -186,7 +186,7 @@ def _draw_push(generator: Generator) -> dict:
     return {
         "logits": 2 * draw_normal(generator, n, n),
         "answers": torch.randint(2, (n, n), generator=generator).double(),
-        "feature": 0.5 + draw_normal(generator, n, n),  # of both signs: a reward may be negative
+        "feature": 1 + draw_normal(generator, n, n).square(),
     }
 
 
