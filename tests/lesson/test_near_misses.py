@@ -6,9 +6,12 @@ import time
 import numpy as np
 import pytest
 import torch
+from wrong_answers.cases import EXERCISES
 
 from companion.lesson.exercise import Exercise, Mistake
 from companion.lesson.near_misses import search as machine
+from companion.lesson.near_misses.table import near_miss_table
+from companion.lesson.summit import Summit
 
 
 def scaled(Q, K):
@@ -46,6 +49,34 @@ def test_a_mistake_that_nobody_listed_is_named(wrong, said):
     with pytest.raises(Mistake, match=re.escape(said)):
         toy.check(wrong)
     assert time.process_time() - before < 2.5
+
+
+@pytest.mark.types_unchecked
+def test_every_row_of_the_table_applies_to_some_answer():
+    applied = set()
+    for exercise in EXERCISES.values():
+        if not isinstance(exercise, Summit):
+            family = machine.family(exercise)
+            applied |= {each for edit in family._edits(*family._scene()) for each in (edit.row, edit.kind)}
+    rows = [row for block in near_miss_table() for row in block.rows]
+    assert not [row.text for row in rows if row.line not in applied and row.text not in applied]
+
+
+# The first line of each is what an answer does; the second, what a program of the same values does.
+@pytest.mark.types_unchecked
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda Q, K: (-(Q @ K.mT) / Q.shape[-1] ** 0.5).softmax(-1), "the sign within the softmax is turned"),
+        (
+            lambda Q, K: torch.nn.functional.softmin(Q @ K.mT / Q.shape[-1] ** 0.5, -1),
+            "this is what comes out when the sign",
+        ),
+    ],
+)
+def test_what_the_program_does_not_bear_out_is_told_as_what_comes_out(wrong, said):
+    with pytest.raises(Mistake, match=f"^scaled: {said}"):
+        toy.check(wrong)
 
 
 def test_a_right_answer_costs_nothing_and_makes_no_near_misses(capsys):

@@ -50,7 +50,7 @@ def _source(function: Callable[..., Any]) -> ast.FunctionDef | ast.Lambda | None
 
 
 def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str] | None = None) -> Counter[Hashable]:
-    """Count operations and comparisons, once more with a bare argument or a number that they are of, and numbers above 1."""
+    """Count operations and comparisons, again with each bare argument or number that they are of, and numbers above 1."""
     found: Counter[Hashable] = Counter()
 
     def note(kind: Hashable, *operands: ast.AST | None) -> None:
@@ -65,10 +65,12 @@ def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str
         name, inside = operation(node)
         if name is not None and (isinstance(node, ast.Call) or name in ("T", "mT")):
             note(ALIKE.get(name, name), inside)
+        elif isinstance(node, ast.BinOp | ast.UnaryOp) and not any(isinstance(n, ast.Name) for n in ast.walk(node)):
+            continue  # a number, as -1 and 2 / 3 are
         elif isinstance(node, ast.BinOp):
             kind, by = type(node.op).__name__, getattr(node.right, "value", None)
             note((kind, by) if kind == "Pow" and by in (0.5, 2) else kind, node.left, node.right)
-        elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
+        elif isinstance(node, ast.UnaryOp):
             note(type(node.op).__name__, node.operand)
         elif isinstance(node, ast.Compare):
             note(type(node.ops[0]).__name__, node.left, node.comparators[0])

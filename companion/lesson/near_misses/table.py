@@ -46,15 +46,7 @@ from companion.lesson.near_misses.trees import (
     remembers,
     template,
 )
-from companion.lesson.near_misses.words import (
-    COMPARISONS,
-    OPERATIONS,
-    RELATIONS,
-    Words,
-    along,
-    operation,
-    size_of,
-)
+from companion.lesson.near_misses.words import COMPARISONS, OPERATIONS, RELATIONS, Words, along, operation, size_of
 
 REDUCTIONS = {"sum", "mean", "amin", "amax", "norm", "std", "var", "prod", "any", "all", "logsumexp"}
 FUNCTIONS = REDUCTIONS | {

@@ -137,7 +137,8 @@ class Words:
             if known:
                 return f"{start.id} as it has been changed so far"
             several = len(self.changing - set(self.parameters)) > 1 and start is not None and depth > 0
-            return f"the running value that begins as {self.noun(start, 1)}" if several else "the running value"
+            begins = self.noun(start, 1) if several else "the running value"
+            return begins if begins.startswith("the running value") else f"the running value that begins as {begins}"
         if start is None:
             return self._each_of(name)
         if name in self.unpacked:
