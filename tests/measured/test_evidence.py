@@ -36,3 +36,16 @@ def test_the_seeds_of_lesson_03_at_ten_are_of_their_table():
     margins = [own - max(pair) for own, pair in zip(table.columns["online_gradient_descent"], rivals, strict=True)]
     evidence = statements("03-lstm-vs-transformer")["lstm-like-ogd-at-ten"].evidence
     assert evidence.ours == pytest.approx(margins, abs=5e-4)
+
+
+def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
+    table = measured_table("regression-lstm-checkpoints").columns
+    excesses = zip(table["lstm"], table["larger_lstm"], table["transformer"], strict=True)
+    gains = zip(table["lstm_gain"], table["transformer_gain"], strict=True)
+    taken = {
+        "memory-alone-closes-the-gap": [(larger - best) / (small - best) for small, larger, best in excesses],
+        "no-gain-over-layers": [100 * (transformer - lstm) for lstm, transformer in gains],
+    }
+    for id, sets in taken.items():
+        between = Experiment("sets", ours=tuple(sets)).between()
+        assert statements("03-lstm-vs-transformer")[id].evidence.interval == pytest.approx(between, rel=0.002), id

@@ -1,5 +1,5 @@
-"""What lesson 03 shows of memories in the same blocks, of LSTMs that are taught a state, and of LSTMs at d = 10; and
-what lesson 02 claims of layers, on fresh prompts.
+"""What lesson 03 shows of memories in the same blocks, of LSTMs that are taught a state, of LSTMs at d = 10 and of
+its checkpoints on fresh prompts; and what lesson 02 claims of layers, on fresh prompts.
 """
 
 import torch
@@ -19,7 +19,7 @@ from companion.topics.regression.baselines import (
 from companion.topics.regression.data import prompts
 from companion.topics.regression.model import InContextRegressor, StateRegressor
 from companion.topics.regression.probes import best_match, similarity_of_errors
-from companion.topics.regression.recipes import BLOCK_MIXERS, INTERLEAVED, TAUGHT_RIDGE, TEACHING, fresh_prompts
+from companion.topics.regression.recipes import BLOCK_MIXERS, FRESH, INTERLEAVED, TAUGHT_RIDGE, TEACHING, fresh_prompts
 
 NEWTON_STEPS = [k / 4 for k in range(101)]
 DESCENT_STEPS = sorted({round(2 ** (k / 4)) for k in range(65)})
@@ -28,6 +28,11 @@ READ = {
     "regression-large": (1.0, 0.01),
     "regression-ill-conditioned": (100.0, 1e-4),
 }
+SIZES = {  # by what they keep: 512 numbers, 1,024, and all of a prompt
+    "lstm": "regression-lstm",
+    "larger_lstm": "regression-lstm-256",
+    "transformer": "regression-transformer",
+}
 BLOCKS = [
     *({"mixer": mixer, "tokens": "triplet"} for mixer in BLOCK_MIXERS),
     *({"mixer": mixer, "tokens": "interleaved"} for mixer in INTERLEAVED),
@@ -35,11 +40,11 @@ BLOCKS = [
 
 
 @torch.no_grad()
-def excess(model: InContextRegressor) -> float:
-    """How much a model's squared error on 2,048 fresh prompts is above that of least squares, over the labels' mean
-    square.
+def excess(model: InContextRegressor, seed: int = FRESH) -> float:
+    """How much a model's squared error on `fresh_prompts` is above that of least squares, over the labels' mean
+    square; ``seed`` says on which.
     """
-    xs, ys = fresh_prompts(model)
+    xs, ys = fresh_prompts(model, seed)
     best = predict(least_squares(xs, ys), xs)
     return (((model(xs, ys) - ys).square() - (best - ys).square()).mean() / ys.square().mean()).item()
 
@@ -111,6 +116,31 @@ def lstms_at_ten(seed: int, scale: str) -> list[Row]:
     """Train an LSTM and measure its `resemblance`."""
     model, _ = recipe("regression-lstm-ten", scale).train(seed=seed)
     return [dict(zip(("online_gradient_descent", "newton", "gradient_descent"), resemblance(model), strict=True))]
+
+
+@measurement(
+    "regression-lstm-checkpoints",
+    "lesson 03's shipped LSTMs and its transformer on fresh prompts: excesses, and what later layers remove",
+    seeds=range(5),
+    recipes=lambda scale: [recipe(name, scale) for name in (*SIZES.values(), "regression-lstm-deep")],
+    tolerance=0.001,
+    because="another machine sums in another order",
+    quick=True,
+)
+@torch.no_grad()
+def lstm_checkpoints(seed: int, scale: str) -> list[Row]:
+    """Measure the checkpoints (training seed 0) on the ``seed``-th set of 2,048 fresh prompts: each one's `excess`; of
+    the deep LSTM and of the transformer, which share of the error of a readout after the first layer is gone after the
+    last.
+    """
+    row = {name: excess(shipped(checkpoint, scale)[0], 30_000 + seed) for name, checkpoint in SIZES.items()}
+    for name, checkpoint in {"lstm": "regression-lstm-deep", "transformer": "regression-transformer"}.items():
+        model, _ = shipped(checkpoint, scale)
+        (xs, ys), fitted = fresh_prompts(model, 30_000 + seed), fresh_prompts(model, 40_000 + seed)
+        answers = apply_readouts(fit_readouts(model.streams(*fitted), fitted[1]), model.streams(xs, ys))
+        errors = (answers - ys).square().mean((1, 2))
+        row[f"{name}_gain"] = 1 - (errors[-1] / errors[1]).item()
+    return [row]
 
 
 @measurement(

@@ -96,7 +96,7 @@ def errors_by_gap(
     its squared error.
 
     ``predictor(xs, ys)`` gives predictions (batch, n + 1) for the n examples and the question after them. Errors are
-    divided by d. Source: Fu et al. (2024), section 5, with prompts of n = 20 examples.
+    divided by d. Source: Fu et al. (2024), section 4.5, figure 5 and appendix A.6, with prompts of n = 20 examples.
     """
     n, d = xs.shape[1:]
     unknown = torch.zeros_like(ys[:, :1])

@@ -26,6 +26,7 @@ BLOCK_MIXERS = ("lstm-block", "gated", "linear", "delta", "softmax")  # in the s
 INTERLEAVED = ("lstm-block", "linear", "delta")  # those of them that read alternating tokens, too
 TEACHING = {"answers": 0.0, "half": 0.5, "state": 1.0}  # the share of the run in which the state is taught
 TAUGHT_RIDGE = 0.1
+FRESH = 10_000  # the seed of the prompts on which models are measured, unless said
 MEMORY_SWEEP = (4, 8, 16, 32, 64, 256)  # hidden units of each of two LSTM layers; 128 is regression-lstm
 
 
@@ -139,9 +140,9 @@ def state_loss(model, xs, ys, of_state):
     return (ws - best).square().mean() + (matrices - TAUGHT_RIDGE * inverses).square().mean()
 
 
-def fresh_prompts(model: InContextRegressor) -> tuple[Tensor, Tensor]:
+def fresh_prompts(model: InContextRegressor, seed: int = FRESH) -> tuple[Tensor, Tensor]:
     """The prompts on which `excess`, `state_error` and `resemblance` are measured: xs (2048, n, d) and ys (2048, n)."""
-    return prompts(2048, model.config.n, model.config.d, generator=10_000)[:2]
+    return prompts(2048, model.config.n, model.config.d, generator=seed)[:2]
 
 
 def on_fresh_prompts(model: InContextRegressor) -> Tensor:
@@ -178,12 +179,12 @@ def _in_context(
         sampler=with_condition(kappa),
         loss=mean_squared_error,
         smoke=(
-            in_units(RegressorConfig(d=3, n=10, width=32, layers=depth, heads=2, mixer=config.mixer)),
+            in_units(replace(config, d=3, n=10, width=32, layers=depth, heads=2)),
             Schedule(steps=50, batch=32, lr=lr),
         ),
         course=(in_units(config), schedule),
         paper=(
-            in_units(RegressorConfig(d=20, n=41, width=width, layers=layers, heads=8, mixer=config.mixer)),
+            in_units(replace(config, d=20, n=41, width=width, layers=layers, heads=8)),
             Schedule(31_250, batch=1024, lr=4e-4, warmup=1000),
         ),
         calibrate=calibrate,

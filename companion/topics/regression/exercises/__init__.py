@@ -10,6 +10,7 @@ FILES = {
         "ask_again",
         "interval",
         "lstm_step",
+        "memory_test",
         "ogd_step",
     ),
     "spectra": (

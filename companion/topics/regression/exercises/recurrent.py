@@ -4,8 +4,9 @@ import torch
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
 
-__all__ = ["ask_again", "interval", "lstm_step", "ogd_step"]
+__all__ = ["ask_again", "interval", "lstm_step", "memory_test", "ogd_step"]
 
 
 # -- lstm_step
@@ -101,4 +102,123 @@ interval = Exercise(
     name="interval",
     answer=_interval,
     draw=_draw_values,
+)
+
+
+# -- memory_test
+
+
+def _draw_test(generator: Generator) -> dict:
+    d = draw_size(generator, 4, 6)
+    return {"batch": 400, "n": draw_size(generator, d + 2, d + 5), "d": d, "seed": draw_size(generator, 0, 9999)}
+
+
+def _memory_test(batch: int, n: int, d: int, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    xs, others = torch.randn(2, batch, n, d, generator=generator)
+    w = torch.randn(batch, d, 1, generator=generator)
+    rows = []
+    for gap in range(1, n + 1):
+        question = xs[:, -gap, None]
+        untold = xs.clone()
+        untold[:, -gap] = others[:, -gap]
+        for examples in (xs, untold):
+            inputs = torch.cat([examples, question], dim=1)
+            rows.append(torch.cat([inputs, inputs @ w], dim=2))
+    return torch.stack([torch.stack(rows[0::2]), torch.stack(rows[1::2])])
+
+
+KNOWN = 2  # how many of the newest examples the forgetful subject knows
+
+
+def _forgetful(inputs: dict, prompts: Tensor) -> Tensor:
+    """Errors over d (2, n) of a subject that solves for the newest `KNOWN` examples and has forgotten all others. Of a
+    question that these do not answer it errs by 1 - KNOWN / d.
+    """
+    d = inputs["d"]
+    x, y, question = prompts[..., -1 - KNOWN : -1, :d], prompts[..., -1 - KNOWN : -1, d:], prompts[..., -1:, :]
+    gram = x @ x.mT + 1e-9 * torch.eye(KNOWN, dtype=x.dtype, device=x.device)
+    answer = question[..., :d] @ x.mT @ torch.linalg.solve(gram, y)
+    return ((answer - question[..., d:]) ** 2).mean((-3, -2, -1)) / d
+
+
+def _repeats(inputs: dict, prompts: Tensor) -> Tensor:
+    """Whether the question is the example at each place, (2, n, batch, n)."""
+    x = prompts[..., : inputs["d"]]
+    return (x[..., :-1, :] == x[..., -1:, :]).all(-1)
+
+
+def _weights(x: Tensor, y: Tensor) -> Tensor:
+    """The weights behind the labels y (..., n + 1, 1) of the inputs x (..., n + 1, d)."""
+    return torch.linalg.lstsq(x, y).solution
+
+
+def _of_one_function(inputs: dict, prompts: Tensor) -> str | None:
+    prompts, d = prompts.double(), inputs["d"]
+    x, y = prompts[..., :d], prompts[..., d:]
+    left = (y - x @ _weights(x, y)).square().sum((-2, -1)) > 1e-6 * y.square().sum((-2, -1))
+    for row, name in enumerate(("told", "untold")):
+        if (share := left[row].double().mean()) > 0.01:
+            return (
+                f"in {share:.0%} of the prompts of row {row} ({name}) no weights give all labels: has every example, "
+                "the exchanged one too, its label from the weights of its own prompt?"
+            )
+    return None
+
+
+def _as_trained(inputs: dict, prompts: Tensor) -> str | None:
+    prompts, d = prompts.double(), inputs["d"]
+    x, y = prompts[..., :d], prompts[..., d:]
+    for name, values in (("inputs", x), ("weights", _weights(x, y))):
+        square = values.square().mean().item()
+        if values.var(2).mean() < square / 10:
+            return f"the {name} are alike in all prompts: draw them anew for each prompt"
+        if not 0.8 < square < 1.25:
+            return f"the {name} have a mean square of {square:.2g}; the models were trained on N(0, 1), which has 1"
+    fresh = x[1, :, :, :-1][(x[0] != x[1])[:, :, :-1].any(-1)]
+    if len(fresh) and fresh.square().mean() < 0.5:
+        return "the exchanged example is nearly 0, which no model has seen in training: draw a fresh input"
+    return None
+
+
+def _tells(inputs: dict, prompts: Tensor) -> str | None:
+    d = inputs["d"]
+    found, due = _forgetful(inputs, prompts.double())[0], 1 - KNOWN / d
+    repeats = _repeats(inputs, prompts)
+    at = torch.arange(inputs["n"], device=prompts.device)
+    if repeats[0, at, :, at].double().mean() > 0.99 and repeats[0, at, :, at.flip(0)].double().mean() < 0.9:
+        return "row 0 counts from the wrong end: entry 0 must ask for the newest example, the last entry for the oldest"
+    of_examples = repeats.any(-1).double().mean((1, 2))
+    if of_examples[0] < 0.01 and of_examples[1] > 0.5:
+        return "the two rows are exchanged: row 0 tells the example that is asked for, row 1 does not"
+    if found[KNOWN:].mean() < due / 2 or found[:KNOWN].max() > due / 2:
+        return (
+            f"a subject that knows the newest {KNOWN} examples and no others errs by "
+            f"{', '.join(f'{value:.2f}' for value in found.tolist())} (row 0, gap 1 to {len(found)}); it should err by "
+            f"0.00 at gap 1 to {KNOWN} and by about {due:.2f} from there on. In {of_examples[0]:.0%} of the prompts of "
+            "row 0 the question is one of the examples"
+        )
+    return None
+
+
+def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
+    found, due = _forgetful(inputs, prompts.double())[1], 1 - KNOWN / inputs["d"]
+    if (share := _repeats(inputs, prompts)[1].any(-1).double().mean()) > 0.01:
+        return f"in {share:.0%} of the prompts of row 1, the control, the question is still one of the examples"
+    if (found - due).abs().max() > due / 2:
+        return (
+            f"in row 1, where nothing was told, a subject that knows the newest {KNOWN} examples errs by "
+            f"{', '.join(f'{value:.2f}' for value in found.tolist())}; it should err by about {due:.2f} at every gap"
+        )
+    return None
+
+
+memory_test = Summit(
+    name="memory_test",
+    answer=_memory_test,
+    draw=_draw_test,
+    shape=lambda inputs: (2, inputs["n"], inputs["batch"], inputs["n"] + 1, inputs["d"] + 1),
+    stages=(_of_one_function, _as_trained, _tells, _has_a_control),
+    seconds=2,
+    now="you can say of any predictor what it still knows, and how long it has known it",
 )
