@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from safetensors.torch import save
 
 from companion.workshop.grading.sandbox import wire
 
@@ -50,3 +51,9 @@ def test_a_value_goes_over_the_wire(value):
 def test_nothing_else_does(text):
     with pytest.raises(wire.WireError):
         wire.decode(text, b"12345678")
+
+
+def test_tensors_of_a_thousand_names_are_refused_before_they_are_made():
+    data = save({f"{n}": torch.zeros(1) for n in range(2_000)})
+    with pytest.raises(wire.WireError, match="too many tensors"):
+        wire.decode(b'{"values": []}', data)

@@ -20,6 +20,7 @@ DTYPES = {
         *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
     )
 }
+HEAD = 1 << 16  # bytes in which safetensors say what there is
 
 
 class WireError(ValueError):
@@ -53,6 +54,8 @@ def decode(text: bytes, raw: bytes) -> tuple[dict[str, Any], list[Any]]:
         forms = message.pop("values")
         if not isinstance(forms, list):
             raise WireError("values must be a list")
+        if int.from_bytes(raw[:8], "little") > HEAD:
+            raise WireError("there are too many tensors, or their names are too long")
         tensors = load(raw) if raw else {}
         return message, [_value(form, tensors) for form in forms]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, RuntimeError, SafetensorError) as error:
