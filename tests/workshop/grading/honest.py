@@ -115,7 +115,7 @@ CLASS = {
         )
         for function in ("triplet_tokens", "newton_step", "gd_closed_form")
     },
-    "no cell ids and no marks": Student(edited(_no_marks), flag="the check cell is missing"),
+    "no cell ids and no marks": Student(edited(_no_marks)),
     "a cell split in two": Student(edited(_split)),
     "helpers in cells of their own": Student(edited(_helpers)),
     "an import added to the lesson's": Student(edited(_own_import)),

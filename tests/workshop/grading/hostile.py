@@ -133,8 +133,8 @@ def harmless(action):
 """
 NEWTON = {
     "infinite loop": Student(HEAD + "    while True:\n        pass", LOST, says="took too long"),
-    "infinite loop in the cell": Student(RIGHT["newton-step"] + "\nwhile True:\n    pass", LOST, says="took too long"),
-    "sleeps for ever": Student("import time\ntime.sleep(1e9)\n" + RIGHT["newton-step"], LOST, says="took too long"),
+    "infinite loop in the cell": Student(RIGHT["newton-step"] + "\nwhile True:\n    pass"),
+    "sleeps for ever": Student("import time\ntime.sleep(1e9)\n" + RIGHT["newton-step"], flag="sleep"),
     "allocates 100 GB": Student(
         HEAD + "    return torch.ones(100 << 30, dtype=torch.uint8)", LOST, says="raises RuntimeError"
     ),
@@ -173,7 +173,10 @@ NEWTON = {
     # An answer of this size that takes no memory until it is sent: on a busy machine another limit would stop it first.
     "answers with 1 GB": Student(HEAD + "    return M.new_zeros(1).expand(1 << 27)", LOST, says="which is too large"),
     "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions _exit, os"),
-    "os._exit in the cell": Student(RIGHT["newton-step"] + "\nimport os\nos._exit(0)", LOST, says="ended itself"),
+    "os._exit in the cell": Student(RIGHT["newton-step"] + "\nimport os\nos._exit(0)", flag="_exit"),
+    "infinite loop that the answer needs": Student(
+        "n = 0\nwhile True:\n    n += 1\n" + HEAD + "    return (2 + 0 * n) * M - M @ S @ M", LOST, says="took too long"
+    ),
     "an error in half a letter": Student(HEAD + "    raise ValueError('\\ud800')", LOST, says="raises ValueError"),
     "leaves by SystemExit": Student(HEAD + "    raise SystemExit('correct')", LOST, says="raises SystemExit"),
     "crashes the interpreter": Student("import ctypes\n" + HEAD + "    ctypes.string_at(0)", LOST, says="ended itself"),
@@ -316,7 +319,7 @@ WHOLE = {
     "stands in for the check": Student(
         edited(_in_the_check, solved(newton_step=WRONG)), LOST, flag="the check cell was changed"
     ),
-    "answers three times": Student(edited(_twice), flag="3 cells define newton_step"),
+    "answers three times": Student(edited(_twice)),
 }
 
 # Ways around the rules that flag: each reaches what no answer needs, and must be shown to a person

@@ -3,9 +3,10 @@
 import time
 
 import pytest
+from nbformat.v4 import new_code_cell
 from workshop.grading.reading import assembled, small_handout
 from workshop.grading.sharing import PATIENT, all_in, one_process
-from workshop.grading.small_lesson import RIGHT, handed_in, solved
+from workshop.grading.small_lesson import RIGHT, cell, edited, handed_in, solved
 
 from companion.workshop.grading.course.marking import mark
 from companion.workshop.grading.sandbox import bubblewrap, workers
@@ -102,6 +103,24 @@ def test_two_that_never_end_take_nothing_from_the_third():
     result = mark(assembled(solved(**sleeps)), small_handout(), SEEDS, limits, unsafe=False)
     assert [entry["outcome"] for entry in result["exercises"].values()] == ["stopped", "stopped", "right"], right
     assert time.monotonic() - started < 240
+
+
+def test_an_answer_corrected_below_the_check_counts_with_a_remark(process):
+    def corrected(notebook, *sources):
+        place = notebook.cells.index(cell(notebook, NEWTON))
+        notebook.cells[place + 1 : place + 1] = [new_code_cell(source) for source in sources]
+
+    first, right = HEAD + "    return M @ S", HEAD + "    return two * M - M @ S @ M"
+    entries = []
+    for sources in (["two = 2", right], ["two = 3", right], [right]):
+        submission = assembled(
+            edited(lambda notebook, sources=sources: corrected(notebook, *sources), solved(newton_step=first))
+        )
+        submission.answers = {NEWTON: submission.answers[NEWTON]}
+        with all_in(process):
+            entries.append(mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON])
+    assert entries[0] == {"points": 2, "outcome": "right", "diagnosis": "correct, as it stands below the check"}
+    assert [entry["outcome"] for entry in entries[1:]] == ["wrong", "wrong"] and entries[1] == entries[2]
 
 
 ASKS = """

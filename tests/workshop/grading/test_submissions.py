@@ -12,11 +12,14 @@ from workshop.grading.reading import assembled, small_handout
 from workshop.grading.small_lesson import RIGHT, cell, edited, handed_in, solved
 
 from companion import __version__
+from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course import book, classpage, classroom, feedback, formgrader, lms
 from companion.workshop.grading.notebook import parsing
-from companion.workshop.grading.notebook.submissions import Unreadable, cells
-from companion.workshop.grading.notebook.syntax import needed, parse, plain, statements
+from companion.workshop.grading.notebook.handout import handout
+from companion.workshop.grading.notebook.submissions import Unreadable, assemble, cells
+from companion.workshop.grading.notebook.syntax import needed, parse, pieces, plain
 
+NEWTON = "newton-step-check"
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -31,8 +34,9 @@ def test_time_to_read_grows_as_the_notebook_does():
     for hostile in ("\n" * 64_000 + "(", " " * 64_000 + "("):
         assert seconds(lambda text=hostile: plain(text)) < 5
     chain = [f"a{n} = a{n + 1}" for n in range(4_000)]
-    assert seconds(lambda: needed("a0", statements(chain), [])) < 5
-    assert len(needed("a0", statements(chain), [])) == 4_000
+    every = [piece for line in reversed(chain) for piece in pieces(line, frozenset())]
+    assert seconds(lambda: needed("a0", 4_000, every, 4_000)) < 5
+    assert len(needed("a0", 4_000, every, 4_000)) == 4_000
 
 
 def test_more_magics_than_ipython_takes_are_left_as_they_are(monkeypatch):
@@ -97,7 +101,7 @@ def runs(notebook):
     """What newton_step gives, as the sandbox runs it: the statements it needs, then its cell."""
     submission = assembled(notebook)
     namespace = {"display": print}
-    for piece in [*submission.before["newton-step-check"], submission.answers["newton-step-check"]]:
+    for piece in [*submission.before["newton-step-check"], submission.code["newton-step-check"]]:
         exec(piece.replace("@exercises.newton_step\n", ""), namespace)
     import torch
 
@@ -135,6 +139,126 @@ def test_a_heavy_cell_that_the_answer_does_not_need_is_not_run():
     heavy = "history = []\nfor step in range(10**9):\n    torch.manual_seed(step)\n    history.append(step)"
     submission = assembled(edited(lambda notebook: notebook.cells.insert(3, new_code_cell(heavy))))
     assert not any("history" in piece for pieces in submission.before.values() for piece in pieces)
+
+
+PLAIN = "    return 2 * M - M @ S @ M"
+STYLES = {  # what stands above the answer, its cell, what stands below the check
+    "a plot below the function": ([], HEAD + PLAIN + "\nfig, ax = plt.subplots()\nax.plot([1, 2])\nplt.show()", []),
+    "a try below the function": ([], HEAD + PLAIN + "\nx = torch.randn(3, 3)\nprint(newton_step(x, x))", []),
+    "a try that fails": ([], HEAD + PLAIN + "\nprint(undefined)", []),
+    "global": (["calls = 0"], HEAD + "    global calls\n    calls += 1\n" + PLAIN, []),
+    "a helper of a name that the lesson uses": (
+        ["def history(M, S):\n    return M @ S @ M"],
+        HEAD + "    return 2 * M - history(M, S)",
+        ["history = [step for step in range(10**9)]"],
+    ),
+    "a value that is given twice": (["two = 1", "two = 2"], HEAD + "    return two * M - M @ S @ M", ["two = 3"]),
+    "a sum made step by step": (
+        ["two = 0\nfor k in range(2):\n    two += 1"],
+        HEAD + "    return two * M - M @ S @ M",
+        [],
+    ),
+    "a helper at the end": ([], HEAD + "    return twice(M) - M @ S @ M", ["def twice(M):\n    return 2 * M"]),
+    "a wrong first try in its cell": ([], f"{HEAD}    return M\n\n{HEAD}{PLAIN}", []),
+    "a comprehension's name": (
+        ["two = 2", "odd = [two for two in (7, 8)]"],
+        HEAD + "    return two * M - M @ S @ M",
+        [],
+    ),
+    "a class": (
+        ["class N:\n    two = 2\n    def of(self, M):\n        return self.two * M"],
+        HEAD + "    return N().of(M) - M @ S @ M",
+        [],
+    ),
+    "a decorator of one's own": (
+        ["from functools import wraps\ndef t(f):\n    @wraps(f)\n    def g(*a):\n        return f(*a)\n    return g"],
+        HEAD.replace("def ", "@t\ndef ") + PLAIN,
+        [],
+    ),
+    "a lambda": ([], "newton_step = exercises.newton_step(lambda M, S: 2 * M - M @ S @ M)", []),
+    "an attribute of the function": ([], HEAD + "    return newton_step.two * M - M @ S @ M\nnewton_step.two = 2", []),
+    "a name of the cell read in a class": (
+        ["two = 2\nclass C:\n    two = two"],
+        HEAD + "    return C.two * M - M @ S @ M",
+        [],
+    ),
+    "a default": (["two = 2"], HEAD.replace("S)", "S, two=two)") + "    return two * M - M @ S @ M", ["two = 5"]),
+    "a walrus and a with": (["with torch.no_grad():\n    (two := 2)"], HEAD + "    return two * M - M @ S @ M", []),
+    "a try for an import": (
+        ["try:\n    import numpy as np\nexcept ImportError:\n    np = None"],
+        HEAD + "    return int(np.sqrt(4)) * M - M @ S @ M",
+        [],
+    ),
+    "a stub left below": (
+        ["def old_stub():\n    pass"],
+        HEAD + PLAIN,
+        ["@exercises.newton_step\ndef newton_step(M, S):\n    # your code here\n    raise NotImplementedError"],
+    ),
+    "filled in place": (
+        ["two = torch.zeros(1)\ntorch.nn.init.constant_(two, 2)"],
+        HEAD + "    return two.double() * M - M @ S @ M",
+        [],
+    ),
+    "types alone": (
+        ["def f(x: torch.Tensor) -> torch.Tensor:\n    return 2 * x"],
+        HEAD + "    return f(M) - M @ S @ M",
+        [],
+    ),
+    "timed": ([], "%%time\n" + HEAD + PLAIN, []),
+    "in the check's cell": ([], HEAD + PLAIN + "\nexercises.newton_step.check(newton_step)\nprint('hurrah')", []),
+}
+
+
+def styled(above, answer, below):
+    def edit(notebook):
+        place = notebook.cells.index(cell(notebook, "newton-step"))
+        check = notebook.cells.index(cell(notebook, NEWTON))
+        notebook.cells[check + 1 : check + 1] = [new_code_cell(source) for source in below]
+        notebook.cells[place:place] = [new_code_cell(source) for source in above]
+
+    return edited(edit, solved(newton_step=answer))
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_counts_is_what_the_notebook_says_from_top_to_bottom(style):
+    notebook = styled(*STYLES[style])
+    right, submission = runs(notebook)
+    assert right and submission.flags == []
+    ran = [*submission.before[NEWTON], submission.code[NEWTON]]
+    assert not any(sign in source for source in ran for sign in ("plt.", "randn", "10**9", "undefined"))
+
+
+def test_an_answer_that_was_corrected_below_the_check_is_read_too():
+    submission = assembled(styled([], HEAD + "    return M", [HEAD + PLAIN, "two = 2", HEAD + "    return two * M"]))
+    assert submission.answers[NEWTON].endswith("return M") and submission.flags == []
+    assert submission.below[NEWTON] == ([*submission.before[NEWTON][:2], "two = 2"], HEAD + "    return two * M")
+
+
+def test_an_answer_that_cannot_be_parsed_needs_nothing():
+    submission = assembled(solved(newton_step=HEAD + "    return (1"))
+    assert submission.before[NEWTON] == [] and submission.code[NEWTON] == HEAD + "    return (1"
+
+
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.source.stem)
+def test_no_solution_is_flagged_and_none_needs_what_takes_long(lesson):
+    source = lesson.source
+    given = handout(source, source.parents[2] / "lessons" / source.parent.name / source.name)
+    submission = assemble(given, cells(source.read_bytes()))
+    assert submission.flags == [] and submission.answers.keys() == {question.id for question in given.automatic}
+    before = [piece for pieces in submission.before.values() for piece in pieces]
+    assert not [piece for piece in before if "plt." in piece or "train(" in piece]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "topics.regression.baselines import newton as newton_step",
+        "topics.bigrams.probes import recalled as newton_step",
+    ],
+)
+def test_the_courses_own_function_as_the_answer_is_flagged(name):
+    [flag] = assembled(solved(newton_step=f"from companion.{name}")).flags
+    assert flag.startswith("calls the course's own code: companion.topics.")
 
 
 def test_honest_traces_of_work_are_no_flags():
@@ -251,3 +375,13 @@ def test_a_hand_in_of_another_version_is_refused_with_what_to_do():
     old.cells[1].source = "from companion.checks import regression as exercises"
     with pytest.raises(Unreadable, match=r"version 0\.2 or older of the course"):
         cells(nbformat.writes(old).encode())
+
+
+def test_an_answer_in_a_cell_above_its_stub_is_what_other_answers_call():
+    uses = HEAD + "    return triplet_tokens(M, S)"
+    answer = "def triplet_tokens(M, S):\n    return 2 * M - M @ S @ M"
+    notebook = handed_in({"newton-step": uses})
+    notebook.cells.insert(3, new_code_cell(answer))
+    right, submission = runs(notebook)
+    assert right and answer in submission.before[NEWTON]
+    assert not any("NotImplementedError" in source for source in submission.before[NEWTON])

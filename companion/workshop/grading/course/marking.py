@@ -11,11 +11,13 @@ So what is told of an error was said before any secret was to be known; of what 
 is told.
 """
 
+import builtins
 import functools
 import re
 import time
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -33,8 +35,14 @@ from companion.workshop.grading.sandbox.workers import Workers
 
 RIGHT, WRONG, STOPPED, CRASHED = "right", "wrong", "stopped", "crashed"
 PATIENCE = 3  # times the seconds that a summit's right answer may take: a grader's machine may be slower
-NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+")
+NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+|(?<=should be )-?\d+|(?<=wrong value )-?\d+|(?<=\]: )-?\d+")
 Entry = dict[str, Any]
+ELSEWHERE = """
+    Tensor Parameter ndarray float64 float32 int64 bool_ generator function method OutOfMemoryError LinAlgError
+    _LinAlgError UFuncTypeError AxisError EinopsError module dtype NoneType builtin_function_or_method Series DataFrame
+    EagerTensor Size device
+"""
+KNOWN = {*dir(builtins), *ELSEWHERE.split()}  # names of types that tell nothing of a secret
 
 
 class LearnersError(Exception):
@@ -50,8 +58,9 @@ class Remote:
 
     def __init__(self, question: Question, submission: Submission, workers: Workers):
         self.question, self.submission, self.workers = question, submission, workers
-        self.name, self.source = question.exercise[1], submission.answers[question.id]
+        self.name, self.source = question.exercise[1], submission.code[question.id]
         self.lines = {line.strip() for line in self.source.splitlines()}
+        self.words = set(re.findall(r"\w+", self.source[:20_000]))
         self.silent = self.search = False
 
     @contextmanager
@@ -136,23 +145,7 @@ class Remote:
         """The name of a type, if Python, torch or the learner's own code has it: one made up as it runs could tell a
         secret.
         """
-        return name if name in KNOWN or re.search(rf"\b{re.escape(name)}\b", self.source) else "object"
-
-
-KNOWN = set(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__) | {
-    *("Tensor", "Parameter", "ndarray", "float64", "float32", "int64", "bool_", "generator", "function", "method"),
-    *(
-        "OutOfMemoryError",
-        "LinAlgError",
-        "_LinAlgError",
-        "UFuncTypeError",
-        "AxisError",
-        "EinopsError",
-        "module",
-        "dtype",
-    ),
-    *("NoneType", "builtin_function_or_method", "Series", "DataFrame", "EagerTensor", "Size", "device"),
-}
+        return name if name in KNOWN or name in self.words else "object"
 
 
 def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
@@ -176,6 +169,9 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
         for question in handout.automatic:
             if entries[question.id]["outcome"] == RIGHT:
                 entries[question.id] = _marked(question, submission, seeds, workers, secret=True)
+        for question in handout.automatic:
+            if question.id in submission.below and entries[question.id]["outcome"] != RIGHT:
+                entries[question.id] = _corrected(question, submission, seeds, workers) or entries[question.id]
     elsewhere = [name for name in submission.passed if entries[name]["outcome"] in (WRONG, CRASHED, STOPPED)]
     return {
         "problem": "",
@@ -188,6 +184,18 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
         "flags": sorted(set(submission.flags)),
         "seconds": round(time.monotonic() - started, 2),
     }
+
+
+def _corrected(question: Question, submission: Submission, seeds: list[int], workers: Workers) -> Entry | None:
+    """What the answer below the check earns, where the one above is wrong; None if this one is wrong, too."""
+    before, code = submission.below[question.id]
+    second = replace(submission, before={question.id: before}, code={question.id: code})
+    if workers.process:
+        workers.process.defined.discard(question.id)
+    for inputs, secret in ((CHECK_SEEDS, False), (seeds, True)):
+        if _marked(question, second, inputs, workers, secret=secret)["outcome"] != RIGHT:
+            return None
+    return entry(question.points, RIGHT, "correct, as it stands below the check")
 
 
 def prepare(handout: Handout, wrong: Set[str]) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Set
 
 from companion.workshop.grading.notebook.questions import Question
-from companion.workshop.grading.notebook.syntax import aliases, defined, parse, used
+from companion.workshop.grading.notebook.syntax import defined, parse, used
 
 
 def _words(text: str) -> frozenset[str]:
@@ -40,40 +40,52 @@ SPECIAL = _words(
 )
 MAKERS = _words("arange bytearray bytes empty eye full ones rand randint randn zeros")
 LARGE, LONG = 1 << 26, 100_000  # entries, letters
+MOST = 400  # letters of a flag, and 20,000 of a text that is looked at
+Reached = tuple[str, dict[str, str], list[str]]
 WORDS = {"meta"}
-MARKUP = re.compile(r"<\s*/?\s*(a|body|form|iframe|img|link|object|script|style|svg)\b", re.IGNORECASE)
+MARKUP = re.compile(r"<[\s/]*(a|body|form|iframe|img|link|object|script|style|svg)\b", re.IGNORECASE)
 DUNDER = re.compile(r"__[a-z]\w*?__")
 PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
 
 
-def odd(code: list[str], names: dict[str, str], modules: set[str], questions: list[Question]) -> list[str]:
-    """Return what is odd in the code that the answers reach, in at most two sentences.
+def odd(code: list[str], reached: list[Reached], modules: set[str], questions: list[Question]) -> list[str]:
+    """Return what is odd in the answers and in the code that they reach, in at most two sentences.
 
     ``code``: that code, by cells.
-    ``names``: which name stands for which part of the course.
+    ``reached``: the same for each answer: its function, which name stands there for which part of the course, and the
+        code that is not the lesson's own.
     ``modules``: what the lesson imports.
     ``questions``: the lesson's, whose own exercises an answer may decorate.
     """
-    mentioned, course = set(), set()
+    mentioned = set()
     functions = {question.exercise[1]: question.function for question in questions if question.exercise}
-    names = names | aliases(code)
+    course = {part for answer in reached for part in _of_course(*answer, functions)}
     trees = list(filter(None, map(parse, dict.fromkeys(code))))
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     modules = {*modules, *(alias.asname or alias.name.split(".")[0] for node in imports for alias in node.names)}
     strange = dict(found for node in imports for found in _strange(node))
     mentioned |= _builtins([source for source in code if parse(source)], trees, modules)
     for tree in trees:
-        allowed = _decorators(tree, names, functions)
         fine = _fine(tree, strange)
         for node in ast.walk(tree):
             mentioned |= set(_mentions(node, modules))
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in fine:
                 mentioned |= {strange[node.id]} if node.id in strange else set()
                 mentioned |= {"getattr"} if node.id == "getattr" else set()
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
-                course |= {names[node.id]} - ({names[node.id]} if id(node) in allowed else set())
     flags = [f"mentions {', '.join(sorted(mentioned))}"] if mentioned else []
-    return flags + ([f"calls the course's own code: {', '.join(sorted(course))}"] if course else [])
+    flags += [f"calls the course's own code: {', '.join(sorted(course))}"] if course else []
+    return [flag if len(flag) <= MOST else f"{flag[:MOST]} …" for flag in flags]
+
+
+def _of_course(function: str, names: dict[str, str], code: list[str], functions: dict[str, str]) -> Iterator[str]:
+    """The parts of the course with which an answer computes, or which it is itself."""
+    yield from [names[function]] if function in names else []
+    for source in code:
+        tree, free = parse(source), used(source)
+        allowed = _decorators(tree, names, functions) if tree else set()
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in free & names.keys():
+                yield from [] if id(node) in allowed else [names[node.id]]
 
 
 def _strange(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -133,7 +145,7 @@ def _mentions(node: ast.AST, modules: set[str]) -> Iterator[str]:
     elif isinstance(node, ast.MatchClass):
         yield from (name for name in node.kwd_attrs if name in ATTRIBUTES or _special(name))
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from [repr(node.value[:40])] if _odd_text(node.value) else []
+        yield from [repr(node.value[:40])] if _odd_text(node.value[:20_000]) else []
     elif isinstance(node, ast.While):
         clocks = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(node.test)} & CLOCKS
         yield from ["a loop by the clock"] if clocks else []
@@ -150,10 +162,10 @@ def _mentions(node: ast.AST, modules: set[str]) -> Iterator[str]:
 
 
 def _odd_text(text: str) -> bool:
-    """A device, markup, the inside of Python, or a way to attributes that no answer needs."""
+    """A device, markup, a part of the course, the inside of Python, or a way to attributes that no answer needs."""
     inside = any(_special(word) for word in DUNDER.findall(text))
     way = PATH.fullmatch(text) and ATTRIBUTES.intersection(text.split("."))
-    return text in WORDS or inside or bool(way or MARKUP.search(text))
+    return text in WORDS or text.startswith("companion.") or inside or bool(way or MARKUP.search(text))
 
 
 def _odd_call(node: ast.Call) -> Iterator[str]:

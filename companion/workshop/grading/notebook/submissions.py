@@ -1,9 +1,9 @@
 """What a submission is, read without running anything: the answers that it holds, and what in it is odd.
 
 The lesson's own notebook, not the student's, says which exercises there are. From the student's comes source text
-alone: for each exercise the cell that defines its function, wherever it stands and whatever its metadata claim, and
-those statements of other cells that define or change a name which that answer uses. So check cells may be edited,
-copied, moved or deleted: they are never run, and no metadata of the submission counts.
+alone: for each exercise the last definition of its function above the check (and one below it, for where that one is
+wrong), wherever it stands and whatever its metadata claim, and those statements on which it rests. So check cells may
+be edited, copied, moved or deleted: they are never run, and no metadata of the submission counts.
 """
 
 import ast
@@ -13,6 +13,7 @@ import json
 import os
 import re
 import stat
+from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,15 +21,16 @@ from companion import __version__
 from companion.workshop.grading.notebook import flags
 from companion.workshop.grading.notebook.questions import Handout, Question
 from companion.workshop.grading.notebook.syntax import (
+    NOTHING,
     aliases,
     defined,
     imported,
     likeness,
     needed,
     parse,
+    pieces,
     plain,
     shape,
-    statements,
 )
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
@@ -51,13 +53,16 @@ class Unreadable(ValueError):
 
 @dataclass
 class Submission:
-    """What was handed in: by question the answer's source, its `shape`, what to run before it, and the written answers
-    with their pictures (as data URLs); which answers are stubs; whose check the notebook itself shows as passed; what
-    is odd. ``course`` says whether an answer reaches parts of the course.
+    """What was handed in: by question the answer's cell, its `shape`, and what is run of the notebook (``before``) and
+    of that cell (``code``), the same for a second answer, which stands below the check (``below``), and the written
+    answers with their pictures (as data URLs); which answers are stubs; whose check the notebook itself shows as
+    passed; what is odd. ``course`` says whether an answer reaches parts of the course.
     """
 
     answers: dict[str, str] = field(default_factory=dict)
     before: dict[str, list[str]] = field(default_factory=dict)
+    code: dict[str, str] = field(default_factory=dict)
+    below: dict[str, tuple[list[str], str]] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     pictures: dict[str, list[str]] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
@@ -205,39 +210,40 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
     """Pick the answers out of the cells. Raises Unreadable where not one of the lesson's questions is there."""
     submission = Submission()
     code = [cell for cell in all_cells if cell.kind == "code"]
-    sources = {id(cell): plain(cell.source) for cell in code}
-    names = {id(cell): defined(sources[id(cell)]) for cell in code}
-    chosen: dict[str, Cell] = {}
-    for question in handout.automatic:
-        if cell := _answer(question, code, sources, names, submission.flags):
-            chosen[question.id] = cell
+    sources = [plain(cell.source) for cell in code]
+    chosen = {question.id: _answers(question, code, sources) for question in handout.automatic}
     for question in handout.written:
         _written(question, all_cells, submission)
-    if not chosen and not any(submission.written.values()):
+    if not any(chosen.values()) and not any(submission.written.values()):
         raise Unreadable("it has no answer cell of this lesson: is it another lesson's notebook?")
-    ours = set(handout.code) | set(handout.sources.values())
-    checks = {question.id for question in handout.automatic}
-    answering = {id(cell) for cell in chosen.values()}
-    own = [
-        cell for cell in code if cell.source not in ours and id(cell) not in answering and cell.grade_id not in checks
-    ]
-    course = [*map(plain, handout.code)]
-    every = statements([*course, *(sources[id(cell)] for cell in own)])
+    idle = {  # stubs that somebody has left beside an answer
+        place
+        for question in handout.automatic
+        for place, source in enumerate(sources)
+        if question.function in defined(source) and is_stub(question, source)
+        if place not in [at for at, _ in chosen[question.id]]
+    }
+    reading, looked, reached = Reading(handout, code, sources, idle), [], []
     for question in handout.automatic:
-        if question.id in chosen:
-            answer = sources[id(chosen[question.id])]
-            submission.stubs += [question.id] if is_stub(question, answer) else []
-            others = [sources[id(cell)] for other, cell in chosen.items() if other != question.id]
-            submission.answers[question.id], submission.shapes[question.id] = answer, shape(answer)
-            submission.before[question.id] = needed(answer, every, others)
-    reached = [*submission.answers.values(), *(piece for before in submission.before.values() for piece in before)]
-    lessons = {likeness(piece.source) for piece in statements(course)}
-    reached = [source for source in dict.fromkeys(reached) if likeness(source) not in lessons]
-    submission.flags += _changed(handout, all_cells) + flags.odd(
-        reached, aliases(handout.code), set().union(*map(imported, course)), handout.automatic
-    )
-    parts = aliases([*reached, *(piece for before in submission.before.values() for piece in before)]).values()
-    submission.course = any(not EXERCISES.fullmatch(part) for part in parts)
+        if not chosen[question.id]:
+            submission.flags.append(f"{question.answer_id}: no cell defines {question.function}")
+            continue
+        ways = [reading.of(question, place, end) for place, end in chosen[question.id]]
+        answer = sources[chosen[question.id][0][0]]
+        submission.stubs += [question.id] if is_stub(question, answer) else []
+        submission.answers[question.id], submission.shapes[question.id] = answer, shape(answer)
+        submission.before[question.id], submission.code[question.id] = ways[0]
+        submission.below |= {question.id: ways[1]} if ways[1:] else {}
+        for (place, _), (before, run) in zip(chosen[question.id], ways, strict=True):
+            own = [source for source in before if likeness(source) not in reading.lesson]
+            looked += [sources[place], *own]
+            reached += [
+                ("", aliases([sources[place]]), [sources[place]]),
+                (question.function, aliases([*before, run]), [*own, run]),
+            ]
+    submission.flags += _changed(handout, all_cells)
+    submission.flags += flags.odd(list(dict.fromkeys(looked)), reached, reading.modules, handout.automatic)
+    submission.course = any(not EXERCISES.fullmatch(part) for _, names, _ in reached for part in names.values())
     submission.passed = [
         question.id
         for question in handout.automatic
@@ -246,20 +252,53 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
     return submission
 
 
-def _answer(question: Question, code: list[Cell], sources: dict, names: dict, flags: list[str]) -> Cell | None:
-    """The cell that answers an exercise: the last that defines its function and is no stub, one with its mark before
-    others.
+class Reading:
+    """A notebook's code as it reads from top to bottom; the lesson's cells that it has lost come first. ``lesson`` has
+    the likeness of the lesson's own statements, and ``modules`` what it imports.
     """
-    holders = [cell for cell in code if question.function in names[id(cell)]]
-    holders = holders or [cell for cell in code if cell.grade_id == question.answer_id]
-    if not holders:
-        flags.append(f"{question.answer_id}: no cell defines {question.function}")
-        return None
-    tried = [cell for cell in holders if not is_stub(question, sources[id(cell)])] or holders
-    marked = [cell for cell in tried if cell.grade_id == question.answer_id and question.function in names[id(cell)]]
-    if len({sources[id(cell)] for cell in tried}) > 1:
-        flags.append(f"{question.answer_id}: {len(tried)} cells define {question.function}; one was graded")
-    return (marked or tried)[-1]
+
+    def __init__(self, handout: Handout, code: list[Cell], sources: list[str], idle: Set[int]):
+        self.sources, there = sources, {cell.source for cell in code}
+        course, checks = [*map(plain, handout.code)], {question.id for question in handout.automatic}
+        functions = {question.function for question in handout.automatic}
+        lost = [plain(source) for source in handout.code if source not in there]
+        kept = [  # of the checks, which are never run, what defines an answer
+            "" if place in idle or (cell.grade_id in checks and not functions & defined(source)) else source
+            for place, (cell, source) in enumerate(zip(code, sources, strict=True))
+        ]
+        every = frozenset().union(*map(imported, [*course, *kept]))
+        self.cells, self.lost = [pieces(cell, every) for cell in [*lost, *kept]], len(lost)
+        self.lesson = {likeness(piece.source) for cell in course for piece in pieces(cell, every)}
+        self.modules = set().union(*map(imported, course))
+
+    def of(self, question: Question, place: int, end: int) -> tuple[list[str], str]:
+        """Return what to run of the other cells, and then of the cell at ``place``, which answers the question once the
+        first ``end`` cells have run; of what cannot be parsed the whole cell alone.
+        """
+        own, every, starts = self.lost + place, [], [0]
+        for number, cell in enumerate(self.cells):
+            others = number != own  # whose definitions of the same function do not count
+            every += [NOTHING if others and question.function in piece.binds else piece for piece in cell]
+            starts.append(len(every))
+        numbers = needed(question.function, starts[own + 1], every, starts[self.lost + end])
+        here = [every[number].source for number in numbers if starts[own] <= number < starts[own + 1]]
+        before = [every[number].source for number in numbers if not starts[own] <= number < starts[own + 1]]
+        return (before, "\n".join(here)) if here else ([], self.sources[place])
+
+
+def _answers(question: Question, code: list[Cell], sources: list[str]) -> list[tuple[int, int]]:
+    """The cells that answer an exercise, each with how many cells have run when it is checked: the last above the check
+    that defines its function and is no stub, and the last below, where somebody has corrected a first try.
+    """
+    holders = [place for place, source in enumerate(sources) if question.function in defined(source)]
+    holders = holders or [place for place, cell in enumerate(code) if cell.grade_id == question.answer_id]
+    tried = [place for place in holders if not is_stub(question, sources[place])] or holders
+    call = f"{question.exercise[1]}.check({question.function})"
+    checks = [place for place, cell in enumerate(code) if cell.grade_id == question.id]
+    checks = checks or [place for place, source in enumerate(sources) if call in source] or [len(code) - 1]
+    above = [(place, checks[-1] + 1) for place in tried if place <= checks[-1]][-1:]
+    last = sources[above[0][0]] if above else ""
+    return above + [(place, place + 1) for place in tried if place > checks[-1] and sources[place] != last][-1:]
 
 
 def _written(question: Question, all_cells: list[Cell], submission: Submission) -> None:
@@ -286,15 +325,15 @@ def is_stub(question: Question, source: str) -> bool:
 
 
 def _changed(handout: Handout, all_cells: list[Cell]) -> list[str]:
-    """Changed checks, and false claims in the metadata."""
+    """Checks that are gone or call something else, and false claims in the metadata."""
     flags = []
     for question in handout.automatic:
         checks = [cell for cell in all_cells if cell.grade_id == question.id]
-        if len(checks) != 1:
-            many = "the check cell is missing" if not checks else "several cells are marked as this check"
-            flags.append(f"{question.id}: {many}")
-        elif checks[0].source.strip() != handout.sources[question.id].strip():
-            flags.append(f"{question.id}: the check cell was changed")
+        call = f"{question.exercise[1]}.check({question.function})"
+        if len(checks) > 1:
+            flags.append(f"{question.id}: several cells are marked as this check")
+        elif not any(call in cell.source for cell in all_cells if cell.kind == "code"):
+            flags.append(f"{question.id}: the check cell {'was changed' if checks else 'is missing'}")
     points = {question.id: question.points for question in handout.questions}
     if any(cell.points is not None and cell.points != points.get(cell.grade_id) for cell in all_cells):
         flags.append("the metadata claim points that the lesson does not give")

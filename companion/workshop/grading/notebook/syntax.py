@@ -1,6 +1,7 @@
 """Source text of notebooks, understood without running it: which names a piece of code defines, changes and uses."""
 
 import ast
+import bisect
 import functools
 import hashlib
 import re
@@ -16,18 +17,28 @@ LONG = 60  # nodes of a syntax tree: shorter answers are alike by necessity
 INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 KEPT = 4096  # sources of which it is remembered what was found: a notebook has far fewer
 HARMLESS = {"print", "display", "repr", "len", "help"}  # calls of these change nothing
+CHECKS = {"check", "grade"}
+AT_ONCE = {"lambda", "listcomp", "setcomp", "dictcomp", "genexpr"}  # scopes, as symtable calls them
+BLOCKS = ("body", "orelse", "finalbody")
+UNCERTAIN = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match | ast.AugAssign  # may bind, or may not
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One statement from the top level of a cell; what it ``defines`` or changes, and ``uses``. A star import may
-    define ``anything``.
+    """One statement from the top level of a cell. It ``binds`` names for certain, and ``changes`` these and perhaps
+    others; it ``reads`` names where it stands, and ``calls_for`` others when its functions are called. A star import
+    may define ``anything``.
     """
 
     source: str
-    defines: frozenset[str]
-    uses: frozenset[str]
+    binds: frozenset[str]
+    changes: frozenset[str]
+    reads: frozenset[str]
+    calls_for: frozenset[str]
     anything: bool = False
+
+
+NOTHING = Piece("", frozenset(), frozenset(), frozenset(), frozenset())
 
 
 def parse(source: str) -> ast.Module | None:
@@ -119,8 +130,11 @@ def _top(node: ast.AST) -> list[ast.AST]:
 
 
 def _defines(top: list[ast.AST]) -> set[str]:
-    names = set()
+    names, loops = set(), [node.target for node in top if isinstance(node, ast.comprehension)]
+    own = {id(part) for target in loops for part in ast.walk(target)}
     for node in top:
+        if id(node) in own:
+            continue
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -137,35 +151,78 @@ def _root(node: ast.AST) -> set[str]:
 
 
 def _changes(top: list[ast.AST], modules: Set[str]) -> set[str]:
-    """The names whose values a bare call may change: ``x`` in ``x.append(2)`` and in ``fill(x)``. Inside loops and the
-    like a module's functions are not taken for changes of the module.
+    """The names whose values a bare call may change: ``x`` in ``x.append(2)`` and in ``fill(x)``; a module where a call
+    sets something in it, which needs nothing of the notebook, and is no check.
     """
     names = set()
     for node in top:
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
             continue
         call = node.value
-        if isinstance(call.func, ast.Attribute):
-            names |= _root(call.func) - (set() if node is top[0] else modules)
+        if isinstance(call.func, ast.Attribute) and call.func.attr not in CHECKS:
+            sets = node is top[0] and _loads([node]) <= modules
+            names |= _root(call.func) - (set() if sets else modules)
+            names |= _loads(call.args) - modules if call.func.attr.endswith("_") else set()  # as in torch.nn.init
         elif isinstance(call.func, ast.Name) and call.func.id not in HARMLESS:
             names |= {word.id for word in call.args if isinstance(word, ast.Name)}
     return names
 
 
-def used(source: str) -> set[str]:
-    """Return the global names that a piece of code may read, in functions too."""
+def _loads(nodes: list[ast.AST]) -> set[str]:
+    """The names that expressions read, but for those that belong to a comprehension or a lambda."""
+    parts = [part for node in nodes for part in ast.walk(node)]
+    own = {part.arg for part in parts if isinstance(part, ast.arg)}
+    for target in (part.target for part in parts if isinstance(part, ast.comprehension)):
+        own |= {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)} - own
+
+
+def _reads(body: list[ast.stmt], written: set[str]) -> set[str]:
+    """The names that statements read before they write them, as they run from top to bottom: those in the bodies of
+    functions are read later. Adds to ``written`` what they write.
+    """
+    reads = set()
+    for node in body:
+        blocks = [block for name in BLOCKS for block in [getattr(node, name, [])] if isinstance(block, list)]
+        blocks += [part.body for name in ("handlers", "cases") for part in getattr(node, name, [])]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            notes = [part.annotation for part in ast.walk(node.args) if isinstance(part, ast.arg)]
+            heads = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults, *notes, node.returns]
+            heads, blocks = [*filter(None, heads)], []
+        else:
+            heads = [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.stmt | ast.excepthandler)]
+            heads = [getattr(part, "pattern", part) for part in heads]
+            heads += [part.type for part in getattr(node, "handlers", []) if part.type]
+        reads |= _loads(heads) - written
+        if isinstance(node, ast.AugAssign):
+            reads |= _root(node.target) - written
+        inside = set(written) if isinstance(node, ast.ClassDef) else written
+        inside |= _defines([part for head in heads for part in ast.walk(head)])
+        scopes = [set(inside) if isinstance(node, ast.If) else inside for _ in blocks]
+        for block, scope in zip(blocks, scopes, strict=True):
+            reads |= _reads(block, scope)
+            inside |= scope
+        written |= _defines([node])
+    return reads
+
+
+def used(source: str, *, later: bool = False) -> set[str]:
+    """Return the global names that a piece of code may read or change, in functions too; those in functions alone, if
+    what they read ``later`` is asked for.
+    """
     try:
-        tables, names = [symtable.symtable(source, "cell", "exec")], set()
+        tables, names = [(symtable.symtable(source, "cell", "exec"), not later)], set()
     except UNPARSABLE:
         return set(re.findall(r"\w+", source))
     while tables:
-        table = tables.pop()
-        tables += table.get_children()
+        table, counts = tables.pop()
+        counts = counts or (table.get_type() == "function" and table.get_name() not in AT_ONCE)
+        tables += [(inner, counts) for inner in table.get_children()]
         top = table.get_type() == "module"
         names |= {
             symbol.get_name()
-            for symbol in table.get_symbols()
-            if symbol.is_referenced() and (top or symbol.is_global())
+            for symbol in (table.get_symbols() if counts else ())
+            if (symbol.is_referenced() and (top or symbol.is_global())) or symbol.is_declared_global()
         }
     return names
 
@@ -203,20 +260,26 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
         if isinstance(node, ast.ImportFrom) and len(node.names) > 1:
             for alias in node.names:
                 text = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
-                found.append(Piece(text, frozenset({alias.asname or alias.name}), frozenset(), False))
+                name = frozenset({alias.asname or alias.name})
+                found.append(Piece(text, name, name, frozenset(), frozenset()))
             continue
-        text = _text(lines, node)
-        top = _top(node)
+        text, top = _text(lines, node), _top(node)
         star = any(isinstance(part, ast.ImportFrom) and part.names[0].name == "*" for part in top)
-        names = _defines(top) | _changes(top, modules)
-        found.append(Piece(text, frozenset(names), frozenset(used(text) - _loops(top)), star))
+        names = frozenset(_defines(top))
+        binds = names if not isinstance(node, UNCERTAIN) else frozenset()
+        binds -= _roots_of_parts(top)
+        changes = names | _changes(top, modules)
+        later = used(text, later=True) if any(isinstance(part, INNER) for part in ast.walk(node)) else ()
+        found.append(Piece(text, binds, changes, frozenset(_reads([node], set())), frozenset(later), star))
     return tuple(found)
 
 
-def _loops(top: list[ast.AST]) -> set[str]:
-    """The names that loops in a statement give values to: whoever reads such a name there wants no other cell's."""
-    targets = [node.target for node in top if isinstance(node, ast.For | ast.AsyncFor)]
-    return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+def _roots_of_parts(top: list[ast.AST]) -> set[str]:
+    """The names of which a statement stores a part, as in ``x[0] = 1`` and ``x.y = 1``."""
+    parts = [
+        node for node in top if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+    ]
+    return set().union(*map(_root, parts))
 
 
 @functools.lru_cache(KEPT)
@@ -267,29 +330,44 @@ def _text(lines: list[bytes], node: ast.stmt) -> str:
     return b"".join(chosen).decode()
 
 
-def statements(cells: list[str]) -> list[Piece]:
-    """Return the statements at the top level of all cells, in order."""
-    modules = frozenset().union(*map(imported, cells))
-    return [piece for cell in cells for piece in pieces(cell, modules)]
+def needed(function: str, at: int, every: list[Piece], end: int) -> list[int]:
+    """Return the numbers of the statements on which a function rests.
 
+    A name means what was bound to it last, above where it is read; what a function reads, above ``end``. Where nothing
+    above gives it a value, what stands below does, as in a notebook whose cells were run in another order. Whatever
+    else stands there, drawing and training, is not run.
 
-def needed(answer: str, every: list[Piece], answers: list[str]) -> list[str]:
-    """Those of ``every`` statement that define or change a name which ``answer`` uses, or which such a statement uses,
-    and those of the other ``answers`` that are used, whole; in order. Whatever else stands in the notebook is not run.
+    ``function``: its name.
+    ``at``: the statement below its definition.
+    ``every``: statement, in order.
+    ``end``: how many of them have run when it is called.
     """
-    every = every + [Piece(other, frozenset(defined(other)), frozenset(used(other))) for other in answers]
-    definers = defaultdict(list)
+    changing = defaultdict(list)
     for number, piece in enumerate(every):
-        for name in piece.defines:
-            definers[name].append(number)
-    taken = {number for number, piece in enumerate(every) if piece.anything}
-    wanted = [*used(answer), *(name for number in taken for name in every[number].uses)]
-    while wanted:
-        for number in definers.pop(wanted.pop(), ()):
+        for name in piece.changes:
+            changing[name].append(number)
+    taken: set[int] = set()
+    seen: set[tuple[str, int]] = set()
+    todo = [(function, at)]
+    stars = [number for number, piece in enumerate(every) if piece.anything]
+    taken.update(stars)
+    todo += [(name, number) for number in stars for name in every[number].reads]
+    while todo:
+        name, at = todo.pop()
+        numbers = changing.get(name, [])
+        above = bisect.bisect_left(numbers, at)
+        for number in numbers[above - 1 :: -1] if above else numbers:
+            if (name, number) in seen:
+                break
+            seen.add((name, number))
+            piece = every[number]
             if number not in taken:
                 taken.add(number)
-                wanted += every[number].uses
-    return [every[number].source for number in sorted(taken)]
+                todo += [(other, number) for other in piece.reads]
+                todo += [(other, max(end, number)) for other in piece.calls_for]
+            if name in piece.binds:
+                break
+    return sorted(taken)
 
 
 @functools.lru_cache(KEPT)

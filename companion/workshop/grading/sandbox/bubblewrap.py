@@ -108,15 +108,7 @@ def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
     the checkout, wherever it lies.
     """
     words = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
-    words += [
-        "--die-with-parent",
-        "--new-session",
-        "--hostname",
-        "sandbox",
-        "--clearenv",
-        "--seccomp",
-        str(filter_fd),
-    ]
+    words += ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--clearenv", "--seccomp", str(filter_fd)]
     for name, value in ENVIRONMENT.items():
         words += ["--setenv", name, value]
     environments = tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
