@@ -6,6 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
 
 # -- remove_waves
 
@@ -27,6 +28,7 @@ remove_waves = Exercise(
     name="remove_waves",
     answer=_remove_waves,
     draw=_draw_rows,
+    now="you can take any band of waves out of a model, and nothing else",
 )
 
 
@@ -52,6 +54,7 @@ error_signature = Exercise(
     name="error_signature",
     answer=_error_signature,
     draw=_draw_errors,
+    now="three numbers tell which waves an adder lacks",
 )
 
 
@@ -72,6 +75,7 @@ random_filter = Exercise(
     name="random_filter",
     answer=_random_filter,
     draw=_draw_directions,
+    now="every filter can have a control that takes as many directions",
 )
 
 
@@ -99,6 +103,7 @@ excess_over_random = Exercise(
     name="excess_over_random",
     answer=_excess_over_random,
     draw=_draw_pairs,
+    now="you can say what waves cost, and not merely what directions cost",
 )
 
 
@@ -130,6 +135,7 @@ share_of_logits = Exercise(
     name="share_of_logits",
     answer=_share_of_logits,
     draw=_draw_parts,
+    now="every module of any such model has its share of every answer",
 )
 
 
@@ -159,6 +165,7 @@ logit_lens = Exercise(
     name="logit_lens",
     answer=_logit_lens,
     draw=_draw_streams,
+    now="you can watch an answer grow through the layers",
 )
 
 
@@ -181,6 +188,7 @@ wave_rows = Exercise(
     states_dtype=True,
     answer=_wave_rows,
     draw=_draw_wave,
+    now="your waves make the adder of the next exercise, and the filters of section 4",
 )
 
 
@@ -214,4 +222,143 @@ ppmi = Exercise(
     name="ppmi",
     answer=_ppmi,
     draw=_draw_counts,
+    now="your table turns a text that counts into waves",
+)
+
+
+# -- add_waves
+
+
+def _draw_waves(generator: Generator) -> dict:
+    # no unit circles, on which a wrong sign could hide behind cos^2 + sin^2 = 1
+    problems, K, numbers = draw_size(generator, 3, 4), draw_size(generator, 5, 6), draw_size(generator, 7, 9)
+    return {
+        "a": draw_normal(generator, problems, K, 2),
+        "b": draw_normal(generator, problems, K, 2),
+        "numbers": draw_normal(generator, numbers, K, 2),
+    }
+
+
+def _add_waves(a: Tensor, b: Tensor, numbers: Tensor) -> Tensor:
+    (cos_a, sin_a), (cos_b, sin_b) = a.unbind(-1), b.unbind(-1)
+    cos = cos_a * cos_b - sin_a * sin_b
+    sin = sin_a * cos_b + cos_a * sin_b
+    return cos @ numbers[..., 0].mT + sin @ numbers[..., 1].mT
+
+
+add_waves = Exercise(
+    name="add_waves",
+    answer=_add_waves,
+    draw=_draw_waves,
+    now="products of two numbers' waves are the waves of their sum, and this adds every pair below 100",
+)
+
+
+# -- redundant_votes
+
+LEAD = 0.4  # of the right answer, whichever vote is lost: twice the lead of periods 2, 5, 10, 100 and 1,000 together
+
+
+def _draw_operands(generator: Generator) -> dict:
+    numbers = draw_size(generator, 90, 100)
+    ends = torch.tensor([[0, 0], [numbers - 1, numbers - 1]])  # every other answer is as far from these as can be
+    operands = torch.cat([ends, torch.randint(numbers, (200, 2), generator=generator)])
+    return {"operands": operands, "answers": 2 * numbers - 1, "K": 6}
+
+
+def _redundant_votes(operands: Tensor, answers: int, K: int) -> Tensor:
+    generator, best = torch.Generator().manual_seed(0), -1.0
+    off = torch.arange(1, answers)
+    for _ in range(500):
+        drawn = 2 + 28 * torch.rand(K, 1, generator=generator)
+        lead = 1 - torch.cos(2 * math.pi * off / drawn)
+        worst = (lead.sum(0) - lead.amax(0)).min().item()
+        if worst > best:
+            best, periods = worst, drawn
+    turn = 2 * math.pi / periods.to(operands.device)
+    a, b, n = turn * operands[:, 0], turn * operands[:, 1], turn * torch.arange(answers, device=operands.device)
+    cos = a.cos() * b.cos() - a.sin() * b.sin()
+    sin = a.sin() * b.cos() + a.cos() * b.sin()
+    return cos[:, :, None] * n.cos()[:, None] + sin[:, :, None] * n.sin()[:, None]
+
+
+def _are_waves(_: dict, votes: Tensor) -> str | None:
+    """The stage at which each vote must be one cosine over the answers: v[n - 1] + v[n + 1] = c v[n], at most 1."""
+    votes = votes.double()
+    middle, beside = votes[..., 1:-1].flatten(1), (votes[..., :-2] + votes[..., 2:]).flatten(1)
+    c = (middle * beside).sum(1, keepdim=True) / middle.square().sum(1, keepdim=True).clamp_min(1e-12)
+    missed, tallest = (beside - c * middle).abs().amax(1), votes.abs().amax((1, 2))
+    if missed.max() > 1e-3:
+        k = int(missed.argmax())
+        return (
+            f"vote {k} is not one wave over the answers: the two neighbours of every value of a wave add up to a fixed "
+            f"multiple of it, and here they are up to {missed[k]:.2g} off. Is a period the same for all operands and "
+            "answers?"
+        )
+    if tallest.max() > 1 + 1e-3:
+        k = int(tallest.argmax())
+        return f"vote {k} reaches {tallest[k]:.3g}; a cosine is at most 1, so that no vote is louder than another"
+    return None
+
+
+def _leads(inputs: dict, votes: Tensor) -> tuple[Tensor, Tensor]:
+    """By how much each sum's right answer leads the next best, with all votes and without each, and how far that one is
+    off: (1 + K, problems) each.
+    """
+    votes, due = votes.double(), inputs["operands"].sum(1).to(votes.device)
+    left = torch.cat([votes.sum(0)[None], votes.sum(0) - votes])
+    right = left.gather(2, due.expand(len(left), -1)[..., None])[..., 0]
+    rival = left.scatter(2, due.expand(len(left), -1)[..., None], -torch.inf).max(2)
+    return right - rival.values, (rival.indices - due).abs()
+
+
+def _all_right(inputs: dict, votes: Tensor) -> str | None:
+    """The stage at which all votes together must be right."""
+    operands = inputs["operands"].to(votes.device)
+    leads, off = _leads(inputs, votes)
+    if (right := (leads[0] > 1e-4).double().mean().item()) == 1:
+        return None
+    a, b = operands[operands[:, 0] > operands[:, 1]].mT
+    told = f"with all votes {right:.0%} of the sums are right; all are asked for"
+    if (votes.sum(0).argmax(1)[operands[:, 0] > operands[:, 1]] == a - b).double().mean() > 0.9:
+        return f"{told}. The votes peak at a - b: which sign has the product of the sines?"
+    if (tied := leads[0].abs() <= 1e-4).double().mean() > 0.5:
+        return f"{told}: answers that are {off[0][tied].min()} apart get the same votes"
+    return f"{told}: do all votes peak at a + b?"
+
+
+def _survives(inputs: dict, votes: Tensor) -> str | None:
+    """The stage at which the others must be right whichever vote is lost."""
+    leads, off = _leads(inputs, votes)
+    right = (leads[1:] > 1e-4).double().mean(1)
+    if right.min() == 1:
+        return None
+    k = int(right.argmin())
+    far = off[1 + k][leads[1 + k] <= 1e-4].mode().values
+    return (
+        f"all sums are right with all votes, but without vote {k} only {right[k]:.0%} are: answers that are {far} "
+        "apart look the same to the others, or nearly so"
+    )
+
+
+def _leads_enough(inputs: dict, votes: Tensor) -> str | None:
+    """The stage at which no small noise may turn an answer, whichever vote is lost."""
+    leads, off = _leads(inputs, votes)
+    if (least := leads[1:].min().item()) >= LEAD:
+        return None
+    k, problem = divmod(int(leads[1:].argmin()), leads.shape[1])
+    return (
+        f"all sums are right, but without vote {k} a right answer leads by only {least:.3g}, over one that is "
+        f"{off[1 + k, problem]} away; {LEAD} is asked for"
+    )
+
+
+redundant_votes = Summit(
+    name="redundant_votes",
+    answer=_redundant_votes,
+    draw=_draw_operands,
+    shape=lambda inputs: (inputs["K"], len(inputs["operands"]), inputs["answers"]),
+    stages=(_are_waves, _all_right, _survives, _leads_enough),
+    seconds=4,
+    now="whichever period is taken from your adder, the others still add",
 )
