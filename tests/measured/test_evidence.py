@@ -49,3 +49,43 @@ def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
     for id, sets in taken.items():
         between = Experiment("sets", ours=tuple(sets)).between()
         assert statements("03-lstm-vs-transformer")[id].evidence.interval == pytest.approx(between, rel=0.002), id
+
+
+def _cut(column, band, modules, removed):
+    """What the table of lesson 04's cuts has of three models, in points."""
+    found = measured_table("addition-cuts").where(band=band, modules=modules, removed=removed).columns[column]
+    return [100 * each for each in found]
+
+
+def _beyond(band, modules):
+    """The right answers that waves cost beyond random directions of the stream, in points."""
+    pair = [_cut("right", band, modules, removed) for removed in ("stream", "waves")]
+    return [control - left for control, left in zip(*pair, strict=True)]
+
+
+def _minus(one, other):
+    return [a - b for a, b in zip(one, other, strict=True)]
+
+
+CUTS = {  # lesson 04's claims, in points
+    "without-slow-waves": lambda: [tens - 10 for tens in _cut("tens", "slow", "mlp", "waves")],
+    "small-errors": lambda: _minus(_cut("below_6", "fast", "attn", "waves"), _cut("below_6", "fast", "attn", "stream")),
+    "both-bands-needed": lambda: _beyond("slow", "attn+mlp"),
+    "mlp-low": lambda: _minus(_beyond("slow", "mlp"), _beyond("slow", "attn")),
+    "attention-high": lambda: _minus(_beyond("fast", "attn"), _beyond("fast", "mlp")),
+    "one-wave-parity": lambda: _minus(
+        _cut("parity", "not 2", "attn+mlp", "waves"), _cut("parity", "not 2", "attn+mlp", "stream")
+    ),
+}
+
+
+@pytest.mark.parametrize("id", CUTS)
+def test_the_seeds_of_lesson_04_are_of_the_table_of_cuts(id):
+    assert statements("04-fourier-addition")[id].evidence.ours == pytest.approx(CUTS[id](), abs=0.06)
+
+
+def test_the_lead_of_counting_is_of_the_table_of_scores():
+    table = measured_table("addition-scores")
+    counting, scratch = (table.where(adder=f"addition-{name}").columns["exact"] for name in ("counting", "scratch"))
+    leads = [100 * (ours - other) for ours, other in zip(counting, scratch, strict=True)]
+    assert statements("04-fourier-addition")["counting-helps"].evidence.ours == pytest.approx(leads, abs=0.06)

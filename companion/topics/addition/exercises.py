@@ -276,7 +276,8 @@ def _redundant_votes(operands: Tensor, answers: int, K: int) -> Tensor:
         if worst > best:
             best, periods = worst, drawn
     turn = 2 * math.pi / periods.to(operands.device)
-    a, b, n = turn * operands[:, 0], turn * operands[:, 1], turn * torch.arange(answers, device=operands.device)
+    numbers = torch.arange(answers, device=operands.device)
+    a, b, n = turn * operands[:, 0], turn * operands[:, 1], turn * numbers
     cos = a.cos() * b.cos() - a.sin() * b.sin()
     sin = a.sin() * b.cos() + a.cos() * b.sin()
     return cos[:, :, None] * n.cos()[:, None] + sin[:, :, None] * n.sin()[:, None]

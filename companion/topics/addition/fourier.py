@@ -60,6 +60,21 @@ def spectrum(values: Float[Tensor, "n channels"]) -> Float[Tensor, "waves"]:
     return cosines.sqrt()
 
 
+def peaks(sizes: Float[Tensor, "waves"], n: int) -> list[float]:
+    """Measure how far the waves of period 10, 5, 3.3, 2.5 and 2 stand out: each over the median of itself and the six
+    waves on either side.
+
+    ``sizes``: a `spectrum` of n numbers.
+    ``n``: how many numbers.
+
+    Raises ValueError unless there is a size for each wave.
+    """
+    if len(sizes) != longest_period(n) // 2:
+        raise ValueError(f"sizes: {len(sizes)} of them; {n} numbers have {longest_period(n) // 2} waves")
+    places = [longest_period(n) // 10 * j - 1 for j in range(1, 6)]
+    return [(sizes[place] / sizes[max(0, place - 6) : place + 7].median()).item() for place in places]
+
+
 def relative_spectrum(values: Float[Tensor, "n channels"]) -> Float[Tensor, "waves"]:
     """`spectrum`, with the median wave as the unit: how far each stands out."""
     waves = spectrum(values)

@@ -3,12 +3,14 @@ trained for longer, and which errors they make without slow or fast waves.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from companion.core.checkpoints import shipped, weights_path
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.topics.addition.data import sums
@@ -173,15 +175,67 @@ def errors_without_waves(
     bands = {"low": band_filter(read, low_waves(n, cut)), "high": band_filter(read, high_waves(n, cut))}
     bands["none"] = torch.eye(width)
     for modules, band in CUTS:
-
-        def errors(keep, modules=modules):
-            attention, mlp = (keep if kind in modules else None for kind in ("attn", "mlp"))
-            with filtered(adder, attention=attention, mlp=mlp):
-                return adder(operands).argmax(-1) - due
-
-        yield modules, band, "waves", errors(bands[band])
+        yield modules, band, "waves", _answers_through(adder, operands, modules, bands[band]) - due
         lost, found = width - round(bands[band].trace().item()), []
         for _ in range(DRAWS if lost else 1):
             Q = torch.linalg.qr(torch.randn(width, lost, generator=generator)).Q
-            found.append(errors(torch.eye(width) - Q @ Q.mT))
+            found.append(_answers_through(adder, operands, modules, torch.eye(width) - Q @ Q.mT) - due)
         yield modules, band, "random", torch.cat(found)
+
+
+@measurement(
+    "addition-cuts",
+    "right answers and kinds of errors of the shipped adders without bands of waves, beside two controls (lesson 04)",
+    tolerance=0.05,
+    because="an answer turns where two logits are nearly the same, and another machine rounds otherwise",
+    recipes=lambda scale: [recipe("addition-filters", scale)],
+)
+def addition_cuts(seed: int, scale: str) -> list[Row]:
+    """Measure a shipped adder while projections take directions from what attention, MLPs or both write: those of
+    slow waves, of fast ones, and of all but period 2 (Zhou et al. 2024, section 3.3 and appendix B).
+
+    ``removed`` is "waves", or as many random directions: any of the "stream", or of those that the "logits" see. The
+    figures, over 500 sums that were held out and 8 draws, are the fractions of answers right and of parities right, and
+    of the errors below 6 and that are multiples of 10.
+    """
+    there = weights_path("addition-filters", scale, seed).is_file()  # a scale without weights trains its own
+    adder = shipped("addition-filters", scale, seed)[0] if there else trained("addition-filters", scale, seed)
+    _, testing = sums(adder.config.numbers)
+    generator = torch.Generator().manual_seed(seed)
+    chosen = torch.randperm(len(testing.answers), generator=generator)[:500]
+    operands, due = testing.operands[chosen], testing.answers[chosen]
+    read, n, width = read_out(adder), adder.config.answers, adder.config.width
+    cut = round(longest_period(n) / 2 * 50 / 260)  # the first fifth, as published
+    bands = {"slow": low_waves(n, cut), "fast": high_waves(n, cut), "not 2": range(1, longest_period(n) // 2)}
+    seen = torch.linalg.svd(read, full_matrices=False).Vh.mT  # (width, n), what the logits see
+    rows = []
+    for band, modules in (*product(("slow", "fast"), ("attn", "mlp", "attn+mlp")), ("not 2", "attn+mlp")):
+        keep = band_filter(read, bands[band])
+        lost = width - round(keep.trace().item())
+        spaces = {"waves": [keep], "stream": [], "logits": []}
+        for _ in range(8):
+            for removed, all_of_it in (("stream", torch.eye(width)), ("logits", seen)):
+                Q = all_of_it @ torch.linalg.qr(torch.randn(all_of_it.shape[1], lost, generator=generator)).Q
+                spaces[removed].append(torch.eye(width) - Q @ Q.mT)
+        for removed, filters in spaces.items():
+            off = torch.cat([_answers_through(adder, operands, modules, each) - due for each in filters])
+            wrong = off[off != 0]
+            measured = {
+                "right": off == 0,
+                "parity": off % 2 == 0,
+                "below_6": wrong.abs() < 6,
+                "tens": wrong % 10 == 0,
+            }
+            shares = {name: found.double().mean().item() for name, found in measured.items()}
+            rows.append({"band": band, "modules": modules, "removed": removed} | shares)
+    return rows
+
+
+@torch.no_grad()
+def _answers_through(
+    adder: Adder, operands: Int[Tensor, "problems two"], modules: str, keep: Float[Tensor, "width width"]
+) -> Int[Tensor, "problems"]:
+    """The answers if what these modules write goes through a projection."""
+    attention, mlp = (keep if kind in modules else None for kind in ("attn", "mlp"))
+    with filtered(adder, attention=attention, mlp=mlp):
+        return adder(operands).argmax(-1)

@@ -10,6 +10,7 @@ from companion.topics.addition.fourier import (
     high_waves,
     longest_period,
     low_waves,
+    peaks,
     periods,
     relative_spectrum,
     shuffled_level,
@@ -171,3 +172,12 @@ def test_a_width_without_room_is_refused(width):
 def test_bad_arguments_are_named_with_their_value(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_peaks_stand_out_where_a_wave_was_added_and_nowhere_else():
+    n = 199
+    sizes = torch.ones(100)
+    sizes[longest_period(n) // 5 - 1] = 4  # the wave of period 5
+    assert peaks(sizes, n) == [1, 4, 1, 1, 1]
+    with pytest.raises(ValueError, match="sizes: 100 of them; 521 numbers have 260 waves"):
+        peaks(sizes, 521)
