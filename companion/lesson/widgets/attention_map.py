@@ -15,7 +15,8 @@ from torch import Tensor
 
 MODULE = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 # What a page without a kernel runs: the module itself, from an address that holds it, on what the page was made with.
-PLAIN = """<div id="{id}"><ul>{lines}</ul></div>
+PLAIN = """<div id="{id}"><details><summary>Where each word looks most (run the cell to point at words)</summary>
+<ul>{lines}</ul></details></div>
 <script type="module">
 const {{ default: map }} = await import("data:text/javascript;base64,{module}");
 const state = {state};
@@ -25,7 +26,7 @@ map.render({{ model: {{ get: (name) => state[name] }}, el: document.getElementBy
 
 class AttentionMap(anywidget.AnyWidget):
     """Shows, for the word that one points at or goes to with Tab and the arrow keys, where each head looks and what it
-    moves. One module draws it in JupyterLab and on a page without a kernel; where nothing runs, it is a list.
+    moves. One module draws it in JupyterLab and on a page without a kernel; where nothing runs, it is a list, folded.
 
     >>> AttentionMap(["the", "cat", "sat"], pattern, heads=["previous word"], moves=[["the", "cat", "sat"]])
 
