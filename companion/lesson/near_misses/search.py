@@ -33,7 +33,7 @@ from companion.lesson.near_misses.words import Words, size_words
 DRAW_SEEDS = range(2000, 2004)
 CONFIRM_SEEDS = range(2000, 2006)
 MORE_SEEDS = range(2000, 2018)  # for whole numbers and conditions, of which one draw says little
-PAIRS = 1500
+PAIRS = 600
 PAIR_COST = 1.1  # only the likelier single steps are combined
 MOST_ENTRIES = 100_000  # of a tensor on the way
 SECONDS = 20.0  # of computing, for one exercise's near misses: a stop for answers that are slow, not the rule

@@ -426,10 +426,12 @@ def groups(tree: ast.FunctionDef, edits: list[Edit], scene: Scene) -> Iterator[G
     """Yield edits to be made together, and what this costs: of one kind everywhere, or everywhere but once; two numbers
     exchanged; and likely ones in one place of several.
     """
-    for _, same in itertools.groupby(sorted(edits, key=lambda edit: edit.kind), key=lambda edit: edit.kind):
-        by_path: dict[Path, Edit] = {}
-        for edit in same:
-            by_path.setdefault(edit.path, edit)
+    kinds: dict[str, dict[Path, Edit]] = {}
+    for edit in edits:
+        other_axis = edit.says.partition(" runs along ")[2]  # is one mistake, whatever runs along it
+        for kind in (edit.kind, *([other_axis] if other_axis else [])):
+            kinds.setdefault(kind, {}).setdefault(edit.path, edit)
+    for _, by_path in sorted(kinds.items()):
         every = tuple(by_path.values())
         if 2 <= len(every) <= 5:
             cost = max(edit.cost for edit in every) + 0.1

@@ -140,7 +140,7 @@ class Words:
             begins = self.noun(start, 1) if several else "the running value"
             return begins if begins.startswith("the running value") else f"the running value that begins as {begins}"
         if start is None:
-            return self._each_of(name)
+            return self._each_of(name) if depth > 0 else self.about(ast.Name(name))
         if name in self.unpacked:
             return self.size(ast.Name(name)) or self.about(ast.Name(name))
         return self.noun(start, depth - 1)
