@@ -70,7 +70,7 @@ EQUAL = {
     "constraint_rows": [(SIGN, "p is a row of a softmax: positive")],
     "minimum_norm_point": [
         (
-            "^in one of the places where it is used, the part of what is computed from b picked is missing",
+            "^in one of the places where it is used, the picked part of what is computed from b is missing",
             "where a row binds, what it lacks has the sign of what it has pushed, and goal is asked for its sign",
         )
     ],
