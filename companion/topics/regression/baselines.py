@@ -119,7 +119,8 @@ def conjugate_gradient(
     A first-order method: one product with S a step. Step k is the best point that k gradients span, so that it ends, up
     to rounding, after as many steps as S has distinct eigenvalues. In float64.
     """
-    S, b = _moments(xs.double(), ys.double(), steps)
+    _check(xs, ys, steps)
+    S, b = moments(xs.double(), ys.double())
     w, residual, direction = torch.zeros_like(b), b, b
     squared = residual.square().sum(-1, keepdim=True)
     # a direction this short is rounding: the iteration has ended there
@@ -164,7 +165,8 @@ def newton_iterated(
     For whole numbers of ``steps``; row k of the result belongs to the k-th of them. Slower, and less exact where S is
     nearly singular: what one reads first, and what the closed form is checked against.
     """
-    S, b = _moments(xs, ys, steps)
+    _check(xs, ys, steps)
+    S, b = moments(xs, ys)
     M = S / torch.linalg.matrix_norm(S @ S.mT)[..., None, None].clamp_min(torch.finfo(S.dtype).tiny)
     ws = {}
     for k in range(max(steps) + 1):
@@ -220,9 +222,11 @@ def _check(xs: Tensor, ys: Tensor, steps: Sequence[float] = (0,)) -> None:
         raise ValueError(f"steps = {steps!r}: must be at least one number, none below 0")
 
 
-def _moments(xs: Tensor, ys: Tensor, steps: Sequence[float]) -> tuple[Tensor, Tensor]:
-    """S (batch, n, d, d) and b (batch, n, d) of the examples before each position."""
-    _check(xs, ys, steps)
+def moments(
+    xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
+) -> tuple[Float[Tensor, "batch n d d"], Float[Tensor, "batch n d"]]:
+    """Compute S = X^T X and b = X^T y of the examples before each position."""
+    _check(xs, ys)
     examples, labels = xs[:, :-1], ys[:, :-1]
     S = torch.zeros(*xs.shape, xs.shape[-1], dtype=xs.dtype, device=xs.device)
     b = torch.zeros_like(xs)
@@ -233,7 +237,8 @@ def _moments(xs: Tensor, ys: Tensor, steps: Sequence[float]) -> tuple[Tensor, Te
 
 def _spectrum(xs: Tensor, ys: Tensor, steps: Sequence[float]) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvalues of S, coordinates of b in its eigenbasis, and the eigenbasis, in float64."""
-    S, b = _moments(xs.double(), ys.double(), steps)
+    _check(xs, ys, steps)
+    S, b = moments(xs.double(), ys.double())
     eigenvalues, basis = torch.linalg.eigh(S)
     return eigenvalues, (basis.mT @ b[..., None])[..., 0], basis
 

@@ -18,11 +18,9 @@ from companion.topics.regression.baselines import (
 )
 from companion.topics.regression.data import prompts
 from companion.topics.regression.model import InContextRegressor, StateRegressor
-from companion.topics.regression.probes import best_match, similarity_of_errors
+from companion.topics.regression.probes import DESCENT_STEPS, NEWTON_STEPS, best_match, similarity_of_errors
 from companion.topics.regression.recipes import BLOCK_MIXERS, FRESH, INTERLEAVED, TAUGHT_RIDGE, TEACHING, fresh_prompts
 
-NEWTON_STEPS = [k / 4 for k in range(101)]
-DESCENT_STEPS = sorted({round(2 ** (k / 4)) for k in range(65)})
 READ = {
     "regression-isotropic": (1.0, 0.01),
     "regression-large": (1.0, 0.01),

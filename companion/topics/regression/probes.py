@@ -13,6 +13,9 @@ from torch import Tensor
 
 from companion.core.readouts import apply_readouts
 
+NEWTON_STEPS = [k / 4 for k in range(101)]  # the grids of the rate test; both are finer than a doubling
+DESCENT_STEPS = sorted({round(2 ** (k / 4)) for k in range(65)})
+
 
 def similarity_of_errors(
     first: Float[Tensor, "rows batch n"], second: Float[Tensor, "columns batch n"], ys: Float[Tensor, "batch n"]

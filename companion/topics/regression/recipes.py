@@ -215,6 +215,13 @@ _in_context(
     (RegressorConfig(d=3, n=10, width=64, layers=4, heads=4), Schedule(steps=1000, batch=64, lr=2e-3)),
 )
 _in_context(
+    "regression-valley",
+    "8 layers on long, narrow valleys that can be drawn: d = 2, condition number 12 (lesson 02)",
+    (RegressorConfig(d=2, n=13, width=32, layers=8, heads=2), Schedule(steps=3000, batch=64, lr=2e-3)),
+    kappa=12.0,
+    stored=torch.bfloat16,
+)
+_in_context(
     "regression-transformer",
     "6 layers, the contender of the LSTM (lesson 03)",
     (RegressorConfig(d=5, n=11, width=64, layers=6, heads=4), Schedule(steps=4500, batch=64, lr=1e-3)),

@@ -20,6 +20,7 @@ FILES = {
         "measured_filter",
         "newton_share",
     ),
+    "impostor": ("fool_the_rate_test",),
     "states": (
         "delta_write",
         "recall",
