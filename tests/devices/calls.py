@@ -176,6 +176,7 @@ CALLS = {
         f(kind, 6, 2, 4, generator=i.generator) for kind in multihead.HOSTILE
     ],
     "topics.regression.data.prompts": lambda f, i: f(3, 5, 4, kappa=9.0, noise=0.1, generator=i.generator),
+    "topics.regression.data.shifted_prompts": lambda f, i: f("other orthant", 3, 5, 4, generator=i.generator),
     "topics.regression.data.prompts_with_spectrum": lambda f, i: f(3, 6, i.shares(3), generator=i.generator),
     "topics.sensitivity.data.Sparse": lambda f, i: f(i.bits(8), i.whole(6, 3))(i.bits(4, 6)),
     "topics.sensitivity.data.truth_table": lambda f, i: f("random", 3, generator=i.generator),

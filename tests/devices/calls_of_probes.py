@@ -118,6 +118,7 @@ CALLS = {
         regressor(i), fit_readouts(regressor(i).streams(*i.prompts()).detach(), i.prompts()[1])
     )(*i.prompts()),
     "topics.regression.probes.errors_by_gap": lambda f, i: f(running, *i.prompts()),
+    "topics.regression.probes.errors_when_shifted": lambda f, i: f(regressor(i), "as trained", count=4),
     "topics.regression.probes.order_sensitivity": lambda f, i: f(running, *i.prompts()),
     "topics.regression.probes.best_match": lambda f, i: list(f(i.normal(3, 2), [1, 2])),
     "topics.sensitivity.probes.influences": lambda f, i: f(i.signs(8)),
@@ -183,6 +184,7 @@ CALLS = {
     ),
     "topics.multihead.baselines.one_head": lambda f, i: f(*i.heads(1000)),
     "topics.multihead.baselines.check_examples": lambda f, i: f(*i.heads(4000), 2),
+    "topics.regression.baselines.moments": lambda f, i: f(*i.prompts()),
     "topics.regression.baselines.predict": lambda f, i: f(i.normal(4, 8, 3), i.prompts()[0]),
     "topics.regression.baselines.least_squares": lambda f, i: f(*i.prompts()),
     "topics.regression.baselines.ridge_states": lambda f, i: f(*i.prompts(), 0.1),

@@ -29,6 +29,23 @@ def test_the_intervals_of_lesson_02_are_of_the_table_of_layers(id):
     taken = sorted(map(of, Experiment("sets", ours=tuple(map(float, measured))).between()))
     assert statements("02-in-context-regression")[id].evidence.interval == pytest.approx(taken, rel=0.01)
 
+SHIFTED = {  # lesson 02's claims on other prompts: the shift, the column, and what is taken of it
+    "prompt-scale": ("inputs times 3", "many", float),
+    "other-orthant": ("other orthant", "many", lambda error: 1 / error),
+    "half-the-dimensions": ("half the dimensions", "many", lambda error: 1 / error),
+    "query-orthogonal": ("query orthogonal", "few", float),
+    "query-an-example": ("query an example", "few", lambda error: 1 / error),
+    "weights-scaled": ("weights times 3", "many", lambda error: 1 / error),
+}
+
+
+@pytest.mark.parametrize("id", SHIFTED)
+def test_the_intervals_on_other_prompts_are_of_their_table(id):
+    shift, column, of = SHIFTED[id]
+    measured = measured_table("regression-shifted-prompts").where(shift=shift).columns[column]
+    taken = sorted(map(of, Experiment("sets", ours=tuple(map(float, measured))).between()))
+    assert statements("02-in-context-regression")[id].evidence.interval == pytest.approx(taken, rel=0.01)
+
 
 def test_the_seeds_of_lesson_03_at_ten_are_of_their_table():
     table = measured_table("regression-lstms-at-ten")

@@ -4,6 +4,7 @@ Set-up of Garg, Tsipras, Liang, Valiant (2022), arXiv:2208.01066, and of Fu, Che
 (section 3 of each).
 """
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import torch
@@ -11,6 +12,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from companion.core.arguments import as_generator
+
+FACTORS = ("1/3", "1/2", "2", "3")
+SHIFTS = (
+    "as trained",
+    "other orthant",
+    "half the dimensions",
+    "query orthogonal",
+    "query an example",
+    *(f"{what} times {factor}" for what in ("inputs", "weights") for factor in FACTORS),
+)
 
 
 class Prompts(NamedTuple):
@@ -100,3 +111,41 @@ def prompts_with_spectrum(
     ws = normal(d)
     xs = torch.cat([columns * eigenvalues.double().sqrt() @ basis.mT, normal(1, d)], dim=1)
     return Prompts(xs.float(), torch.einsum("bnd,bd->bn", xs, ws).float(), ws.float())
+
+
+def shifted_prompts(shift: str, batch: int, examples: int, d: int, *, generator: torch.Generator | int = 0) -> Prompts:
+    """Isotropic prompts of ``examples`` and a query that are not those of training: one of `SHIFTS`.
+
+    "other orthant": the examples of a prompt have one pattern of signs, the query any. "half the dimensions": all
+    inputs lie in a random subspace of d / 2 dimensions, and are as long as others. "query orthogonal": to all examples,
+    of which there must be fewer than d, and as long as another. "query an example": the first. "inputs times 3",
+    "weights times 3": as they say. Source: Garg et al. (2022), section 4.
+
+    ``shift``: what is changed.
+    ``batch``: how many prompts.
+    ``examples``, ``d``: in each, and the dimensions of x.
+    ``generator``: a seed, or a ``torch.Generator``.
+
+    Raises ValueError for an unknown ``shift``.
+    """
+    if shift not in SHIFTS:
+        raise ValueError(f"shift = {shift!r}: must be one of {', '.join(SHIFTS)}")
+    generator = as_generator(generator)
+    xs, _, ws = prompts(batch, examples + 1, d, generator=generator)
+    other = torch.randn(batch, d, d, generator=generator, device=xs.device)
+    what, _, factor = shift.partition(" times ")
+    if factor and what == "inputs":
+        xs = xs * float(Fraction(factor))
+    elif factor:
+        ws = ws * float(Fraction(factor))
+    elif shift == "other orthant":
+        xs[:, :-1] = xs[:, :-1].abs() * other[:, :1].sign()
+    elif shift == "half the dimensions":
+        basis = torch.linalg.qr(other[:, :, : d // 2]).Q
+        xs = xs @ basis @ basis.mT * (d / (d // 2)) ** 0.5
+    elif shift == "query orthogonal":
+        outside = xs[:, -1] - (torch.linalg.pinv(xs[:, :-1]) @ xs[:, :-1] @ xs[:, -1:].mT)[..., 0]
+        xs[:, -1] = outside * d**0.5 / outside.norm(dim=-1, keepdim=True)
+    elif shift == "query an example":
+        xs[:, -1] = xs[:, 0]
+    return Prompts(xs, torch.einsum("bnd,bd->bn", xs, ws), ws)

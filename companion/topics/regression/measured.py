@@ -1,5 +1,5 @@
 """What lesson 03 shows of memories in the same blocks, of LSTMs that are taught a state, of LSTMs at d = 10 and of
-its checkpoints on fresh prompts; and what lesson 02 claims of layers, on fresh prompts.
+its checkpoints on fresh prompts; and what lesson 02 claims of layers, on fresh prompts and on others.
 """
 
 import torch
@@ -16,9 +16,15 @@ from companion.topics.regression.baselines import (
     predict,
     ridge_states,
 )
-from companion.topics.regression.data import prompts
+from companion.topics.regression.data import SHIFTS, prompts
 from companion.topics.regression.model import InContextRegressor, StateRegressor
-from companion.topics.regression.probes import DESCENT_STEPS, NEWTON_STEPS, best_match, similarity_of_errors
+from companion.topics.regression.probes import (
+    DESCENT_STEPS,
+    NEWTON_STEPS,
+    best_match,
+    errors_when_shifted,
+    similarity_of_errors,
+)
 from companion.topics.regression.recipes import BLOCK_MIXERS, FRESH, INTERLEAVED, TAUGHT_RIDGE, TEACHING, fresh_prompts
 
 READ = {
@@ -187,3 +193,20 @@ def layers_on_fresh_prompts(seed: int, scale: str, checkpoint: str) -> list[Row]
             "descent_step": descent_step[-1].item(),
         }
     ]
+
+
+@measurement(
+    "regression-shifted-prompts",
+    "errors of a shipped transformer on fresh prompts that are not those of training",
+    seeds=range(5),
+    cells=[{"shift": shift} for shift in SHIFTS],
+    recipes=lambda scale: [recipe("regression-isotropic", scale)],
+    tolerance=0.01,
+    because="the same weights and the same prompts; only rounding differs",
+    quick=True,
+)
+def shifted(seed: int, scale: str, shift: str) -> list[Row]:
+    """Measure `errors_when_shifted` of the checkpoint (training seed 0) on the ``seed``-th set of 1,280 prompts."""
+    model, _ = shipped("regression-isotropic", scale)
+    few, many = errors_when_shifted(model, shift, count=1280, seed=seed)
+    return [{"few": few, "many": many}]

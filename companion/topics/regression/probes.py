@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from companion.core.readouts import apply_readouts
+from companion.topics.regression.data import shifted_prompts
 
 NEWTON_STEPS = [k / 4 for k in range(101)]  # the grids of the rate test; both are finer than a doubling
 DESCENT_STEPS = sorted({round(2 ** (k / 4)) for k in range(65)})
@@ -109,6 +110,21 @@ def errors_by_gap(
         answer = predictor(asked, torch.cat([ys, unknown], dim=1))[:, -1]
         errors.append((answer - ys[:, n - gap]).square() / d)
     return torch.stack(errors)
+
+
+@torch.no_grad()
+def errors_when_shifted(model, shift: str, *, count: int, seed: int = 0) -> list[float]:
+    """Measure the squared error over d of ``count`` `shifted_prompts`, with d and with 2 d examples; with d / 2 and
+    d - 1 where the query is orthogonal to them. ``model(xs, ys)`` gives predictions (batch, n), and has a ``config.d``.
+    """
+    d = model.config.d
+    sizes = (d // 2, d - 1) if shift == "query orthogonal" else (d, 2 * d)
+    errors = []
+    for examples in sizes:
+        generator = torch.Generator(model.read_in.weight.device).manual_seed(30_000 + seed)
+        xs, ys, _ = shifted_prompts(shift, count, examples, d, generator=generator)
+        errors.append(((model(xs, ys) - ys)[:, -1].square().mean() / d).item())
+    return errors
 
 
 def order_sensitivity(

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from companion.topics.regression.data import prompts, prompts_with_spectrum
+from companion.topics.regression.data import SHIFTS, prompts, prompts_with_spectrum, shifted_prompts
 
 FIVE_SIGMA = 5.0
 
@@ -162,3 +162,35 @@ def test_bases_and_weights_of_a_spectrum_are_drawn_anew():
 def test_a_spectrum_that_no_prompt_can_have_is_refused(n, eigenvalues):
     with pytest.raises(ValueError, match=r"needs n > d >= 1 and none negative"):
         prompts_with_spectrum(2, n, torch.tensor(eigenvalues))
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_shifted_prompts_are_linear_in_their_weights(shift):
+    drawn = shifted_prompts(shift, 3, 2, 4, generator=1)
+    assert drawn.xs.shape == (3, 3, 4)
+    assert torch.equal(drawn.ys, torch.einsum("bnd,bd->bn", drawn.xs, drawn.ws))
+
+
+def test_each_shift_changes_what_it_says():
+    plain, far, heavy = (shifted_prompts(f, 400, 6, 4) for f in ("as trained", "inputs times 3", "weights times 1/2"))
+    assert torch.allclose(far.xs, 3 * plain.xs) and torch.equal(far.ws, plain.ws)
+    assert torch.equal(heavy.xs, plain.xs) and torch.allclose(heavy.ws, plain.ws / 2)
+
+    signs = shifted_prompts("other orthant", 400, 6, 4).xs.sign()
+    assert (signs[:, :-1] == signs[:, :1]).all() and (signs[:, -1] != signs[:, 0]).any()
+
+    half = shifted_prompts("half the dimensions", 400, 6, 4).xs
+    assert (torch.linalg.matrix_rank(half, tol=1e-4) == 2).all()
+    assert half.square().sum(-1).mean() == pytest.approx(4, rel=0.1)
+
+    few = shifted_prompts("query orthogonal", 400, 2, 4).xs
+    assert (few[:, :-1] @ few[:, -1:].mT).abs().max() < 1e-4
+    assert torch.allclose(few[:, -1].norm(dim=-1), torch.tensor(2.0))
+
+    again = shifted_prompts("query an example", 400, 2, 4).xs
+    assert torch.equal(again[:, -1], again[:, 0])
+
+
+def test_an_unknown_shift_is_refused():
+    with pytest.raises(ValueError, match="shift = 'elsewhere': must be one of as trained, "):
+        shifted_prompts("elsewhere", 2, 3, 2)

@@ -33,7 +33,7 @@ def test_the_paper_scale_has_the_published_dimension(name):
 
 EACH = (
     [(name, 0) for name in SHIPPED]
-    + [("regression-lstm-deep", 0), ("regression-lstm-ten", 0), ("regression-large", 0)]
+    + [("regression-lstm-deep", 0), ("regression-lstm-ten", 0), ("regression-large", 0), ("regression-valley", 0)]
     + [(f"regression-lstm-{width}", 0) for width in MEMORY_SWEEP]
 )
 EACH += [(name, seed) for name in ("regression-lstm", "regression-transformer") for seed in range(5)]

@@ -1,4 +1,4 @@
-"""The summit of lesson 02: the rate test of Fu et al. (2024), arXiv:2310.17086, and a first-order method that passes it."""
+"""The summit of lesson 02: the rate test of Fu et al. (2024), arXiv:2310.17086, and a method that fools it."""
 
 import torch
 import torch.nn.functional as F
@@ -54,8 +54,8 @@ def _is_of_first_order(inputs: dict, answer: Tensor) -> str | None:
         if (share := beyond.double().mean().item()) > 0.02:
             allowed = "a multiple of b" if layer == 1 else f"a sum of multiples of b, S b, .., S^{layer - 1} b"
             return (
-                f"the impostor's layer {layer} is not {allowed}, at {share:.0%} of the prefixes. In each layer one product "
-                "with S is allowed, and the weights begin at 0"
+                f"the impostor's layer {layer} is not {allowed}, at {share:.0%} of the prefixes. In each layer one "
+                "product with S is allowed, and the weights begin at 0"
             )
         vector = (S @ spanned[-1][..., None])[..., 0]
     return None
@@ -77,8 +77,8 @@ def _finds_its_double(place: int, name: str, steps: list[float]) -> Stage:
                 return (
                     f"entry {place} of the answer, layer {layer + 1}: the impostor's errors are most like {name} after "
                     f"{steps[int(row.argmax())]:g} steps (similarity {row.max():.3f}), and yours are those after "
-                    f"{steps[own]:g} steps ({row[own]:.3f}). Compare residuals, one cosine a prompt over positions 1 to "
-                    "n - 1, and take the mean over prompts"
+                    f"{steps[own]:g} steps ({row[own]:.3f}). Compare residuals, one cosine a prompt over positions "
+                    "1 to n - 1, and take the mean over prompts"
                 )
         return None
 
@@ -100,8 +100,8 @@ def _passes(inputs: dict, answer: Tensor) -> str | None:
         due, rival = ("line", "exponential") if name == "newton" else ("exponential", "line")
         if matched[-1] <= matched[0] or not fits[due] >= max(BAR, fits[rival]):
             return (
-                f"the test is not fooled: {told}. R^2 of the {due} is {fits[due]:.3f}, of the {rival} {fits[rival]:.3f}; "
-                f"the {due} must reach {BAR} and be ahead. What can each direction learn from the last?"
+                f"the test is not fooled: {told}. R^2 of the {due} is {fits[due]:.3f}, of the {rival} "
+                f"{fits[rival]:.3f}; the {due} must reach {BAR} and be ahead. What can a direction learn from the last?"
             )
     return None
 
