@@ -29,6 +29,7 @@ def test_the_intervals_of_lesson_02_are_of_the_table_of_layers(id):
     taken = sorted(map(of, Experiment("sets", ours=tuple(map(float, measured))).between()))
     assert statements("02-in-context-regression")[id].evidence.interval == pytest.approx(taken, rel=0.01)
 
+
 SHIFTED = {  # lesson 02's claims on other prompts: the shift, the column, and what is taken of it
     "prompt-scale": ("inputs times 3", "many", float),
     "other-orthant": ("other orthant", "many", lambda error: 1 / error),
