@@ -114,8 +114,13 @@ def errors_by_gap(
 
 @torch.no_grad()
 def errors_when_shifted(model, shift: str, *, count: int, seed: int = 0) -> list[float]:
-    """Measure the squared error over d of ``count`` `shifted_prompts`, with d and with 2 d examples; with d / 2 and
-    d - 1 where the query is orthogonal to them. ``model(xs, ys)`` gives predictions (batch, n), and has a ``config.d``.
+    """Measure the squared error over d of `shifted_prompts`, with d and with 2 d examples; with d / 2 and d - 1 where the
+    query is orthogonal to them.
+
+    ``model``: gives predictions (batch, n), and has a ``config.d``.
+    ``shift``: one of `SHIFTS`.
+    ``count``: how many prompts.
+    ``seed``: of the prompts.
     """
     d = model.config.d
     sizes = (d // 2, d - 1) if shift == "query orthogonal" else (d, 2 * d)
