@@ -114,8 +114,8 @@ def errors_by_gap(
 
 @torch.no_grad()
 def errors_when_shifted(model, shift: str, *, count: int, seed: int = 0) -> list[float]:
-    """Measure the squared error over d of `shifted_prompts`, with d and with 2 d examples; with d / 2 and d - 1 where the
-    query is orthogonal to them.
+    """Measure the squared error over d of `shifted_prompts`, with d and with 2 d examples; with d / 2 and d - 1 where
+    the query is orthogonal to them.
 
     ``model``: gives predictions (batch, n), and has a ``config.d``.
     ``shift``: one of `SHIFTS`.
