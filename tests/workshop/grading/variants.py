@@ -178,8 +178,8 @@ def captured(source: str) -> Cells:
 def generated(source: str) -> Cells:
     decorator, head, body, names = _parts(source)
     work = re.sub(r"^def \w+", "def once", head)
-    cell = f"{work}\n{body}\n\ndef steps(*given):\n    yield once(*given)\n"
-    return [cell], f"{decorator}\n{head}\n    *_, last = steps({', '.join(names)})\n    return last"
+    cell = f"{work}\n{body}\n\ndef every_step(*given):\n    yield once(*given)\n"
+    return [cell], f"{decorator}\n{head}\n    *_, last = every_step({', '.join(names)})\n    return last"
 
 
 def through_numpy(source: str) -> Cells:
