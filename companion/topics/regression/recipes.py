@@ -216,8 +216,8 @@ _in_context(
 )
 _in_context(
     "regression-valley",
-    "8 layers on long, narrow valleys that can be drawn: d = 2, condition number 12 (lesson 02)",
-    (RegressorConfig(d=2, n=13, width=32, layers=8, heads=2), Schedule(steps=3000, batch=64, lr=2e-3)),
+    "6 layers on long, narrow valleys that can be drawn: d = 2, condition number 12 (lesson 02)",
+    (RegressorConfig(d=2, n=13, width=32, layers=6, heads=2), Schedule(steps=7000, batch=64, lr=2e-3)),
     kappa=12.0,
     stored=torch.bfloat16,
 )
