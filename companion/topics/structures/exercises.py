@@ -13,7 +13,7 @@ def _draw_points(generator: Generator) -> dict:
         draw_size(generator, 2, 3),
         draw_size(generator, 12, 16),
         draw_size(generator, 5, 6),
-        draw_size(generator, 3, 5),
+        draw_size(generator, 4, 5),
     )
     points = draw_normal(generator, batch, n, dim)
     points[:, draw_size(generator, 0, n - 1)] = 0  # the origin lies on every plane
