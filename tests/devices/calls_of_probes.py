@@ -97,6 +97,7 @@ CALLS = {
     "topics.addition.fourier.shuffled_level": lambda f, i: [
         f(i.normal(21, 3), shuffles=20, generator=each) for each in i.seeds
     ],
+    "topics.addition.fourier.peaks": lambda f, i: f(i.normal(50).abs(), 100),
     "topics.addition.fourier.band_filter": lambda f, i: f(i.normal(21, 9), range(2)),
     "topics.graphs.probes.exact_match": lambda f, i: f(i.normal(3, 2, 6, 6), i.bits(3, 6, 6) > 0),
     "topics.graphs.probes.by_distance": lambda f, i: f(i.bits(3, 6, 6) > 0, i.whole(4, 3, 6, 6).float()),

@@ -11,6 +11,7 @@ import pytest
 from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
 from nbgrader.api import Gradebook
 from workshop.grading.reading import small_handout
+from workshop.grading.sharing import here
 from workshop.grading.small_lesson import NAME, QUESTION, cell, checkout, edited, hand_in, solved
 from workshop.grading.test_submissions import PNG
 
@@ -57,6 +58,7 @@ def course(tmp_path, monkeypatch):
         return result | {"written": submission.written, "answers": submission.answers, "pictures": submission.pictures}
 
     monkeypatch.setattr(classroom, "mark", marks)
+    monkeypatch.setattr(classroom, "alone", here)
     root = checkout(tmp_path)
     hand_in(root, "anna", edited(harm, solved()))
     assert classroom.grade(small_handout(), root / "solutions" / NAME / f"{NAME}.ipynb", root) == []
