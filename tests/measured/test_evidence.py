@@ -22,12 +22,17 @@ LAYERS = {  # lesson 02's claims: the checkpoint, the column, and what is taken 
 }
 
 
+def _interval_is_between_sets(id, measured, of):
+    """The stored interval of a claim of lesson 02 is that between the sets of prompts that were measured."""
+    taken = sorted(map(of, Experiment("sets", ours=tuple(map(float, measured))).between()))
+    assert statements("02-in-context-regression")[id].evidence.interval == pytest.approx(taken, rel=0.01)
+
+
 @pytest.mark.parametrize("id", LAYERS)
 def test_the_intervals_of_lesson_02_are_of_the_table_of_layers(id):
     checkpoint, column, of = LAYERS[id]
-    measured = measured_table("regression-layers").where(checkpoint=checkpoint).columns[column]
-    taken = sorted(map(of, Experiment("sets", ours=tuple(map(float, measured))).between()))
-    assert statements("02-in-context-regression")[id].evidence.interval == pytest.approx(taken, rel=0.01)
+    rows = measured_table("regression-layers").where(checkpoint=checkpoint)
+    _interval_is_between_sets(id, rows.columns[column], of)
 
 
 SHIFTED = {  # lesson 02's claims on other prompts: the shift, the column, and what is taken of it
@@ -43,9 +48,8 @@ SHIFTED = {  # lesson 02's claims on other prompts: the shift, the column, and w
 @pytest.mark.parametrize("id", SHIFTED)
 def test_the_intervals_on_other_prompts_are_of_their_table(id):
     shift, column, of = SHIFTED[id]
-    measured = measured_table("regression-shifted-prompts").where(shift=shift).columns[column]
-    taken = sorted(map(of, Experiment("sets", ours=tuple(map(float, measured))).between()))
-    assert statements("02-in-context-regression")[id].evidence.interval == pytest.approx(taken, rel=0.01)
+    rows = measured_table("regression-shifted-prompts").where(shift=shift)
+    _interval_is_between_sets(id, rows.columns[column], of)
 
 
 def test_the_seeds_of_lesson_03_at_ten_are_of_their_table():
