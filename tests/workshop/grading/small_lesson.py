@@ -140,3 +140,17 @@ def hand_in(root: Path, student: str, notebook: NotebookNode | bytes, file: str 
     )  # as it is: nbformat would mend it
     (folder / file).write_bytes(data)
     return folder / file
+
+
+def asking_without_end(pause):
+    """Return an answer that asks for a stand-in again and again, with a pause in seconds between."""
+    return f"""
+@exercises.gd_closed_form
+def gd_closed_form(S, b, lr, steps):
+    import time
+    from companion.workshop.grading.sandbox import worker
+    while True:
+        worker.say(worker.PIPES[1], {{"stand_in": ["a", "b"], "named": []}})
+        worker.hear(worker.PIPES[0])
+        time.sleep({pause})
+"""

@@ -6,7 +6,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 from workshop.grading.reading import assembled, small_handout
 from workshop.grading.sharing import PATIENT, all_in, one_process
-from workshop.grading.small_lesson import RIGHT, cell, edited, handed_in, solved
+from workshop.grading.small_lesson import RIGHT, asking_without_end, cell, edited, handed_in, solved
 
 from companion.workshop.grading.course.marking import mark
 from companion.workshop.grading.sandbox import bubblewrap, workers
@@ -123,16 +123,6 @@ def test_an_answer_corrected_below_the_check_counts_with_a_remark(process):
     assert [entry["outcome"] for entry in entries[1:]] == ["wrong", "wrong"] and entries[1] == entries[2]
 
 
-ASKS = """
-@exercises.gd_closed_form
-def gd_closed_form(S, b, lr, steps):
-    import time
-    from companion.workshop.grading.sandbox import worker
-    while True:
-        worker.say(worker.PIPES[1], {"stand_in": ["a", "b"], "named": []})
-        worker.hear(worker.PIPES[0])
-        time.sleep(0.1)
-"""
 CALLS = """
 @exercises.gd_closed_form
 def gd_closed_form(S, b, lr, steps):
@@ -141,7 +131,7 @@ def gd_closed_form(S, b, lr, steps):
 """
 
 
-@pytest.mark.parametrize("asks", [ASKS, CALLS])
+@pytest.mark.parametrize("asks", [asking_without_end(0.1), CALLS])
 def test_who_asks_for_a_stand_in_without_end_has_an_end(asks):
     answers = {"triplet-tokens": RIGHT["triplet-tokens"], "gd-closed-form": asks}
     started = time.monotonic()

@@ -4,7 +4,17 @@ import csv
 
 import pytest
 from nbformat.v4 import new_code_cell
-from workshop.grading.small_lesson import AUTOMATIC, NAME, RIGHT, checkout, edited, hand_in, handed_in, solved
+from workshop.grading.small_lesson import (
+    AUTOMATIC,
+    NAME,
+    RIGHT,
+    asking_without_end,
+    checkout,
+    edited,
+    hand_in,
+    handed_in,
+    solved,
+)
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
@@ -13,16 +23,6 @@ from companion.workshop.grading.sandbox import bubblewrap
 pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 LATER = "    import time\n    if torch.get_default_dtype() == torch.float64:\n        time.sleep({})\n"
-ASKS = """
-@exercises.gd_closed_form
-def gd_closed_form(S, b, lr, steps):
-    import time
-    from companion.workshop.grading.sandbox import worker
-    while True:
-        worker.say(worker.PIPES[1], {"stand_in": ["a", "b"], "named": []})
-        worker.hear(worker.PIPES[0])
-        time.sleep(0.2)
-"""
 LETTERS = f"mine = '{chr(0x1D54F) * 980_000}'"  # in JSON twelve times as long
 OF_ALL = {name.replace("-", "_"): source.replace("):\n", "):\n    mine\n", 1) for name, source in RIGHT.items()}
 HONEST = {
@@ -34,7 +34,10 @@ HONEST = {
 HOSTILE = {  # their names sort first
     "a dtype 1": (solved(newton_step=HEAD + LATER.format(1.6) + "    return 1 + 2 * M - M @ S @ M"), [1, 0, 3]),
     "a dtype 2": (solved(newton_step=HEAD + LATER.format(1.1) + "    return 1 + 2 * M - M @ S @ M"), [1, 0, 3]),
-    "a question without end": (handed_in({"newton-step": RIGHT["newton-step"], "gd-closed-form": ASKS}), [0, 2, 0]),
+    "a question without end": (
+        handed_in({"newton-step": RIGHT["newton-step"], "gd-closed-form": asking_without_end(0.2)}),
+        [0, 2, 0],
+    ),
     "a type of a long name": (
         solved(newton_step=f'"""{"a " * 80_000}"""\n{HEAD}    raise type("a " * 40_000 + "b", (Exception,), {{}})'),
         [1, 0, 3],
