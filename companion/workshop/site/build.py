@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 from companion.core.files import atomic_write, mathjax
-from companion.workshop.site import notebooks, pages
+from companion.workshop.site import atlas, notebooks, pages
 from companion.workshop.site.course import Course
 
 HERE = Path(__file__).parent
@@ -35,6 +35,9 @@ def build(course: Course, out: Path) -> list[str]:
         for picture in filter(None, (chapter.picture, chapter.answer)):
             shutil.copy(picture, folder)
     shutil.copy(course.root / "companion/published/references.bib", source)
+    beside = source / "beside"
+    atomic_write(beside / "claims.json", atlas.listed(course))
+    atomic_write(beside / "claims.schema.json", atlas.schema())
     for file in sorted((HERE / "static").iterdir()):
         shutil.copy(file, static)
     _mathjax(static / "mathjax")
@@ -100,6 +103,7 @@ def settings(course: Course) -> dict:
         "html_theme": "sphinx_book_theme",
         "html_theme_options": theme,
         "html_static_path": ["_static"],
+        "html_extra_path": ["beside"],  # claims.json lies beside claims.html
         "html_css_files": ["site.css"],
         "html_js_files": ["site.js"],
         "html_use_index": False,

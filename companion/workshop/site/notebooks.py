@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 
 from companion.lesson.widgets.frames import MIME
+from companion.workshop.site.atlas import MEASURES, anchor
 from companion.workshop.site.course import Chapter
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -50,6 +51,8 @@ def page(chapter: Chapter, executed: Path, terms: dict[str, re.Pattern], picture
         if cell.cell_type == "markdown":
             cells.append(new_markdown_cell(_linked(_prose(cell.source), unseen)))
         else:
+            marks = "".join(f'<span id="{anchor(id)}"></span>' for id in MEASURES.findall(cell.source))
+            cells += [new_markdown_cell(marks)] * bool(marks)
             cells += _code(cell, f"{executed.stem}-{number}", pictures, asked)
     if chapter.further:
         back = executed == chapter.further

@@ -7,8 +7,9 @@ import tomllib
 from pathlib import Path
 
 from companion.core.checkpoints import Header, read_header
-from companion.lesson.claims import bibliography, cite, figure, guarded, statements
-from companion.lesson.verdicts import DIFFERENT, VERDICTS, tally
+from companion.lesson.claims import bibliography, cite
+from companion.lesson.verdicts import tally
+from companion.workshop.site import atlas
 from companion.workshop.site.course import HUB, Chapter, Course
 from companion.workshop.site.notebooks import answer_alt
 
@@ -20,14 +21,13 @@ OWN_LETTERS = {  # of single lessons; the notation of the whole course stands on
     r"k,\ m,\ \Theta_i": "tokens of a sequence, number of heads, the $i$-th head's matrix (lesson 09)",
 }
 BOX, GAP, LETTERS = (220, 48), (60, 16), 27  # of the map: a box, what is between boxes, and what fits on a line of one
-UNJUDGED = {"course": "the course's own", "check": "check"}  # what is no claim of a source
 
 
 def every(course: Course) -> dict[str, str]:
     """Return the text of each page, by its name in the source folder."""
     return {
         "index.md": front(course),
-        "claims.md": claims(course),
+        "claims.md": atlas.page(course),
         "sources.md": sources(course),
         "glossary.md": glossary(),
         "teaching.md": teaching(course),
@@ -153,66 +153,6 @@ def _title(title: str, x: int, y: int) -> str:
     )
 
 
-def claims(course: Course) -> str:
-    """Return every claim, with a choice of lesson, verdict and source."""
-    rows, kinds = [], {"lesson": [], "verdict": [*VERDICTS, *UNJUDGED.values()], "source": []}
-    for chapter in course.chapters:
-        keys = {each.id: each.source for each in _statements(chapter).values()}
-        kinds["lesson"].append(chapter.title)
-        for claim in chapter.entry["claims"]:
-            source = cite(keys.get(claim["id"], "course"))
-            kinds["source"].append(source)
-            rows.append(_row(chapter, claim, source))
-    kinds["source"] = sorted(set(kinds["source"]))
-    choices = "".join(
-        f'<label>{kind} <select name="{kind}"><option value="">all</option>'
-        + "".join(f"<option>{html.escape(value)}</option>" for value in values)
-        + "</select></label>"
-        for kind, values in kinds.items()
-    )
-    heads = ("Lesson", "Claim", "Verdict", "Rests on", "Published", "This run", "Checkpoint", "Our bar", "Checked by")
-    made = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
-    return f"""# Claims, and what became of them
-
-What a source says, what became of it and what that rests on, and what was measured: by the shipped checkpoints, and by
-one run ({"; ".join(made)}). A verdict on a published claim is decided by one rule from what is stored of it; whether a
-figure is as expected, by the course's own bar, decides none.
-
-<div class="claims-filter">{choices}
-<span>showing <span class="claims-count" aria-live="polite">{len(rows)}</span></span></div>
-
-{_box("The claims", "claims", heads, rows)}
-"""
-
-
-def _statements(chapter: Chapter) -> dict:
-    """The claims of the chapter's file; none where it has none."""
-    try:
-        return statements(chapter.name)
-    except ValueError:
-        return {}
-
-
-def _row(chapter: Chapter, claim: dict, source: str) -> str:
-    texts = (claim["why"], claim["published"], figure(claim, "run"), figure(claim, "checkpoint"))
-    texts += (claim["threshold"], guarded(claim))
-    verdict = _verdict(claim)
-    cells = [
-        f'<td><a href="lessons/{chapter.name}/{chapter.name}.html">{chapter.name[:2]}</a></td>',
-        f"<td>{html.escape(claim['statement'])} ({html.escape(claim['source'])})</td>",
-        f'<td class="{"no" if verdict == DIFFERENT else "yes"}">{html.escape(verdict)}</td>',
-        *(f"<td>{html.escape('–' if text in ('', '-') else text)}</td>" for text in texts),
-    ]
-    facts = {"lesson": chapter.title, "verdict": verdict, "source": source}
-    data = " ".join(f'data-{name}="{html.escape(value)}"' for name, value in facts.items())
-    return f'<tr id="{chapter.name[:2]}-{claim["id"]}" {data}>{"".join(cells)}</tr>'
-
-
-def _verdict(claim: dict) -> str:
-    """What became of a source's claim; of another row, what it is."""
-    return claim["verdict"] or UNJUDGED[claim["kind"]]
-
-
 def _box(label: str, kind: str, heads: tuple[str, ...], rows: list[str]) -> str:
     """A table of HTML that scrolls in a box of its own, so that a phone's page does not.
 
@@ -233,7 +173,7 @@ def sources(course: Course) -> str:
     """Return what was taken from each source, place by place, and what became of it; then all of them."""
     taken: dict[str, list[tuple[str, Chapter, dict]]] = {}
     for chapter in course.chapters:
-        known = _statements(chapter)
+        known = atlas.known_statements(chapter)
         for claim in chapter.entry["claims"]:
             if claim["id"] in known and known[claim["id"]].source != "course":
                 taken.setdefault(known[claim["id"]].source, []).append((claim["where"], chapter, claim))
@@ -244,7 +184,7 @@ def sources(course: Course) -> str:
     for key in sorted(taken, key=lambda key: cite(key).lower()):
         rows = "\n".join(
             f"| {_cell(where)} | [{chapter.name[:2]}](lessons/{chapter.name}/{chapter.name}.ipynb) "
-            f"| {_cell(claim['statement'])} | {_cell(claim['published'])} | {_verdict(claim)} |"
+            f"| {_cell(claim['statement'])} | {_cell(claim['published'])} | {atlas.verdict(claim)} |"
             for where, chapter, claim in taken[key]
         )
         title = re.sub(r"[{}]", "", bibliography().entries[key].fields["title"])

@@ -3,6 +3,8 @@
 import functools
 import html
 import http.server
+import json
+import random
 import re
 import threading
 from argparse import Namespace
@@ -50,6 +52,13 @@ SHEET = (
     "<p>0 of 0 judged predictions right; 1 of 1 questions without a prediction.</p>"
 )
 
+REPORTED = ("statement", "source", "published", "threshold", "control", "why", "run", "checkpoint")
+CLAIMS = [CLAIM, CLAIM | {"id": "trebles", "verdict": "different"}]
+CLAIMS += [  # each text another one, with what HTML and Markdown would read
+    CLAIM | {"id": f"c{number}"} | {key: f"{key} no{number} <b> & $x$ *y* | `z`" for key in REPORTED}
+    for number in range(12)
+]
+
 
 def attention_map() -> dict:
     """What a notebook keeps of a map of two heads."""
@@ -77,7 +86,7 @@ def built(tmp_path_factory) -> Path:
         new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
         new_code_cell("AttentionMap(words, pattern)", outputs=[new_output("execute_result", attention_map())]),
     ]
-    return sample_site.make(root, executed, [CLAIM, CLAIM | {"id": "trebles", "verdict": "different"}], further())
+    return sample_site.make(root, executed, CLAIMS, further())
 
 
 @pytest.fixture(scope="module")
@@ -169,13 +178,51 @@ def test_a_phone_s_page_does_not_scroll_sideways(address, browser):
     page.close()
 
 
-def test_claims_are_filtered_and_a_prediction_comes_back(address, browser):
+def test_ten_random_claims_read_as_the_run_reported_them(address, browser):
+    page = browser.new_page()
+    for claim in random.sample(CLAIMS, 10):
+        page.goto(f"{address}/claims.html#07-{claim['id']}")
+        row = page.locator(f"[id='07-{claim['id']}']")
+        assert row.get_attribute("open") is not None, "an address opens its claim"
+        assert row.locator("summary").inner_text().startswith(f"{claim['verdict']} {claim['statement']}")
+        heads, texts = (row.locator(tag).all_inner_texts() for tag in ("dt", "dd"))
+        told = dict(zip(heads, texts, strict=True))
+        assert told["This run"] == f"{claim['run']} (as expected)"
+        shown = {
+            "Published": "published",
+            "Where": "source",
+            "Ours": "why",
+            "Our bar": "threshold",
+            "Control": "control",
+        }
+        assert {head: told[head] for head in shown} == {head: claim[key] for head, key in shown.items()}
+        assert told.get("Our checkpoint", "-") == claim["checkpoint"]
+    page.goto(f"{address}/claims.json")
+    told = json.loads(page.inner_text("pre"))
+    assert [{key: claim[key] for key in CLAIM} for claim in told["claims"]] == CLAIMS
+    page.close()
+
+
+def test_claims_are_filtered_and_searched(address, browser):
     page = browser.new_page()
     page.goto(f"{address}/claims.html")
-    assert page.inner_text(".claims-count") == "2 of 2"
+    names = lambda: [row.get_attribute("id") for row in page.query_selector_all(".claims details:visible")]  # noqa: E731
+    assert page.inner_text(".claims-count") == "14 of 14" and len(names()) == 14
     page.select_option("select[name=verdict]", "different")
-    assert page.inner_text(".claims-count") == "1 of 2"
-    assert [row.get_attribute("id") for row in page.query_selector_all("tbody tr:visible")] == ["07-trebles"]
+    assert (page.inner_text(".claims-count"), names()) == ("1 of 14", ["07-trebles"])
+    page.select_option("select[name=verdict]", "")
+    page.fill("input[name=search]", "CHECKPOINT no7")
+    assert (page.inner_text(".claims-count"), names()) == ("1 of 14", ["07-c7"])
+    page.locator("[id='07-c7'] summary").click()
+    page.locator("[id='07-c7']").get_by_role("link", name="#07-c7").click()
+    assert page.url.endswith("claims.html#07-c7")
+    page.locator("[id='07-c7']").get_by_role("link", name="Doubling").click()
+    assert page.url.endswith(f"/{NAME}.html"), "a claim that no cell names leads to its lesson"
+    page.close()
+
+
+def test_a_prediction_comes_back(address, browser):
+    page = browser.new_page()
     page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
     assert not page.is_visible("text=measured 3")
     sheet = page.locator("table", has_text="You said")

@@ -69,14 +69,36 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const part of [hub, lesson]) part.addEventListener("input", show);
   }
 
-  const rows = [...document.querySelectorAll("table.claims tbody tr")];
+  // The atlas of claims: filters, a search, pictures that come when a claim is opened, and an address for each
+  const claims = [...document.querySelectorAll(".claims > details")];
   const choices = [...document.querySelectorAll(".claims-filter select")];
+  const search = document.querySelector(".claims-filter input");
   const filter = () => {
-    for (const row of rows) row.hidden = choices.some(({ name, value }) => value && row.dataset[name] !== value);
-    document.querySelector(".claims-count").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
+    const words = search.value.toLowerCase().split(/\s+/);
+    for (const claim of claims) {
+      const text = claim.textContent.toLowerCase();
+      claim.hidden = choices.some(({ name, value }) => value && claim.dataset[name] !== value) || !words.every((word) => text.includes(word));
+    }
+    document.querySelector(".claims-count").textContent = `${claims.filter((claim) => !claim.hidden).length} of ${claims.length}`;
+  };
+  for (const claim of claims) {
+    claim.addEventListener("toggle", () => {
+      const picture = claim.querySelector("img[data-src]");
+      if (claim.open && picture) picture.src = picture.dataset.src;
+    });
+  }
+  const open = () => {
+    const claim = claims.find(({ id }) => id === decodeURIComponent(location.hash.slice(1)));
+    if (!claim) return;
+    claim.open = true;
+    claim.hidden = false;
+    claim.scrollIntoView();
   };
   for (const choice of choices) choice.addEventListener("change", filter);
-  if (choices.length) filter();
+  search?.addEventListener("input", filter);
+  if (claims.length) filter();
+  open();
+  addEventListener("hashchange", open);
 });
 
 // A formula that is wider than the page scrolls: with the keyboard, too.

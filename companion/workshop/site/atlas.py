@@ -1,0 +1,188 @@
+"""The atlas of claims: a page on which each of them opens, and the same as JSON for a program."""
+
+import html
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import nbformat
+
+from companion.lesson.claims import Statement, cite, figure, statements
+from companion.lesson.verdicts import VERDICTS, WORDS
+from companion.workshop.site.course import Chapter, Course
+
+VERSION = 1  # of the form of claims.json, which claims.schema.json describes
+UNJUDGED = {"course": "the course's own", "check": "check"}  # what is no claim of a source
+MEASURES = re.compile(r'claims\.(?:saw|record|check)\(\s*"([\w-]+)"')
+BAR = (420, 14)  # of the summary picture: how wide the longest one is, and how high each
+
+
+def page(course: Course) -> str:
+    """Return every claim, folded, with a choice of lesson, verdict and source, and a search, below the `summary`."""
+    rows, kinds = [], {"lesson": [], "verdict": [*VERDICTS, *UNJUDGED.values()], "source": set()}
+    for chapter in course.chapters:
+        kinds["lesson"].append(chapter.title)
+        known, places = known_statements(chapter), measured(chapter)
+        for claim in chapter.entry["claims"]:
+            source = _source(known, claim)
+            kinds["source"].add(source)
+            rows.append(_row(chapter, claim, source, places.get(claim["id"])))
+    kinds["source"] = sorted(kinds["source"], key=str.lower)
+    choices = "".join(
+        f'<label>{kind} <select name="{kind}"><option value="">all</option>'
+        + "".join(f"<option>{html.escape(value)}</option>" for value in values)
+        + "</select></label>"
+        for kind, values in kinds.items()
+    )
+    made = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
+    body = "\n".join(rows)
+    return f"""# Claims, and what became of them
+
+What a source says, what became of it and what that rests on, and what was measured: by the shipped checkpoints, and by
+one run ({"; ".join(made)}). A verdict on a published claim is decided by one rule from what is stored of it; whether a
+figure is as expected, by the course's own bar, decides none. Each claim opens, and has an address of its own. A program
+reads <a href="claims.json">claims.json</a>, of which <a href="claims.schema.json">its schema</a> describes the form.
+
+{summary(course)}
+
+<div class="claims-filter">{choices}<label>search <input type="search" name="search"></label>
+<span>showing <span class="claims-count" aria-live="polite">{len(rows)}</span></span></div>
+
+<div class="claims">
+{body}
+</div>
+"""
+
+
+def known_statements(chapter: Chapter) -> dict[str, Statement]:
+    """Return the claims of the chapter's file; none where it has none."""
+    try:
+        return statements(chapter.name)
+    except ValueError:
+        return {}
+
+
+def verdict(claim: dict) -> str:
+    """Return what became of a source's claim; of another row, what it is."""
+    return claim["verdict"] or UNJUDGED[claim["kind"]]
+
+
+def anchor(id: str) -> str:
+    """Return the id of the place, on a lesson's page, where the claim ``id`` is measured."""
+    return f"measured-{id}"
+
+
+def measured(chapter: Chapter) -> dict[str, tuple[str, str]]:
+    """Return, for each claim whose cell names it, the page on which it is measured and the picture above that cell, as
+    file names without their endings; an empty one where its section has no picture.
+    """
+    found = {}
+    for path in chapter.notebooks:
+        picture = ""
+        for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
+            if cell.cell_type == "markdown" and re.search(r"^##? ", cell.source, re.MULTILINE):
+                picture = ""
+            for place, output in enumerate(cell.get("outputs", [])):
+                if "image/png" in output.get("data", {}):
+                    picture = f"{path.stem}-{number}-{place}"
+            found |= dict.fromkeys(MEASURES.findall(cell.source), (path.stem, picture))
+    return found
+
+
+def _source(known: dict[str, Statement], claim: dict) -> str:
+    return cite(known[claim["id"]].source if claim["id"] in known else "course")
+
+
+def _row(chapter: Chapter, claim: dict, source: str, place: tuple[str, str] | None) -> str:
+    """A claim: its verdict and its statement, which open to all that is known of it."""
+    found, name = verdict(claim), f"{chapter.name[:2]}-{claim['id']}"
+    told = {
+        "Published": claim["published"],
+        "Where": claim["source"],
+        "Ours": claim["why"],
+        "Our checkpoint": figure(claim, "checkpoint"),
+        "This run": figure(claim, "run"),
+        "Our bar": claim["threshold"],
+        "Control": claim["control"],
+        "Interval": claim["interval"],
+        "Reference": claim["reference"],
+    }
+    terms = "".join(
+        f"<dt>{term}</dt><dd>{html.escape(text)}</dd>" for term, text in told.items() if text not in ("", "-")
+    )
+    folder = f"lessons/{chapter.name}"
+    link, shown = f"{folder}/{chapter.name}.html", ""
+    if place:
+        link = f"{folder}/{place[0]}.html#{anchor(claim['id'])}"
+    if place and place[1]:
+        shown = f'<img data-src="_static/pictures/{place[1]}.png" alt="The picture above this claim in its lesson">'
+    scale, seed = chapter.entry["scale"], chapter.entry["seed"]
+    terms += f'<dt>Measured in</dt><dd><a href="{link}">{html.escape(chapter.title)}</a></dd>'
+    terms += f"<dt>Again</dt><dd><code>python3 -m companion run {chapter.name[:2]} --scale {scale} --seed {seed}</code>"
+    terms += f'</dd><dt>Address</dt><dd><a href="#{name}">#{name}</a></dd>'
+    facts = {"lesson": chapter.title, "verdict": found, "source": source}
+    data = " ".join(f'data-{key}="{html.escape(value)}"' for key, value in facts.items())
+    return (
+        f'<details id="{name}" {data}><summary><span class="verdict">{html.escape(found)}</span> '
+        f"{html.escape(claim['statement'])} <small>{chapter.name[:2]} · {html.escape(source)}</small></summary>"
+        f"<dl>{terms}</dl>{shown}</details>"
+    )
+
+
+def summary(course: Course) -> str:
+    """Return sources by verdict (HTML): a row for each source, its numbers, and a bar with a stretch for each."""
+    counts: dict[str, dict[str, int]] = {}
+    for chapter in course.chapters:
+        known = known_statements(chapter)
+        for claim in chapter.entry["claims"]:
+            if claim["verdict"]:
+                row = counts.setdefault(_source(known, claim), dict.fromkeys(VERDICTS, 0))
+                row[claim["verdict"]] += 1
+    longest = max((sum(row.values()) for row in counts.values()), default=1)
+    heads = "".join(f'<th scope="col" data-verdict="{each}">{WORDS[each]}</th>' for each in VERDICTS)
+    rows = "".join(
+        f'<tr><th scope="row">{html.escape(source)}</th>'
+        + "".join(f"<td>{row[each] or '–'}</td>" for each in VERDICTS)
+        + f"<td>{_bar(row, longest)}</td></tr>"
+        for source, row in sorted(counts.items(), key=lambda each: (-sum(each[1].values()), each[0].lower()))
+    )
+    return (
+        '<div class="claims-box" tabindex="0" role="region" aria-label="Sources by verdict"><table class="summary">'
+        f'<thead><tr><th scope="col">Source</th>{heads}<td></td></tr></thead><tbody>{rows}</tbody></table></div>'
+    )
+
+
+def _bar(row: dict[str, int], longest: int) -> str:
+    """The numbers of a row, as stretches one behind the other."""
+    x, parts, (width, height) = 0.0, "", BAR
+    for each, number in row.items():
+        part = width * number / longest
+        parts += f'<rect data-verdict="{each}" x="{x:.1f}" width="{part:.1f}" height="{height}"/>' * bool(number)
+        x += part
+    return f'<svg class="bar" viewBox="0 0 {width} {height}" aria-hidden="true">{parts}</svg>'
+
+
+def listed(course: Course) -> str:
+    """Return every claim as JSON, with what decides its verdict."""
+    found = []
+    for chapter in course.chapters:
+        known, entry = known_statements(chapter), chapter.entry
+        for claim in entry["claims"]:
+            statement = known.get(claim["id"])
+            found.append(
+                {
+                    "lesson": chapter.name,
+                    "scale": entry["scale"],
+                    "seed": entry["seed"],
+                    **claim,
+                    "key": statement.source if statement else "course",
+                    "evidence": asdict(statement.evidence) if statement and statement.evidence else None,
+                }
+            )
+    return json.dumps({"version": VERSION, "claims": found}, indent=1, ensure_ascii=False) + "\n"
+
+
+def schema() -> str:
+    """Return the JSON Schema of what `listed` gives."""
+    return (Path(__file__).parent / "claims.schema.json").read_text(encoding="utf-8")
