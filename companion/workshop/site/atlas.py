@@ -23,11 +23,11 @@ def page(course: Course) -> str:
     rows, kinds = [], {"lesson": [], "verdict": [*VERDICTS, *UNJUDGED.values()], "source": set()}
     for chapter in course.chapters:
         kinds["lesson"].append(chapter.title)
-        known, places = known_statements(chapter), measured(chapter)
+        known, found = known_statements(chapter), places(chapter)
         for claim in chapter.entry["claims"]:
             source = _source(known, claim)
             kinds["source"].add(source)
-            rows.append(_row(chapter, claim, source, places.get(claim["id"])))
+            rows.append(_row(chapter, claim, source, found.get(claim["id"])))
     kinds["source"] = sorted(kinds["source"], key=str.lower)
     choices = "".join(
         f'<label>{kind} <select name="{kind}"><option value="">all</option>'
@@ -73,7 +73,7 @@ def anchor(id: str) -> str:
     return f"measured-{id}"
 
 
-def measured(chapter: Chapter) -> dict[str, tuple[str, str]]:
+def places(chapter: Chapter) -> dict[str, tuple[str, str]]:
     """Return, for each claim whose cell names it, the page on which it is measured and the picture above that cell, as
     file names without their endings; an empty one where its section has no picture.
     """
@@ -163,7 +163,7 @@ def _bar(row: dict[str, int], longest: int) -> str:
     return f'<svg class="bar" viewBox="0 0 {width} {height}" aria-hidden="true">{parts}</svg>'
 
 
-def listed(course: Course) -> str:
+def as_json(course: Course) -> str:
     """Return every claim as JSON, with what decides its verdict."""
     found = []
     for chapter in course.chapters:
@@ -184,5 +184,5 @@ def listed(course: Course) -> str:
 
 
 def schema() -> str:
-    """Return the JSON Schema of what `listed` gives."""
+    """Return the JSON Schema of what `as_json` gives."""
     return (Path(__file__).parent / "claims.schema.json").read_text(encoding="utf-8")

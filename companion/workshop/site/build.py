@@ -36,7 +36,7 @@ def build(course: Course, out: Path) -> list[str]:
             shutil.copy(picture, folder)
     shutil.copy(course.root / "companion/published/references.bib", source)
     beside = source / "beside"
-    atomic_write(beside / "claims.json", atlas.listed(course))
+    atomic_write(beside / "claims.json", atlas.as_json(course))
     atomic_write(beside / "claims.schema.json", atlas.schema())
     for file in sorted((HERE / "static").iterdir()):
         shutil.copy(file, static)

@@ -70,7 +70,7 @@ def test_a_claim_reads_as_a_person_reads_it(executed):
 
 def test_a_claim_leads_to_its_cell_and_shows_the_picture_above_it_in_its_section(executed):
     one = chapter(executed, CLAIM, CLAIM | {"id": "halves"}, CLAIM | {"id": "trebles"})
-    assert atlas.measured(one) == {"doubles": ("01-a", "01-a-1-1"), "halves": ("01-a", "")}
+    assert atlas.places(one) == {"doubles": ("01-a", "01-a-1-1"), "halves": ("01-a", "")}
     page = atlas.page(Course(ROOT, [one]))
     assert page.count("data-src=") == 1 and 'data-src="_static/pictures/01-a-1-1.png"' in page
     for link in ("01-a.html#measured-doubles", "01-a.html#measured-halves", "01-a.html"):
@@ -101,7 +101,7 @@ def test_every_claim_of_the_course_is_on_the_page_and_in_the_list():
     there = {f"{lesson.name[:2]}-{id}" for lesson in all_lessons(ROOT) for id in statements(lesson.name)}
     page = atlas.page(course)
     assert {name for name in there if f'<details id="{name}"' in page} == there
-    told = json.loads(atlas.listed(course))
+    told = json.loads(atlas.as_json(course))
     jsonschema.validate(told, json.loads(atlas.schema()))
     assert {f"{claim['lesson'][:2]}-{claim['id']}" for claim in told["claims"]} == there
     judged = [claim for claim in told["claims"] if claim["verdict"]]
