@@ -112,6 +112,13 @@ def parser() -> argparse.ArgumentParser:
         "--formgrader", action="store_true", help="then open nbgrader's form grader, for the written answers"
     )
     grade.add_argument(
+        "--self-test",
+        type=float,
+        default=0.0,
+        metavar="MINUTES",
+        help="look that long for hand-ins, made at random, that the grader marks wrongly",
+    )
+    grade.add_argument(
         "--unsafe", action="store_true", help="run submissions even where there is no sandbox, with all your rights"
     )
 

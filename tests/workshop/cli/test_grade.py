@@ -16,7 +16,7 @@ from companion.workshop.grading.sandbox import bubblewrap, sandbox
 safe = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 
 
-SAID = {"jobs": 1, "formgrader": False, "unsafe": False, "student": "", "force": False, "take_in": []}
+SAID = {"jobs": 1, "formgrader": False, "unsafe": False, "student": "", "force": False, "take_in": [], "self_test": 0.0}
 
 
 def run(root, *lessons: str, **options) -> int:
@@ -193,3 +193,11 @@ def test_the_form_grader_is_started_on_the_gradebook(tmp_path, monkeypatch):
     [(command, folder)] = calls
     assert folder == tmp_path / "grading" and any("formgrader" in word for word in command)
     assert repr(str(tmp_path)) in (folder / "nbgrader_config.py").read_text()
+
+
+def test_the_self_test_is_the_search_of_the_tests(tmp_path, monkeypatch):
+    called = []
+    monkeypatch.setattr(grade, "_can_run", lambda *, unsafe: True)
+    monkeypatch.setattr(grade.subprocess, "run", lambda command, **_: called.append(command) or Namespace(returncode=1))
+    assert run(tmp_path, self_test=0.5) == 1
+    assert called[0][1:] == ["-m", "workshop.grading.self_test", "0.5"]

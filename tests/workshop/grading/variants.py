@@ -1,10 +1,13 @@
 """Right answers as honest people hand them in: rewritten, with helpers, imports and magics, in cells of their own.
 
-Each way takes an answer's source (a decorated function) and gives the cells that come before it, and its cell.
+Each way takes an answer's source (a decorated function) and gives the cells that come before it, and its cell. Each
+habit takes a notebook's cells and the place of an answer and of its check, and changes what stands around them.
 """
 
 import ast
 import re
+
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 Cells = tuple[list[str], str]
 
@@ -104,11 +107,11 @@ def nested(source: str) -> Cells:
 
 
 def tested(source: str) -> Cells:
-    decorator, *_ = _parts(source)
-    name = ast.parse(source).body[-1].name
-    return [
-        f"def demo():\n    return {name}\nimport time\nstart = time.time()"
-    ], f"{source}\n{decorator[1:]}.check({name})"
+    node = ast.parse(source).body[-1]
+    call = (
+        ast.unparse(node.decorator_list[0]) + f".check({node.name})" if node.decorator_list else f"print({node.name})"
+    )
+    return [f"def demo():\n    return {node.name}\nimport time\nstart = time.time()"], f"{source}\n{call}"
 
 
 def in_a_class(source: str) -> Cells:
@@ -220,9 +223,101 @@ def with_a_duplicate_library(source: str) -> Cells:
     )
 
 
+def _new(source: str) -> dict:
+    return new_code_cell(source)
+
+
+def merged(cells: list, answer: int, check: int) -> None:
+    """The cell and its check are one, as JupyterLab merges them."""
+    cells[answer].source += f"\n\n{cells[check].source}"
+    del cells[check]
+
+
+def check_split(cells: list, answer: int, check: int) -> None:
+    cells[check].source += "\n"
+    cells.insert(check + 1, _new("print('and it is right')"))
+
+
+def stripped(cells: list, answer: int, check: int) -> None:
+    """An editor that keeps neither marks nor ids."""
+    for cell in cells:
+        cell.metadata.pop("nbgrader", None)
+        cell.pop("id", None)
+
+
+def first_try_above(cells: list, answer: int, check: int) -> None:
+    cells.insert(answer, _new(f"{_head(cells[answer].source)}\n    return None"))
+
+
+def corrected_below(cells: list, answer: int, check: int) -> None:
+    cells.insert(check + 1, _new(cells[answer].source))
+    cells[answer].source = f"{_head(cells[answer].source)}\n    return None"
+
+
+def first_try_kept(cells: list, answer: int, check: int) -> None:
+    """The right one above, and below the check one that came to nothing."""
+    cells.insert(check + 1, _new(f"{_head(cells[answer].source)}\n    return None"))
+
+
+def doubled(cells: list, answer: int, check: int) -> None:
+    cells.insert(answer + 1, _new(cells[answer].source))
+
+
+def checked_twice(cells: list, answer: int, check: int) -> None:
+    cells.insert(check + 1, _new(cells[check].source))
+
+
+def plotted(cells: list, answer: int, check: int) -> None:
+    cells.insert(check, _new("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"))
+
+
+def broken_above(cells: list, answer: int, check: int) -> None:
+    cells.insert(answer, _new("print(not_there)\n1 / 0"))
+
+
+def half_a_line_above(cells: list, answer: int, check: int) -> None:
+    cells.insert(answer, _new("for x in (1, 2:\n    print(x"))
+
+
+def endless_above(cells: list, answer: int, check: int) -> None:
+    cells.insert(answer, _new("while True:\n    pass"))
+
+
+def in_the_check(cells: list, answer: int, check: int) -> None:
+    """The answer moved into the cell of its check."""
+    cells[check].source = f"{cells[answer].source}\n\n{cells[check].source}"
+    del cells[answer]
+
+
+def at_the_end(cells: list, answer: int, check: int) -> None:
+    """Answer and check, moved to where one has room."""
+    cells += [cells[answer], cells[check]]
+    del cells[check], cells[answer]
+
+
+def noted(cells: list, answer: int, check: int) -> None:
+    cells.insert(answer, new_markdown_cell("## My notes\n\n`os.system`, $x^2$ and <b>more</b>"))
+
+
+def long_printed(cells: list, answer: int, check: int) -> None:
+    cells[answer].outputs = [{"output_type": "stream", "name": "stdout", "text": ["x" * 1000 + "\n"] * 200}]
+
+
+def _head(source: str) -> str:
+    """Decorator and head of an answer, whatever else its cell holds."""
+    tree = ast.parse(re.sub(r"(?m)^\s*[%!].*$|^.*\?$", "", source))
+    node = [node for node in tree.body if isinstance(node, ast.FunctionDef)][-1]
+    node.body = [ast.Pass()]
+    return ast.unparse(node).removesuffix("\n    pass")
+
+
 WAYS = (
     *(commented, unparsed, documented, helper, helper_below, line_magics, cell_magic, question_marks, shown),
     *(star_import, alias, state, undecorated, guarded, nested, tested, in_a_class),
     *(partially, configured, suspicious_of_inputs, functional, timed, cleared, with_progress, without_warnings),
     *(captured, generated, through_numpy, callable_object, in_another_script, logged, with_a_duplicate_library),
+)
+HABITS = (
+    *(merged, check_split, stripped, first_try_above, corrected_below, first_try_kept, doubled, checked_twice),
+    *(plotted, broken_above, half_a_line_above, endless_above, in_the_check, at_the_end, noted, long_printed),
 )

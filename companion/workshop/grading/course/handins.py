@@ -102,9 +102,11 @@ def _kept_at(path: Path) -> datetime | None:
 def _timestamp(folder: Path) -> datetime | None:
     """The time in nbgrader's ``timestamp.txt``, if it says one of our days."""
     path = folder / "timestamp.txt"
+    if path.is_symlink() or not path.is_file():  # to open a pipe is to wait for somebody who writes
+        return None
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(40).strip() if not path.is_symlink() and path.is_file() else ""
+            text = file.read(40).strip()
         when = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
         when = when if when.tzinfo else when.replace(tzinfo=UTC)
         return when if OLDEST <= when <= NEWEST else None

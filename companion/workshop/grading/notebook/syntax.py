@@ -6,6 +6,7 @@ import functools
 import hashlib
 import re
 import symtable
+import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Set
@@ -264,14 +265,21 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
                 found.append(Piece(text, name, name, frozenset(), frozenset()))
             continue
         text, top = _text(lines, node), _top(node)
-        star = any(isinstance(part, ast.ImportFrom) and part.names[0].name == "*" for part in top)
-        names = frozenset(_defines(top))
+        stars = [part for part in top if isinstance(part, ast.ImportFrom) and part.names[0].name == "*"]
+        star = bool(stars)
+        names = frozenset(_defines(top)).union(*(_public(part.module or "") for part in stars))
         binds = names if not isinstance(node, UNCERTAIN) else frozenset()
         binds -= _roots_of_parts(top)
         changes = names | _changes(top, modules)
         later = used(text, later=True) if any(isinstance(part, INNER) for part in ast.walk(node)) else ()
         found.append(Piece(text, binds, changes, frozenset(_reads([node], set())), frozenset(later), star))
     return tuple(found)
+
+
+def _public(module: str) -> set[str]:
+    """The names that a star import gives, of a module that is loaded here; none of another."""
+    found = vars(sys.modules[module]) if module in sys.modules else {}
+    return set(found.get("__all__", [name for name in found if not name.startswith("_")]))
 
 
 def _roots_of_parts(top: list[ast.AST]) -> set[str]:

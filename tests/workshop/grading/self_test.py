@@ -1,0 +1,322 @@
+"""Looks for honest hand-ins that lose points and for hostile ones that win some, or take them from others.
+
+A case is a number: all that is random in it is drawn from that number, so a case that failed can be made again.
+
+    python -m companion grade --self-test MINUTES
+"""
+
+import csv
+import functools
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+from tqdm.auto import tqdm
+from workshop.grading.small_lesson import AUTOMATIC, NAME, checkout, hand_in, handed_in, solved
+from workshop.grading.variants import HABITS, WAYS
+
+from companion.workshop.cli import grade
+from companion.workshop.cli.lessons import all_lessons, select_lessons
+from companion.workshop.grading.course.marking import mark
+from companion.workshop.grading.notebook.handout import handout
+from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.notebook.submissions import assemble, cells
+from companion.workshop.grading.sandbox.sandbox import Limits
+
+ROOT = Path(__file__).resolve().parents[3]
+BRIEF = Limits(call=2, exercise=3, submission=8, search=2, searches=6)
+HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
+
+
+# -- honest
+
+
+@functools.cache
+def lesson(number: int) -> tuple[Handout, dict]:
+    """A lesson's questions, and its solved notebook as its learners hold it: checks without their hidden part."""
+    source = all_lessons()[number].source
+    given = handout(source, source.parents[2] / "lessons" / source.parent.name / source.name)
+    notebook = json.loads(source.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        name = grade_id(cell)
+        lines = "".join(cell["source"]).splitlines()
+        cell["source"] = "\n".join(line for line in lines if not line.strip().startswith("### "))
+        if name.endswith("-check"):
+            cell["source"] = given.sources[name]
+    return given, notebook
+
+
+def grade_id(cell: dict) -> str:
+    return cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+
+
+def honest(case: int) -> tuple[Handout, str, NotebookNode, str]:
+    """A lesson, one of its questions, a notebook that answers it rightly in some way of its own, and the way's name."""
+    random = Random(case)
+    given, solution = lesson(case % len(all_lessons()))
+    question = random.choice(given.automatic)
+    ways, habits = random.sample(WAYS, random.randint(0, 2)), random.sample(HABITS, random.randint(0, 2))
+    notebook = nbformat.reads(json.dumps(solution), as_version=4)
+    names = [grade_id(cell) for cell in notebook.cells]
+    place, check = names.index(question.answer_id), names.index(question.id)
+    before, source = [], notebook.cells[place].source
+    done = []
+    for way in ways:
+        try:
+            more, source = way(source)
+        except (SyntaxError, AttributeError):  # a way that cannot follow another one, such as a magic's
+            continue
+        before, done = [*more, *before], [*done, way.__name__]
+    notebook.cells[place].source = source
+    answer, checked = notebook.cells[place], notebook.cells[check]
+    notebook.cells[place:place] = [new_code_cell(cell) for cell in before]
+    for habit in habits:
+        if any(cell is answer for cell in notebook.cells) and any(cell is checked for cell in notebook.cells):
+            at = [next(n for n, cell in enumerate(notebook.cells) if cell is one) for one in (answer, checked)]
+            try:
+                habit(notebook.cells, *at)
+            except SyntaxError:
+                continue
+            done.append(habit.__name__)
+    return given, question.id, notebook, " + ".join(done)
+
+
+def judged(case: int, limits: Limits) -> str:
+    """What is wrong with an honest case's mark; empty if nothing is."""
+    given, name, notebook, way = honest(case)
+    handed = assemble(given, cells(json.dumps(notebook).encode()))
+    for part in (handed.answers, handed.below):
+        for other in set(part) - {name}:
+            del part[other]
+    entry = mark(handed, given, [5, 6], limits, unsafe=False)["exercises"][name]
+    about = f"case {case}: {given.name}, {name}, {way or 'as it stands'}"
+    if entry["outcome"] != "right":
+        return f"{about}: {entry['outcome']}: {entry['diagnosis']}"
+    return f"{about}: flagged: {handed.flags}" if handed.flags else ""
+
+
+# -- hostile
+
+ODD = (None, True, -1, 0, 1e308, 2**70, "", "\ud800", "x" * 100_000, [], {}, [[[[[[]]]]]], {"": {}}, ["\n"] * 10_000)
+TEXTS = ("''", "'\\ud800'", "'<script>'", "'x' * 10**7", "'\\n' * 1000", "'\\x1b[2J'", "'=1+1'", "'{}%s'")
+VALUES = (
+    *("None", "3", "1j", "'x' * 10**7", "[[[]]] * 3", "(M,)", "{'M': M}", "M > 0", "M.to('meta')", "M.to_sparse()"),
+    *("M.new_zeros(1).expand(1 << 27)", "M * float('nan')", "M.half()", "M[:0]", "iter([])", "lambda: M", "type"),
+    *("M.requires_grad_()", "torch.nn.Parameter(M)", "M.numpy()", "NotImplemented", "...", "2 ** 10**6", "M.storage()"),
+)
+NAMES = ("equal", "allclose", "isclose", "stack", "tensor", "zeros", "manual_seed", "Generator", "Tensor", "load")
+ACTS = (
+    "while True: pass",
+    "__import__('time').sleep(1e6)",
+    "sum(range(10 ** 12))",
+    "(lambda f: f(f))(lambda f: f(f))",
+    "kept = [torch.empty(1 << 28) for _ in range(1 << 20)]",
+    "raise ValueError({text})",
+    "raise type({text}, (Exception,), {{}})",
+    "raise KeyboardInterrupt",
+    "raise SystemExit({text})",
+    "raise NotImplementedError",
+    "print({text} * 1000)",
+    "__import__('os')._exit(0)",
+    "__import__('os').abort()",
+    "[__import__('os').close(n) for n in range(64)]",
+    "__import__('os').kill(__import__('os').getppid(), 9)",
+    "__import__('os').chdir('/')",
+    "__import__('os').environ.clear()",
+    "__import__('sys').modules.clear()",
+    "__import__('sys').setrecursionlimit(10 ** 9)",
+    "__import__('sys').settrace(lambda *a: 1 / 0)",
+    "__import__('gc').disable()",
+    "__import__('warnings').simplefilter('error')",
+    "__import__('signal').alarm(1)",
+    "__import__('threading').Thread(target=lambda: [0 for _ in iter(int, 1)]).start()",
+    "__import__('subprocess').run(['sh', '-c', 'sleep 100'])",
+    "torch.set_default_dtype(torch.{dtype})",
+    "torch.set_num_threads(64)",
+    "torch.manual_seed({number})",
+    "torch.use_deterministic_algorithms(True)",
+    "torch.{name} = lambda *a, **k: True",
+    "setattr(torch.Tensor, '__{operation}__', lambda *a: True)",
+    "setattr(__import__('builtins'), '{builtin}', lambda *a, **k: True)",
+    "__import__('companion.lesson.exercise').lesson.exercise.Exercise.grade = lambda *a: None",
+    "open('/scratch/{number}', 'wb').write(bytes(1 << 26))",
+    "[__import__('os').write(n, {noise}) for n in range(3, 12)]",
+    "__import__('time').sleep({number} % 4)",
+    "M.data.fill_({number})",
+)
+
+
+def act(random: Random) -> str:
+    """One line that means harm."""
+    return random.choice(ACTS).format(
+        text=random.choice(TEXTS),
+        name=random.choice(NAMES),
+        number=random.randrange(100),
+        dtype=random.choice(("float64", "float16", "bfloat16")),
+        operation=random.choice(("eq", "le", "sub", "bool", "len", "repr", "hash", "reduce_ex", "getattribute")),
+        builtin=random.choice(("all", "any", "abs", "max", "isinstance", "len", "open", "print", "getattr")),
+        noise=random.choice((r"b'0 {{}}\n'", r"b'x' * 65536", r"b'\x00\xff' * 9", r"b'{\"raised\": \"E\"}\n'")),
+    )
+
+
+def program(random: Random) -> NotebookNode:
+    """A notebook in which one exercise is answered wrongly, with harm around it, and the others are not."""
+    acts = [act(random) for _ in range(random.randint(1, 3))]
+    guarded = "".join(
+        f"    try:\n        {line}\n    except {random.choice(('OSError', 'Exception'))}:\n        pass\n"
+        for line in acts
+    )
+    inside = "".join(f"    {line}\n" for line in acts)
+    answer = f"{HEAD}{random.choice((guarded, inside, ''))}    return {random.choice(VALUES)}\n"
+    if random.random() < 0.3:
+        answer = f"M = S = torch.eye(2)\n{act(random)}\n{answer}"
+    notebook = handed_in({"newton-step": answer})
+    for _ in range(random.randint(0, 2)):
+        notebook.cells.insert(random.randrange(len(notebook.cells)), new_code_cell(act(random)))
+    if random.random() < 0.3:
+        random.shuffle(notebook.cells)
+    return notebook
+
+
+def _bent(node: Any, random: Random) -> Any:
+    """A notebook's JSON with something odd at some place."""
+    if isinstance(node, dict) and node and random.random() < 0.9:
+        key = random.choice(list(node))
+        return (
+            node | {key: _bent(node[key], random)}
+            if random.random() < 0.9
+            else {**node, random.choice(("", key * 2)): 1}
+        )
+    if isinstance(node, list) and node and random.random() < 0.9:
+        place = random.randrange(len(node))
+        return [*node[:place], _bent(node[place], random), *node[place + 1 :]]
+    return random.choice(ODD)
+
+
+def written(notebook: NotebookNode, random: Random) -> bytes:
+    """The notebook as a file that may be broken."""
+    node = json.loads(json.dumps(notebook))
+    kind = random.choice(("whole",) * 12 + ("bent", "bent", "cut", "flipped", "doubled", "utf-16", "nested"))
+    for _ in range(random.choice((1, 5, 30)) if kind == "bent" else 0):
+        node = _bent(node, random)
+    text = json.dumps(node)
+    if kind == "nested":
+        text = text.replace("[", "[" * random.choice((2, 10_000)), 1)
+    data = text.encode("utf-16" if kind == "utf-16" else "utf-8", "surrogatepass")
+    if kind == "cut":
+        return data[: random.randrange(len(data))]
+    if kind == "flipped":
+        changed = bytearray(data)
+        for _ in range(random.randint(1, 20)):
+            changed[random.randrange(len(changed))] = random.randrange(256)
+        return bytes(changed)
+    return data * 2 if kind == "doubled" else data
+
+
+def around(file: Path, random: Random) -> None:
+    """Something odd about the folder of a hand-in."""
+    folder = file.parent
+    noise = random.randbytes(random.choice((0, 10, 5000)))
+
+    def link() -> None:
+        (folder / "link").symlink_to(random.choice(("/", "/proc/self/mem", "..", "nowhere", str(file))))
+
+    def dates() -> None:
+        os.utime(random.choice((file, folder)), (0, random.choice((0, 1, 2**31, 2**33, 1e11, -1e9))))
+
+    oddities: tuple[Callable[[], Any], ...] = (
+        link,
+        dates,
+        lambda: (folder / "timestamp.txt").write_bytes(
+            random.choice((noise, b"yesterday", b"9999-99-99", b"0001-01-01 00:00 UTC"))
+        ),
+        lambda: (folder / f"._{file.name}").write_bytes(noise),
+        lambda: (folder / "other.ipynb").write_bytes(noise),
+        (folder / "timestamp.txt").mkdir,
+        lambda: os.mkfifo(folder / random.choice(("timestamp.txt", "a.ipynb", "pipe"))),
+        lambda: file.rename(folder / random.choice(("x.ipynb", "x.IPYNB", "\n.ipynb", "é" * 60 + ".ipynb", "x"))),
+        lambda: file.chmod(0),
+        lambda: folder.chmod(0),
+        (folder.parent / "kept").mkdir,
+        (folder.parent / "99-other").mkdir,
+        lambda: None,
+    )
+    random.choice(oddities)()
+
+
+def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
+    """Two honest people in a class with ``many`` who mean harm, none of whom has earned anything: what went wrong."""
+    random = Random(case)
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = checkout(Path(folder))
+        for number in range(many):
+            file = hand_in(
+                root,
+                f"{random.choice(('a', 'm', 'z', '=', ' ', '.', 'ä', '-'))}{number}",
+                written(program(random), random),
+            )
+            around(file, random)
+        for name in ("anna", "zoe"):
+            hand_in(root, name, solved())
+        started = time.monotonic()
+        try:
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                failed = grade.grade(select_lessons([NAME], root)[0], root, jobs=2, limits=limits)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return [f"case {case}: the run ended: {error!r}"]
+        took = time.monotonic() - started
+        table = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
+        points = {
+            row["student"]: [float(row[name]) for name in AUTOMATIC]
+            for row in csv.DictReader(table.splitlines(keepends=True))
+        }
+    wrong += [f"case {case}: {name} is not marked" for name in failed]
+    wrong += [
+        f"case {case}: {name} has {points.get(name)}" for name in ("anna", "zoe") if points.get(name) != [1, 2, 3]
+    ]
+    wrong += [
+        f"case {case}: {name} has won {won}" for name, won in points.items() if name not in ("anna", "zoe") and any(won)
+    ]
+    wrong += (
+        [f"case {case}: took {took:.0f} s for {many} who mean harm"] if took > 30 + 3 * many * limits.submission else []
+    )
+    return wrong
+
+
+def main(minutes: float, first: int) -> int:
+    """Look for so many minutes; 1 if something was found."""
+    end, started, found, tried = time.monotonic() + 60 * minutes, time.monotonic(), [], [0, 0]
+    case, told = first, 0
+    with tqdm(total=round(60 * minutes), unit="s", desc="self-test") as bar:
+        while time.monotonic() < end:
+            if case % 20:
+                found += [problem] if (problem := judged(case, Limits())) else []
+                tried[0] += 1
+            else:
+                found += neighbours(case, 8)
+                tried[1] += 8
+            for problem in found[told:]:
+                tqdm.write(problem)
+            told = len(found)
+            case += 1
+            bar.update(round(min(time.monotonic(), end) - started) - bar.n)
+    print(f"cases {first} to {case - 1}: {tried[0]} honest hand-ins, {tried[1]} hostile ones, {len(found)} found")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1]), SystemRandom().randrange(1_000_000) if len(sys.argv) < 3 else int(sys.argv[2])))
