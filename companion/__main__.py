@@ -85,11 +85,13 @@ def parser() -> argparse.ArgumentParser:
         "--out", default="build/run", metavar="FOLDER", help="where notebooks and report go (default: %(default)s)"
     )
     run.add_argument(
-        "--readme", action="store_true", help="write CLAIMS.md and the README's lines; needs a run of all lessons"
+        "--readme", action="store_true", help="write CLAIMS.md and the README's total; needs a run of all lessons"
     )
     run.add_argument("--pictures", action="store_true", help="draw each lesson's figure.png and answer.png anew")
 
-    release = commands.add_parser("release", parents=[common], help="make lessons/ from solutions/")
+    release = commands.add_parser(
+        "release", parents=[common], help="make lessons/ and the README's table from solutions/"
+    )
     release.add_argument(
         "lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given"
     )

@@ -1,11 +1,13 @@
 """A tiny lesson in a tiny checkout, for the tests of the machinery."""
 
+from base64 import b64decode
 from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 NAME = "07-doubling"
+PICTURE = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 FACTS = {
     "title": "Doubling",
     "question": "What is twice a number?",
@@ -13,6 +15,7 @@ FACTS = {
     "machine_seconds": 2,
     "needs": ["a number"],
 }
+AIM = "| You will be able to | *double* a number; *halve* it again |"
 TIME = "| Time | about 5 minutes for you; 2 s of one core for the machine |"
 CLAIM = {
     "id": "doubles",
@@ -51,7 +54,7 @@ def notebook(
     )
     hidden = "\n### BEGIN HIDDEN TESTS\nassert double(3) == 6\n### END HIDDEN TESTS"
     cells = [
-        new_markdown_cell(f"# Doubling\n\nWhat is twice a number?\n\n| | |\n|---|---|\n{TIME}"),
+        new_markdown_cell(f"# Doubling\n\nWhat is twice a number?\n\n| | |\n|---|---|\n{AIM}\n{TIME}"),
         new_code_cell('SCALE = "course"\nSEED = 0', metadata={"tags": ["parameters"]}),
         new_markdown_cell("## A claim about two"),
         new_code_cell(
@@ -104,6 +107,7 @@ def checkout(root: Path, *, name: str = NAME, repository: str = "", two: bool = 
     nbformat.write(notebook(**changes), folder / f"{name}.ipynb")
     if two:
         nbformat.write(further(), folder / f"{name}-further.ipynb")
-    (folder / "figure.png").write_bytes(b"a picture")
+    (folder / "figure.png").write_bytes(PICTURE)
+    (root / "README.md").write_text("before\n<!-- lessons -->\n<!-- /lessons -->\nafter\n")
     (root / "pyproject.toml").write_text(f'[tool.companion]\nrepository = "{repository}"\n')
     return root

@@ -3,13 +3,16 @@
 """
 
 import json
+import re
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from companion.workshop.cli.setup import ROOT
 
 TIMES = {"minutes": int, "machine_seconds": int}
 FACTS = {"title": str, "question": str, "needs": list} | TIMES
+AIMS = re.compile(r"^\| You will be able to \|(.*)\|$", re.MULTILINE)
 
 
 class LessonError(ValueError):
@@ -33,6 +36,25 @@ class Lesson:
     def notebooks(self) -> list[Path]:
         """Return the lesson's one or two notebooks, in the order in which they are read."""
         return [path for path in (self.source, self.further) if path]
+
+    @property
+    def picture(self) -> Path:
+        """Return where the picture at its head lies, answered if it is."""
+        answer = self.source.with_name("answer.png")
+        return answer if answer.is_file() else self.source.with_name("figure.png")
+
+    @property
+    def path(self) -> str:
+        """Return where the lesson lies in the folder of all lessons."""
+        return f"{self.name}/{self.name}.ipynb"
+
+    def aim(self) -> str:
+        """Return what a learner can do in the end: the last thing that the lesson's head says; empty if it says
+        nothing.
+        """
+        head = json.loads(self.source.read_text(encoding="utf-8"))["cells"][0]["source"]
+        found = AIMS.search("".join(head))
+        return found[1].rpartition(";")[2].replace("*", "").strip() if found else ""
 
     def facts(self) -> dict:
         """Title, question, minutes, machine_seconds and needs: the lesson's metadata ``companion``. Raises LessonError
@@ -95,33 +117,48 @@ def notation() -> str:
     return Path(__file__).with_name("notation.md").read_text(encoding="utf-8")
 
 
-def start_page(
-    lessons: list[Lesson], columns: tuple[str, ...] = (), more: dict[str, tuple[str, ...]] | None = None
-) -> str:
-    """Return the map of the lessons in Markdown: what JupyterLab opens on, above the `notation`. ``columns`` are
-    further columns of its table, which ``more`` fills for each lesson by name.
+def cards(lessons: list[Lesson], folder: str, more: dict[str, list[str]] | None = None) -> str:
+    """Return the lessons as a table in Markdown, two in a row: picture, link and minutes, question, what one can do in
+    the end.
+
+    ``folder``: where the lessons lie, seen from the page.
+    ``more``: further lines, for each lesson by name.
     """
-    head = ["Lesson", "The question", "You need", "Machine", "First", *columns]
-    lines = [
-        "# Transformers as Algorithms",
-        "",
-        "Read and run the lessons in this order. Each is a notebook: a question, code to read, exercises that check "
-        "themselves. A second one, *Further*, has extensions, and how sure we are.",
-        "",
-        f"| {' | '.join(head)} |",
-        "|" + "---|" * len(head),
-    ]
+    found = []
     for lesson in lessons:
         facts = lesson.facts()
-        link = f"[{lesson.name[:2]} {facts['title']}]({lesson.name}/{lesson.name}.ipynb)"
+        lines = [
+            f'<img src="{folder}{lesson.name}/thumbnail.png" width="340" alt="{facts["title"]}">',
+            f"**[{lesson.name[:2]} {facts['title']}]({folder}{lesson.path})** · {facts['minutes']} min",
+            facts["question"],
+            *[f"*In the end you {lesson.aim()}.*"] * bool(lesson.aim()),
+            *(more or {}).get(lesson.name, []),
+        ]
+        found.append("<br>".join(lines))
+    rows = [f"| {' | '.join(pair)} |" for pair in zip_longest(found[::2], found[1::2], fillvalue="")]
+    return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def start_page(lessons: list[Lesson], progress: dict[str, list[str]] | None = None, first: str = "") -> str:
+    """Return the map of the lessons in Markdown: what JupyterLab opens on, above the `notation`.
+
+    ``progress``: for each lesson by name, what is done of each of its notebooks.
+    ``first``: what stands above the map.
+    """
+    more = {}
+    for lesson in lessons:
+        facts = lesson.facts()
+        more[lesson.name] = lines = [f"First: {'; '.join(facts['needs']) or 'nothing'}"]
         if lesson.further:
-            link += f"<br>[Further]({lesson.name}/{lesson.further.name})"
-        needs = "<br>".join(facts["needs"]) or "nothing"
-        minutes = "<br>".join(f"{times['minutes']} min" for times in lesson.times())
-        machine = "<br>".join(machine_time(times["machine_seconds"]) for times in lesson.times())
-        row = [link, facts["question"], minutes, machine, needs]
-        lines.append(f"| {' | '.join([*row, *(more or {}).get(lesson.name, ())])} |")
-    return "\n".join(lines) + "\n"
+            minutes = lesson.times()[1]["minutes"]
+            lines.append(f"[Further]({lesson.name}/{lesson.further.name}) · {minutes} min")
+        done = (progress or {}).get(lesson.name, [])
+        lines += [f"{word}: {each}" for word, each in zip(("**Done**", "**Of the further one**"), done, strict=False)]
+    text = (
+        "# Transformers as Algorithms\n\nRead and run the lessons in this order. Each is a notebook: a question, code "
+        "to read, exercises that check themselves. A second one, *Further*, has extensions, and how sure we are."
+    )
+    return "\n\n".join(filter(None, [text, first, cards(lessons, "", more)])) + "\n"
 
 
 def machine_time(seconds: int) -> str:

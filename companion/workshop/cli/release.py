@@ -1,5 +1,5 @@
-"""``release``: the exercises' answers and the minutes into ``solutions/``, then ``lessons/`` from it with nbgrader,
-byte for byte the same on every machine.
+"""``release``: answers, minutes and small pictures into ``solutions/``, a table of the lessons into the README, then
+``lessons/`` from ``solutions/`` with nbgrader, byte for byte the same on every machine.
 """
 
 import shutil
@@ -16,11 +16,12 @@ from traitlets.config import Config
 
 from companion import __version__
 from companion.core.files import atomic_write
-from companion.workshop.cli import launch
+from companion.workshop.cli import launch, readme
 from companion.workshop.cli.answers import put_answers
 from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, notation, select_lessons, start_page
 from companion.workshop.cli.minutes import put_minutes
 from companion.workshop.cli.setup import ROOT
+from companion.workshop.cli.thumbnails import put_thumbnail
 
 STUB = "# your code here\nraise NotImplementedError"
 LEFT_BEHIND = (".*", "__*", "predictions*.json")  # by editors and runs
@@ -32,7 +33,12 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     try:
         lessons = select_lessons(arguments.lessons, root)
         sources = [path for lesson in lessons for path in lesson.notebooks]
-        others = [f"solutions/{line}" for path in sources for line in put(path, write=not arguments.check)]
+        write = not arguments.check
+        others = [f"solutions/{line}" for path in sources for line in put(path, write=write)]
+        others += [f"solutions/{line}" for lesson in lessons for line in put_thumbnail(lesson, write=write)]
+        table = readme.table(all_lessons(root), launch.repository(root))
+        if readme.put_part(root / "README.md", "lessons", table, write=write):
+            others.append("README.md: its table of lessons is another; `release` writes it")
         print(*others, sep="\n", end="\n" * bool(others))
         (root / "build").mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(

@@ -49,6 +49,11 @@ class Results:
     exercises: Exercises = field(default_factory=Exercises)
     predictions: Score = field(default_factory=Score)
 
+    @property
+    def begun(self) -> bool:
+        """Return whether anything was tried in it."""
+        return bool(self.exercises.solved or self.exercises.wrong or self.predictions.made)
+
 
 def of_notebook(path: Path, name: str) -> Results:
     """Read what ``path``, a copy of the notebook ``name``, and the predictions beside it say; nothing at all for a file

@@ -1,31 +1,22 @@
-"""The scoreboard: every claim of every lesson in ``CLAIMS.md``, and in the README a line for each lesson."""
+"""The scoreboard: every claim of every lesson in ``CLAIMS.md``, and in the README their total."""
 
-import re
 from pathlib import Path
 
 from companion.core.files import atomic_write
 from companion.lesson.claims import COLUMNS, figure
 from companion.lesson.verdicts import DIFFERENT, tally
-from companion.workshop.cli import launch
-from companion.workshop.cli.lessons import Lesson, all_lessons, machine_time
+from companion.workshop.cli.lessons import Lesson, all_lessons
+from companion.workshop.cli.readme import put_part
 from companion.workshop.cli.setup import ROOT
-from companion.workshop.site.course import needed
 
-OPEN, CLOSE = "<!-- lessons -->", "<!-- /lessons -->"
 PUBLISHED = "| Claim | Source | Published | Our checkpoint | This run | Verdict |\n|---|---|---|---|---|---|"
 OWN = "| {} | Our bar | Our checkpoint | This run |\n|---|---|---|---|"
 
 
 def update(report: dict, root: Path = ROOT) -> None:
-    """Write ``CLAIMS.md`` and the README's lines from ``report``. Raises ValueError where the README has no marks."""
+    """Write ``CLAIMS.md`` and the README's total from ``report``. Raises ValueError where the README has no marks."""
     atomic_write(root / "CLAIMS.md", table(report, all_lessons(root)))
-    readme = root / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    block = re.compile(f"{re.escape(OPEN)}.*?{re.escape(CLOSE)}", re.DOTALL)
-    if not block.search(text):
-        raise ValueError(f"{readme}: has no {OPEN} … {CLOSE} to put the lessons in")
-    new = f"{OPEN}\n{lines(report, all_lessons(root), launch.repository(root))}\n{CLOSE}"
-    atomic_write(readme, block.sub(lambda _: new, text))
+    put_part(root / "README.md", "claims", f"{total(report)} [Every one of them](CLAIMS.md).")
 
 
 def table(report: dict, lessons: list[Lesson]) -> str:
@@ -56,30 +47,9 @@ def table(report: dict, lessons: list[Lesson]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def lines(report: dict, lessons: list[Lesson], repository: str) -> str:
-    """Return a line of Markdown for each of ``lessons``: its question, its time, the lessons before it; above them, if
-    the course has a ``repository``, badges that open the first; below them what became of the published claims.
-    """
-    found = []
-    if badges := [place.badge() for place in launch.places(repository, _path(lessons[0]))]:
-        found += [f"Lesson {lessons[0].name[:2]} without installing anything: {' '.join(badges)}", ""]
-    for lesson in lessons:
-        facts = lesson.facts()
-        time = f"{facts['minutes']} min, machine {machine_time(facts['machine_seconds'])}"
-        if before := needed(facts):
-            time += f", after {' and '.join(before)}"
-        found.append(f"- **[{lesson.name[:2]} {facts['title']}]({_path(lesson)})** ({time}). {facts['question']}")
-    return "\n".join([*found, "", total(report)])
-
-
 def total(report: dict) -> str:
     """Return what became of all published claims of the report, in one sentence."""
     return summary([claim for entry in report["lessons"] for claim in entry["claims"]])
-
-
-def _path(lesson: Lesson) -> str:
-    """Where the lesson is for whoever learns."""
-    return f"lessons/{lesson.name}/{lesson.name}.ipynb"
 
 
 def summary(claims: list[dict]) -> str:

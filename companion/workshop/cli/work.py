@@ -32,12 +32,11 @@ def write_start_page(root: Path) -> None:
     """``work/README.md``: the map of the lessons, with what is solved and predicted, and where a newer version lies."""
     work = root / "work"
     lessons = [lesson for lesson in released(root) if (work / lesson.name).is_dir()]
-    more = {}
+    done = {}
     for lesson in lessons:
         results = [best(work / lesson.name, path.stem) for path in lesson.notebooks]
-        columns = [(str(result.exercises), str(result.predictions)) for result in results]
-        more[lesson.name] = tuple("<br>".join(column) for column in zip(*columns, strict=True))
-    lines = [start_page(lessons, ("Exercises", "Predictions"), more)]
+        done[lesson.name] = [f"{each.exercises}; predictions: {each.predictions}" for each in results]
+    lines = [start_page(lessons, done, go_on(lessons, work))]
     for path in (path for lesson in lessons for path in lesson.notebooks):
         name = path.parent.name
         if others := [copy for copy in copies(work / name, path.stem) if copy.name != path.name]:
@@ -51,6 +50,23 @@ def write_start_page(root: Path) -> None:
     )
     lines.append(notation())
     atomic_write(work / "README.md", "".join(lines))
+
+
+def go_on(lessons: list[Lesson], work: Path) -> str:
+    """Return a line that leads to the notebook that was last worked in, or to the first of ``lessons``."""
+    if not lessons:
+        return ""
+    begun = [
+        copy
+        for lesson in lessons
+        for path in lesson.notebooks
+        for copy in copies(work / lesson.name, path.stem)
+        if of_notebook(copy, path.stem).begun
+    ]
+    if not begun:
+        return f"**[Begin here]({lessons[0].path})**"
+    last = max(begun, key=lambda copy: copy.stat().st_mtime_ns)
+    return f"**[Go on where you left off]({quote(f'{last.parent.name}/{last.name}')})**: {last.stem}"
 
 
 def outdated(root: Path) -> list[str]:

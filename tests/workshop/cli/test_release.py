@@ -6,7 +6,8 @@ from argparse import Namespace
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from sample_lesson import FACTS, NAME, checkout, notebook
+from PIL import Image
+from sample_lesson import FACTS, NAME, PICTURE, checkout, notebook
 
 from companion import __version__
 from companion.workshop.cli import release
@@ -29,9 +30,10 @@ def test_a_lesson_has_neither_answers_nor_hidden_tests_nor_outputs(tmp_path):
     assert lesson.metadata.companion == FACTS | {"notebook": NAME, "version": __version__}
     assert [cell.id for cell in lesson.cells] == [*(cell.id for cell in notebook().cells), "footer"]
     assert all(cell.execution_count is None and not cell.outputs for cell in lesson.cells if cell.cell_type == "code")
-    assert (tmp_path / LESSON).with_name("figure.png").read_bytes() == b"a picture"
+    assert (tmp_path / LESSON).with_name("figure.png").read_bytes() == PICTURE
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {"README.md", "figure.png", "pyproject.toml", f"{NAME}.ipynb"}, "no database, nothing temporary"
+    named = {"README.md", "figure.png", "thumbnail.png", "pyproject.toml", f"{NAME}.ipynb"}
+    assert left == named, "no database, nothing temporary"
 
 
 def test_it_is_the_same_byte_for_byte(tmp_path, capsys):
@@ -136,7 +138,8 @@ def test_minutes_are_counted_and_written_and_nobody_types_them(tmp_path, capsys)
         lesson = nbformat.read(each, as_version=4)
         assert lesson.metadata.companion.minutes == 25
         assert lesson.cells[0].source.endswith(row)
-    assert "| What is twice a number? | 25 min | 2 s |" in (tmp_path / "lessons/README.md").read_text()
+    assert ".ipynb)** · 25 min<br>" in (tmp_path / "lessons/README.md").read_text()
+    assert ".ipynb)** · 25 min<br>" in (tmp_path / "README.md").read_text()
     assert run(tmp_path, check=True) == 0
 
 
@@ -145,7 +148,51 @@ def test_the_start_page_maps_the_lessons(tmp_path):
     start, _, letters = (tmp_path / "lessons/README.md").read_text(encoding="utf-8").partition("\n## Notation\n")
     assert letters.count("\n| $") == 10
     row = start.splitlines()[-1]
-    assert row == f"| [07 Doubling]({NAME}/{NAME}.ipynb) | What is twice a number? | 5 min | 2 s | a number |"
+    assert row == (
+        f'| <img src="{NAME}/thumbnail.png" width="340" alt="Doubling">'
+        f"<br>**[07 Doubling]({NAME}/{NAME}.ipynb)** · 5 min<br>What is twice a number?"
+        "<br>*In the end you halve it again.*<br>First: a number |  |"
+    )
+
+
+def test_a_lesson_has_a_small_picture_the_answered_one_where_it_is(tmp_path, capsys):
+    folder = checkout(tmp_path) / f"solutions/{NAME}"
+    Image.new("RGB", (1200, 600), "blue").save(folder / "figure.png")
+    assert run(tmp_path) == 0
+    small = tmp_path / f"lessons/{NAME}/thumbnail.png"
+
+    def shown() -> tuple:
+        with Image.open(small) as there:
+            return there.size, there.convert("RGB").getpixel((9, 9))
+
+    assert shown() == ((480, 240), (0, 0, 255))
+    Image.effect_noise((1600, 1200), 90).convert("RGB").save(folder / "answer.png")
+    capsys.readouterr()
+    assert run(tmp_path, check=True) == 1
+    line = f"solutions/{NAME}/thumbnail.png: is not of answer.png; `release` makes it"
+    assert capsys.readouterr().out.splitlines()[0] == line
+    assert shown()[0] == (480, 240), "nothing was written"
+    assert run(tmp_path) == 0
+    width, height = shown()[0]
+    assert width == height * 4 / 3
+    assert small.stat().st_size <= 40_000
+    assert run(tmp_path, check=True) == 0
+
+
+def test_the_readme_has_the_lessons(tmp_path, capsys):
+    readme = checkout(tmp_path) / "README.md"
+    assert run(tmp_path, check=True) == 1
+    assert "README.md: its table of lessons is another; `release` writes it" in capsys.readouterr().out
+    assert run(tmp_path) == 0
+    assert readme.read_text() == (
+        "before\n<!-- lessons -->\n| | |\n|---|---|\n"
+        f'| <img src="lessons/{NAME}/thumbnail.png" width="340" alt="Doubling">'
+        f"<br>**[07 Doubling](lessons/{NAME}/{NAME}.ipynb)** · 5 min<br>What is twice a number?"
+        "<br>*In the end you halve it again.* |  |\n<!-- /lessons -->\nafter\n"
+    )
+    readme.write_text("no place for it")
+    with pytest.raises(ValueError, match="has no <!-- lessons -->"):
+        run(tmp_path)
 
 
 def test_a_lesson_leads_to_its_neighbours(tmp_path):
@@ -181,8 +228,7 @@ def test_the_second_notebook_is_made_like_the_first_and_both_lead_to_each_other(
     back = f"Back to the lesson: [07 Doubling]({NAME}.ipynb)"
     assert further.cells[-1].source == f"{back} · [All lessons](../README.md)"
     start = (tmp_path / "lessons/README.md").read_text()
-    assert f"<br>[Further]({NAME}/{NAME}-further.ipynb) |" in start
-    assert "| 5 min<br>5 min | 2 s<br>2 s |" in start
+    assert f"<br>First: a number<br>[Further]({NAME}/{NAME}-further.ipynb) · 5 min |" in start
     assert run(tmp_path, check=True) == 0
     path.write_text(text.replace("print('further')", "print('changed')"))
     assert run(tmp_path, check=True) == 1

@@ -1,4 +1,4 @@
-"""The scoreboard: all claims in CLAIMS.md, a line for each lesson in the README, and both are this course's."""
+"""The scoreboard: all claims in CLAIMS.md, their total in the README, and both are this course's."""
 
 import re
 import tomllib
@@ -8,7 +8,7 @@ import pytest
 from sample_lesson import CLAIM, NAME, checkout
 
 from companion.lesson.claims import statements
-from companion.workshop.cli import scoreboard
+from companion.workshop.cli import readme, scoreboard
 from companion.workshop.cli.lessons import all_lessons
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,14 +34,12 @@ def test_what_became_of_claims_counts_those_of_sources_alone():
 def test_it_takes_its_place(tmp_path):
     root, report = checkout(tmp_path), {"lessons": [entry("reproduced", "different")]}
     report["lessons"][0]["claims"] += [CLAIM | OWN, CLAIM | OWN | {"kind": "check", "expected": {}}]
-    readme = root / "README.md"
-    readme.write_text("before\n<!-- lessons -->\nlast year\n<!-- /lessons -->\nafter\n")
+    page = root / "README.md"
+    page.write_text("before\n<!-- claims -->\nlast year\n<!-- /claims -->\nafter\n")
     scoreboard.update(report, root)
-    text, claims = readme.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")
-    assert text == (
-        f"before\n<!-- lessons -->\n- **[07 Doubling](lessons/{NAME}/{NAME}.ipynb)** (5 min, machine 2 s). "
-        f"What is twice a number?\n\nOf 2 published claims: {TALLY}.\n<!-- /lessons -->\nafter\n"
-    )
+    text, claims = page.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")
+    total = f"Of 2 published claims: {TALLY}. [Every one of them](CLAIMS.md)."
+    assert text == f"before\n<!-- claims -->\n{total}\n<!-- /claims -->\nafter\n"
     assert f"## 07 · Doubling\n\nOf 2 published claims: {TALLY}." in claims
     why = "twice a number: 2 for 2"
     assert f"| Claim 1 | Euclid, book VII | 2 | – | 2 (as expected) | reproduced ({why}) |" in claims
@@ -51,32 +49,19 @@ def test_it_takes_its_place(tmp_path):
     assert "| Doubles | exactly 2 | – | 2 |\n\nMade by" in claims
     assert claims.endswith("(scale smoke, seed 3).\n")
     scoreboard.update(report, root)
-    assert (readme.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")) == (text, claims)
-    readme.write_text("no place for it")
-    with pytest.raises(ValueError, match="has no <!-- lessons -->"):
+    assert (page.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")) == (text, claims)
+    page.write_text("no place for it")
+    with pytest.raises(ValueError, match="has no <!-- claims -->"):
         scoreboard.update(report, root)
 
 
 def test_badges_appear_with_a_repository_and_the_readme_stays_a_page(tmp_path):
     lessons = all_lessons(checkout(tmp_path))
-    assert "](https://" not in scoreboard.lines({"lessons": []}, lessons, "")
-    line = scoreboard.lines({"lessons": []}, lessons, "someone/course")
+    assert "](https://" not in readme.table(lessons, "")
+    line = readme.table(lessons, "someone/course")
     assert re.findall(r"Open in (\w+)", line) == ["Binder", "Colab", "Codespaces"]
-    plain, badged = (
-        scoreboard.lines({"lessons": []}, all_lessons(ROOT), name)
-        for name in ("", "an-institute/transformers-as-algorithms")
-    )
-    assert len((ROOT / "README.md").read_bytes()) + len(badged) - len(plain) <= 12_000
-
-
-def test_a_line_says_which_lessons_come_before(tmp_path):
-    checkout(tmp_path)
-    root = checkout(tmp_path, name="08-trebling")
-    path = root / "solutions/08-trebling/08-trebling.ipynb"
-    path.write_text(path.read_text().replace('"needs": [', '"needs": ["lesson 07: doubles", '))
-    doubling, trebling, *_ = scoreboard.lines({"lessons": []}, all_lessons(root), "").splitlines()
-    assert "(5 min, machine 2 s)" in doubling
-    assert "(5 min, machine 2 s, after 07)" in trebling
+    plain, badged = (readme.table(all_lessons(ROOT), name) for name in ("", "an-institute/transformers-as-algorithms"))
+    assert len((ROOT / "README.md").read_bytes()) + len(badged) - len(plain) <= 10_000
 
 
 @pytest.mark.parametrize(
@@ -88,10 +73,10 @@ def test_a_cell(value, cell):
 
 
 def test_the_readme_is_a_page_and_the_claims_are_the_lessons():
-    readme, claims = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CLAIMS.md"))
-    assert len(readme.encode()) <= 12_000
+    first, claims = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CLAIMS.md"))
+    assert len(first.encode()) <= 9_000
     for lesson in all_lessons(ROOT):
-        assert f"(lessons/{lesson.name}/{lesson.name}.ipynb)" in readme
+        assert f"(lessons/{lesson.name}/{lesson.name}.ipynb)" in first
         missing = [
             each.id for each in statements(lesson.name).values() if scoreboard._cell(each.statement) not in claims
         ]

@@ -1,6 +1,7 @@
 """A learner's own folder: lessons are copied there, and no update goes over what somebody has written."""
 
 import json
+import os
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
@@ -129,7 +130,10 @@ def test_both_notebooks_of_a_lesson_are_kept_apart(root, capsys):
         "07-doubling-further  1 of 1 solved                   1 of 1 made, 1 of 1 right",
     ]
     work.write_start_page(root)
-    row = "| 1 of 3 solved, 2 not attempted<br>1 of 1 solved | 0 of 2 made<br>1 of 1 made, 1 of 1 right |"
+    row = (
+        "<br>**Done**: 1 of 3 solved, 2 not attempted; predictions: 0 of 2 made"
+        "<br>**Of the further one**: 1 of 1 solved; predictions: 1 of 1 made, 1 of 1 right |"
+    )
     assert row in (root / "work/README.md").read_text()
 
     newer = publish_further(root, version="two")
@@ -198,12 +202,29 @@ def test_progress_says_what_is_solved_and_predicted(root, capsys):
         "08-tripling  0 of 3 solved, 3 not attempted           0 of 2 made",
     ]
     assert (
-        "1 of 3 solved, 1 wrong, 1 not attempted | 1 of 2 made, 1 of 1 right |" in (root / "work/README.md").read_text()
+        "**Done**: 1 of 3 solved, 1 wrong, 1 not attempted; predictions: 1 of 2 made, 1 of 1 right |"
+        in (root / "work/README.md").read_text()
     )
     assert show(root, "08") == 0
     assert "07-doubling" not in capsys.readouterr().out
     assert show(root, "09") == 1
     assert "LESSON = '09': there is no such lesson" in capsys.readouterr().out
+
+
+def test_the_start_page_leads_on_from_where_one_left_off(root):
+    first = lambda: (root / "work/README.md").read_text().splitlines()[4]  # noqa: E731
+    assert first() == f"**[Begin here]({NAME}/{NAME}.ipynb)**"
+    edit(own(root, OTHER), "e0: not attempted\n")
+    work.write_start_page(root)
+    assert first().startswith("**[Begin here]"), "nothing was tried yet"
+    edit(own(root), "e0: correct\n")
+    edit(own(root, OTHER), "raises")
+    os.utime(own(root, OTHER), (1, 1))
+    work.write_start_page(root)
+    assert first() == f"**[Go on where you left off]({NAME}/{NAME}.ipynb)**: {NAME}"
+    os.utime(own(root), (0, 0))
+    work.write_start_page(root)
+    assert first() == f"**[Go on where you left off]({OTHER}/{OTHER}.ipynb)**: {OTHER}"
 
 
 def test_of_two_versions_the_one_with_more_solved_counts(root):
