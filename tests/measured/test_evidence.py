@@ -4,9 +4,13 @@ from math import log2
 
 import pytest
 
+from companion import shipped
 from companion.core.measuring import measured_table
 from companion.lesson.claims import statements
 from companion.lesson.verdicts import Experiment
+from companion.topics.facts.data import every_fact
+from companion.topics.facts.probes import recall_accuracy
+from companion.topics.facts.recipes import facts_of
 
 LAYERS = {  # lesson 02's claims: the checkpoint, the column, and what is taken of it
     "reaches-least-squares": ("regression-isotropic", "error", lambda error: 1 / error),
@@ -111,3 +115,52 @@ def test_the_lead_of_counting_is_of_the_table_of_scores():
     counting, scratch = (table.where(adder=f"addition-{name}").columns["exact"] for name in ("counting", "scratch"))
     leads = [100 * (ours - other) for ours, other in zip(counting, scratch, strict=True)]
     assert statements("04-fourier-addition")["counting-helps"].evidence.ours == pytest.approx(leads, abs=0.06)
+
+
+def _of_heads(effect):
+    """What lesson 07's banks of heads give: the shipped one, and those of the table."""
+    bank, _ = shipped("facts-heads")
+    asked = every_fact(facts_of(bank.config), bank.config.length, rounds=4, generator=0)
+    table = measured_table("facts-heads-by-seed")
+    rights = [recall_accuracy(bank, asked).tolist(), *(table.where(seed=seed).columns["right"] for seed in (1, 2))]
+    return [
+        effect({(one.heads, one.mlp): right for one, right in zip(bank.config.members, each, strict=True)})
+        for each in rights
+    ]
+
+
+HEADS = {  # lesson 07's claims: the least inside the corner less the best of one head; without neurons, 8 heads less 2
+    "capacity-transition": lambda right: (
+        min(right[8, m] for m in (32, 64, 128)) - max(v for (h, _), v in right.items() if h == 1)
+    ),
+    "attention-alone-needs-places": lambda right: right[8, 0] - max(right[1, 0], right[2, 0]),
+}
+
+
+@pytest.mark.parametrize("id", HEADS)
+def test_the_seeds_of_lesson_07_are_of_the_shipped_bank_and_of_its_table(id):
+    assert statements("07-factual-recall")[id].evidence.ours == pytest.approx(_of_heads(HEADS[id]), abs=0.01)
+
+
+def test_the_seeds_of_lesson_07_on_its_plateau_are_of_their_table():
+    rows, claims = measured_table("facts-plateau").rows, statements("07-factual-recall")
+    ratios = [row["rests"] / row["smooth"] for row in rows]
+    assert claims["plateau-is-the-relation"].evidence.ours == pytest.approx(ratios, abs=0.06)
+    effects = [row["relation"] - (row["right"] - 1 / 8) for row in rows]
+    assert claims["hallucination"].evidence.ours == pytest.approx(effects, abs=0.001)
+
+
+def test_the_dimensions_of_lesson_07_are_of_the_shipped_bank_and_of_their_table():
+    bank, _ = shipped("facts-attention")
+    asked = every_fact(facts_of(bank.config), bank.config.length, rounds=4, generator=0)
+    table = measured_table("facts-attention-by-seed")
+    rights = [recall_accuracy(bank, asked).tolist(), *(table.where(seed=seed).columns["right"] for seed in (1, 2))]
+    found = []
+    for right in rights:
+        enough = {}  # the least d that stores 95 % of the facts, over R + D
+        for one, share in zip(bank.config.members, right, strict=True):
+            if share >= 0.95:
+                enough.setdefault(one.relations, one.d / (one.relations + bank.config.answers))
+        found.append(sum(enough.values()) / len(enough))
+    evidence = statements("07-factual-recall")["attention-alone-needs-dimensions"].evidence
+    assert evidence.ours == pytest.approx(found, abs=0.01)

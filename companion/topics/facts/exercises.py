@@ -3,9 +3,14 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
+from companion.topics.facts.data import counts as counted
+from companion.topics.facts.data import every_fact, random_world
+from companion.topics.facts.probes import conserved
 
 # -- saw_gradient
 
@@ -33,6 +38,7 @@ saw_gradient = Exercise(
     name="saw_gradient",
     answer=_saw_gradient,
     draw=_draw_linear,
+    now="gradient descent can now learn facts without autograd",
 )
 
 
@@ -114,6 +120,7 @@ plateau = Exercise(
     name="plateau",
     answer=_plateau,
     draw=_draw_table,
+    now="you can now tell from a loss what a model knows",
 )
 
 
@@ -141,6 +148,7 @@ both_vote = Exercise(
     name="both_vote",
     answer=_both_vote,
     draw=_draw_votes,
+    now="a layer without any MLP can now store facts",
 )
 
 
@@ -172,6 +180,7 @@ list_key = Exercise(
     name="list_key",
     answer=_list_key,
     draw=_draw_key,
+    now="a neuron can now know what several subjects share",
 )
 
 
@@ -197,4 +206,102 @@ bits = Exercise(
     name="bits",
     answer=_bits,
     draw=_draw_right,
+)
+
+
+# -- learn_facts
+
+
+def _draw_film(generator: Generator) -> dict:
+    facts = random_world(12, 3, 4, noise=5, generator=generator)
+    taught, asked = (every_fact(facts, 6, rounds=rounds, generator=generator) for rounds in (16, 8))
+    return {
+        "counts": counted(taught.tokens, facts.words).double(),
+        "answer": taught.answer,
+        "answers": facts.all_answers,
+        "frames": draw_size(generator, 80, 120),
+        "_counts": counted(asked.tokens, facts.words).double(),
+        "_answer": asked.answer,
+        "_each": facts.answers,
+    }
+
+
+def _learn_facts(counts: Tensor, answer: Tensor, answers: int, frames: int) -> Tensor:
+    both = torch.full((answers + 1, counts.shape[1]), 1e-5).to(counts)  # W, and w below it
+    film, loss = [both], math.inf
+    while loss > 0.03:
+        W, w = both[:-1], both[-1]
+        loss = torch.nn.functional.cross_entropy((counts * w) @ W.mT, answer)
+        both = both - _saw_gradient(counts, w, W, answer)
+        film.append(both)
+    evenly = torch.linspace(0, len(film) - 1, frames).round().long()
+    return torch.stack(film)[evenly]
+
+
+def _logits(counts: Tensor, film: Tensor) -> Tensor:
+    """The logits of all sentences in each frame, (frames, sentences, answers)."""
+    return (counts.to(film) * film[:, -1:]) @ film[:, :-1].mT
+
+
+def _begins_near_zero(_: dict, film: Tensor) -> str | None:
+    if not film[0].any():
+        return "the first frame is all zero, and there both gradients are 0: begin at 1e-5"
+    if (largest := film[0].abs().max().item()) > 1e-3:
+        return f"the first frame has entries up to {largest:.2g}; it must show the start, 1e-5 everywhere"
+    return None
+
+
+def _ends_with_the_facts(inputs: dict, film: Tensor) -> str | None:
+    p = _logits(inputs["_counts"], film[-1:])[0].softmax(-1)
+    due, each = inputs["_answer"], inputs["_each"]
+    right = p.gather(1, due[:, None]).mean().item()
+    if right >= 0.9:
+        return None
+    kind = p.unflatten(1, (-1, each)).sum(-1).gather(1, due[:, None] // each).mean().item()
+    why = (
+        "the film ends on the plateau, where the model knows what is asked and not about whom: go on until the loss is "
+        "small"
+        if kind > 0.7
+        else "nothing has grown: does the run go on for long enough, and downhill?"
+        if film[-1].abs().max() < 0.1
+        else "is that the end of the run, and does it follow your gradient, downhill, in small steps?"
+    )
+    return f"in the last frame the right answer has a probability of {right:.2f}, and 0.9 is asked for; {why}"
+
+
+def _feeds_each_other(_: dict, film: Tensor) -> str | None:
+    kept = torch.stack([conserved(frame[-1], frame[:-1]) for frame in film])
+    drift = ((kept - kept[0]).abs().max() / film[-1, -1].square().max()).item()
+    if drift <= 0.02:
+        return None
+    return (
+        f"for some word the sum of W squared less w squared drifts by {drift:.2g} of the largest w squared; descent in "
+        "small steps keeps it: do W and w take the same small step, both at the old values, and neither anything else?"
+    )
+
+
+def _rests(inputs: dict, film: Tensor) -> str | None:
+    """The stage at which the film must show the plateau for as long as it lasts: a seventh of the run and more."""
+    logits, level = _logits(inputs["counts"], film), math.log(inputs["_each"])
+    losses = torch.stack([F.cross_entropy(each, inputs["answer"]) for each in logits])
+    if (rise := losses.diff().max().item()) > 0.01:
+        return (
+            f"the loss rises by {rise:.2g} from one frame to the next: are the frames in their order, the steps small?"
+        )
+    near = ((losses / level - 1).abs() <= 0.05).double().mean().item()
+    if near >= 1 / 7:
+        return None
+    return (
+        f"{near:.0%} of the frames lie on the plateau, where a run is for a fifth of its time: are they spread evenly?"
+    )
+
+
+learn_facts = Summit(
+    name="learn_facts",
+    answer=_learn_facts,
+    draw=_draw_film,
+    shape=lambda inputs: (inputs["frames"], inputs["answers"] + 1, inputs["counts"].shape[1]),
+    stages=(_begins_near_zero, _ends_with_the_facts, _feeds_each_other, _rests),
+    seconds=4,
+    now="you can watch, frame by frame, what a model says before it knows",
 )
