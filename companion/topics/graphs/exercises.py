@@ -4,9 +4,13 @@ import torch
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
+from companion.topics.graphs.baselines import diameters
+from companion.topics.graphs.data import connected
 
 __all__ = [
     "channel_scores",
+    "fool",
     "identity_layer",
     "push",
     "rounds_needed",
@@ -46,6 +50,7 @@ within_steps = Exercise(
     name="within_steps",
     answer=_within_steps,
     draw=_draw_edges,
+    now="you can say who is within reach, and so what a model of so many layers can decide",
 )
 
 
@@ -66,6 +71,7 @@ identity_layer = Exercise(
     name="identity_layer",
     answer=_identity_layer,
     draw=_draw_stream,
+    now="you have a transformer that decides connectivity, without a single trained weight",
 )
 
 
@@ -91,6 +97,7 @@ spread = Exercise(
     name="spread",
     answer=_spread,
     draw=_draw_rumour,
+    now="you can tell an algorithm in rounds from one edge after the other",
 )
 
 
@@ -118,6 +125,7 @@ rounds_needed = Exercise(
     name="rounds_needed",
     answer=_rounds_needed,
     draw=_draw_distances,
+    now="you can say how deep a model must be for a graph",
 )
 
 
@@ -149,6 +157,7 @@ rule_scores = Exercise(
     name="rule_scores",
     answer=_rule_scores,
     draw=_draw_graphs,
+    now="you can tell a rule that scores well from one that is right",
 )
 
 
@@ -175,6 +184,7 @@ channel_scores = Exercise(
     name="channel_scores",
     answer=_channel_scores,
     draw=_draw_channels,
+    now="you can take apart what a trained model computes",
 )
 
 
@@ -202,4 +212,114 @@ push = Exercise(
     name="push",
     answer=_push,
     draw=_draw_push,
+    now="you can see which training graphs feed the heuristic",
+)
+
+
+# -- fool
+
+
+def _draw_suspects(generator: Generator) -> dict:
+    """Models in whose one layer the algorithm is exact, and degrees are counted beside it: for a path between nodes of
+    many neighbours, against it, or for all that a node of many neighbours is asked about.
+    """
+    local, degree = torch.zeros(2, 6, 2, 2, dtype=torch.float64)
+    read_local, read_degree = torch.zeros(2, 6, 4, dtype=torch.float64)
+    strength = 1 + 0.3 * torch.rand(6, generator=generator, dtype=torch.float64)
+    n = 8
+    local[:, 1, 1], read_local[:, 3], bias = 1, n, -torch.full((6,), 0.5, dtype=torch.float64)
+    degree[0:2, 1, 1] = 0.011 * strength[0:2]
+    degree[2:4, 1, 1] = -0.036 * strength[2:4]
+    read_degree[4:6, 1] = 0.09 * strength[4:6]
+    size = 1 + torch.rand(
+        6, generator=generator, dtype=torch.float64
+    )  # of all numbers that are read: it decides nothing
+    read_local, read_degree = size[:, None] * read_local, size[:, None] * read_degree
+    numbers = {"local": local, "degree": degree, "read_local": read_local, "read_degree": read_degree}
+    return numbers | {"bias": size * bias, "n": n}
+
+
+def _fool(local: Tensor, degree: Tensor, read_local: Tensor, read_degree: Tensor, bias: Tensor, n: int) -> Tensor:
+    many, start = 1500, torch.eye(n, dtype=local.dtype)
+    sides = torch.rand(many, n) < torch.rand(many, 1)
+    together = sides[:, :, None] == sides[:, None, :]
+    edges = ((torch.rand(many, n, n) < torch.rand(many, 1, 1)) & together).to(local.dtype).triu(1)
+    graphs = edges + edges.mT + start
+    truth = torch.linalg.matrix_power(graphs, n - 1) > 0
+    within = ((torch.linalg.matrix_power(graphs, 3) > 0) == truth).all(2).all(1)
+    graphs, truth = graphs[within], truth[within]
+    found = []
+    for A, D, r, q, b in zip(local, degree, read_local, read_degree, bias, strict=True):
+        h = torch.stack([start.expand_as(graphs), graphs], 1)
+        sums = h.sum(-1)
+        scores = torch.einsum("ab,gaij,gbkj->gik", A, h, h) + sums.mT @ D @ sums
+        h = torch.cat([h, scores.relu()[:, None] @ h / n], 1)
+        logits = torch.einsum("k,gkij->gij", r, h) + (q @ h.sum(-1))[:, :, None] + b
+        wrong = ((logits > 0) != truth).sum((1, 2))
+        found.append(graphs[wrong.argmax()])
+    return torch.stack(found)
+
+
+KINDS = (
+    "it counts the product of two degrees in favour of a path",
+    "it counts the product of two degrees against a path",
+    "it counts a node's own degree in favour of every path",
+)
+
+
+def _are_graphs(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which every answer must be a graph with self-loops."""
+    n = inputs["n"]
+    for number, graph in enumerate(answer):
+        if not ((graph == 0) | (graph == 1)).all():
+            return f"entries of graph {number} are neither 0 nor 1"
+        if not torch.equal(graph, graph.mT):
+            return f"graph {number} is not symmetric: an edge from i to j is one from j to i"
+        if graph.diagonal().sum() < n:
+            return f"graph {number} lacks self-loops: the models were trained on graphs that have them"
+    return None
+
+
+def _are_within_capacity(_: dict, answer: Tensor) -> str | None:
+    """The stage at which the algorithm itself must be right on every graph."""
+    far = diameters(answer.float())
+    if (far > 3).any():
+        number = int(far.argmax())
+        return (
+            f"graph {number} joins nodes that are {far[number]:.0f} steps apart: one layer reaches 3, so that the "
+            "algorithm errs there, too, and the graph proves nothing against the model"
+        )
+    return None
+
+
+def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which every model must be wrong on its graph."""
+    h = torch.stack(
+        [torch.eye(inputs["n"], dtype=torch.float64, device=answer.device).expand_as(answer), answer.double()], 1
+    )
+    scores = torch.einsum("mab,maij,mbkj->mik", inputs["local"], h, h)
+    scores = scores + h.sum(-1).mT @ inputs["degree"] @ h.sum(-1)
+    h = torch.cat([h, scores.relu()[:, None] @ h / inputs["n"]], 1)
+    logits = torch.einsum("mk,mkij->mij", inputs["read_local"], h)
+    logits = (
+        logits + torch.einsum("mk,mki->mi", inputs["read_degree"], h.sum(-1))[..., None] + inputs["bias"][:, None, None]
+    )
+    fooled = ((logits > 0) != connected(answer.float())).flatten(1).any(1)
+    if fooled.all():
+        return None
+    first = int(fooled.long().argmin())
+    return (
+        f"{int(fooled.sum())} of {len(fooled)} models are fooled, all can be; model {first} answers every pair of its "
+        f"graph rightly: {KINDS[first // 2]}"
+    )
+
+
+fool = Summit(
+    name="fool",
+    answer=_fool,
+    draw=_draw_suspects,
+    shape=lambda inputs: (len(inputs["bias"]), inputs["n"], inputs["n"]),
+    stages=(_are_graphs, _are_within_capacity, _are_mistaken),
+    seconds=4,
+    now="you find the graph on which a heuristic gives itself away, and need no weights read by eye",
 )
