@@ -84,8 +84,7 @@ CALLS = {
     "topics.bigrams.probes.copying": lambda f, i: f(i.normal(2, 2, 6, 5), i.whole(5, 2, 6)),
     "topics.calibration.probes.by_times_seen": lambda f, i: f(i.whole(5, 9), i.shares(5), 9),
     "topics.calibration.probes.tempered": lambda f, i: f(i.shares(3), groups(i)[1], 0.7),
-    "topics.calibration.probes.log_probabilities": lambda f, i: f(biographies(i)),
-    "topics.calibration.probes.equal_mass_bins": lambda f, i: f(i.shares(9), 3),
+    "topics.calibration.probes.by_probability": lambda f, i: f(biographies(i), i.whole(4, 5, 3), i.shares(5)),
     "topics.calibration.probes.ask_what": lambda f, i: f(biographies(i), i.whole(4, 5, 3)),
     "topics.facts.probes.knowledge": lambda f, i: f(i.normal(2, 5, 6), i.whole(6, 2, 5), 3),
     "topics.facts.probes.recall_accuracy": lambda f, i: f(

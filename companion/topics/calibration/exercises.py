@@ -6,6 +6,9 @@ import torch
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
+from companion.topics.calibration.data import corpus, zipf_facts
+from companion.topics.calibration.probes import by_times_seen
 
 
 def _between(generator: Generator, low: float, high: float) -> float:
@@ -38,6 +41,7 @@ good_turing = Exercise(
     name="good_turing",
     answer=_good_turing,
     draw=_draw_corpus,
+    now="you can say how much a corpus has not shown, from the corpus alone",
 )
 
 
@@ -65,6 +69,7 @@ miscalibration = Exercise(
     name="miscalibration",
     answer=_miscalibration,
     draw=_draw_bins,
+    now="you can judge a model whose every sentence is new",
 )
 
 
@@ -92,6 +97,7 @@ floor = Exercise(
     name="floor",
     answer=_floor,
     draw=_draw_terms,
+    now="you know how honest and how truthful a model can be at once",
 )
 
 
@@ -151,6 +157,103 @@ best_score = Exercise(
     name="best_score",
     answer=_best_score,
     draw=_draw_confidence,
+    now="you can say from which confidence on an answer pays",
+)
+
+
+# -- budgeted_writer
+
+CANDIDATES, BAR = 10**9, 0.04  # and how far a writer may be from calibrated, and from the line
+
+
+def _draw_budgets(generator: Generator) -> dict:
+    facts, n = draw_size(generator, 16_000, 30_000), 20_000
+    world = zipf_facts(facts, CANDIDATES, _between(generator, 0.2, 0.5))
+    return {
+        "drawn": corpus(world, n, generator=generator),
+        "budgets": torch.tensor([0, 0.05, 0.1, 0.2, 1], dtype=torch.float64),
+        "_p": world.p,
+    }
+
+
+def _budgeted_writer(drawn: Tensor, budgets: Tensor) -> Tensor:
+    n = len(drawn)
+    size = drawn.bincount().bincount()
+    times = torch.arange(len(size), device=drawn.device)
+    memory = (times * size / n).to(budgets.dtype)
+    thin = int((size[1:] < 30).nonzero()[0])
+    g = memory.clone()
+    g[:thin] = memory[1 : thin + 1]
+    g[thin:] *= (1 - g[:thin].sum()) / memory[thin:].sum()
+    new = budgets.clamp(max=g[0])[:, None]
+    seen = g[1:] / g[1:].sum()
+    return torch.cat([new, (1 - new) * seen], dim=1)
+
+
+def _is_a_distribution(inputs: dict, g: Tensor) -> str | None:
+    if g.min() < 0:
+        return f"a mass of {g.min():.3g}; none may be below 0"
+    row = int((g.sum(1) - 1).abs().argmax())
+    if (total := g[row].sum()).sub(1).abs() > 1e-3:
+        return f"the masses of row {row} (budget {inputs['budgets'][row]:g}) have the sum {total:.3f}; it must be 1"
+    empty = inputs["drawn"].bincount().bincount() == 0
+    empty[0] = False
+    if (g[:, empty] > 1e-9).any():
+        k = int((g * empty).amax(0).argmax())
+        return f"no fact came {k} times, and yet a mass of {g[:, k].max():.3g} is given to those that did"
+    return None
+
+
+def _judged(inputs: dict, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Hallucination and miscalibration of each row, its masses by times seen, and the world's."""
+    groups = by_times_seen(inputs["drawn"], inputs["_p"], CANDIDATES)
+    g = g[:, groups.seen]
+    mis = torch.stack([_miscalibration(row / groups.size, row, groups.p) for row in g])
+    return (g * ((groups.size - groups.true) / groups.size)).sum(1), mis, g, groups.p
+
+
+def _keeps_its_budgets(inputs: dict, g: Tensor) -> str | None:
+    wrong, _, _, _ = _judged(inputs, g)
+    row = int((wrong - inputs["budgets"]).argmax())
+    if wrong[row] <= inputs["budgets"][row] + 0.005:
+        return None
+    return f"with a budget of {inputs['budgets'][row]:g}, a share {wrong[row]:.2f} of what it writes is false"
+
+
+def _is_calibrated_when_free(inputs: dict, g: Tensor) -> str | None:
+    _, mis, g, p = _judged(inputs, g)
+    if mis[-1] <= BAR:
+        return None
+    k = int((g[-1] - p).abs().argmax())
+    name = "has never come" if k == 0 else f"came {k} time{'s' * (k > 1)}"
+    return (
+        f"with a budget of 1 it may write as it likes, and is miscalibrated by {mis[-1]:.2f}, not at most {BAR}: what "
+        f"{name} gets {g[-1, k]:.2f}, and is {p[k]:.2f} of what the world writes"
+    )
+
+
+def _is_on_the_line(inputs: dict, g: Tensor) -> str | None:
+    wrong, mis, g, p = _judged(inputs, g)
+    excess = wrong + mis - p[0]
+    row = int(excess.argmax())
+    if excess[row] <= BAR:
+        return None
+    k = 1 + int((p - g[row])[1:].argmax())
+    return (
+        f"with a budget of {inputs['budgets'][row]:g} hallucination and miscalibration have the sum "
+        f"{wrong[row] + mis[row]:.2f}, {excess[row]:.2f} above the missing mass, where {BAR} is allowed: what came "
+        f"{k} time{'s' * (k > 1)} gets {g[row, k]:.2f}, less than the {p[k]:.2f} that the world writes"
+    )
+
+
+budgeted_writer = Summit(
+    name="budgeted_writer",
+    answer=_budgeted_writer,
+    draw=_draw_budgets,
+    shape=lambda inputs: (len(inputs["budgets"]), int(inputs["drawn"].bincount().max()) + 1),
+    stages=(_is_a_distribution, _keeps_its_budgets, _is_calibrated_when_free, _is_on_the_line),
+    seconds=4,
+    now="you choose where on the line a writer stands, without having seen the world",
 )
 
 

@@ -48,25 +48,48 @@ def tempered(g: Float[Tensor, "groups"], size: Int[Tensor, "groups"], temperatur
     return weight.softmax(0)
 
 
+class Bins(NamedTuple):
+    """What a model gives to all candidates, by how likely it finds them, and what the world writes of them.
+
+    ``g``, ``p``: the masses in each bin; ``log_g``: log g of each fact.
+    """
+
+    g: Float[Tensor, "bins"]
+    p: Float[Tensor, "bins"]
+    log_g: Float[Tensor, "facts"]
+
+
 @torch.no_grad()
-def log_probabilities(model: nn.Module) -> Float[Tensor, "who where what"]:
-    """Compute what a `BiographyModel` gives to every candidate: the sum of its three logarithms, in float64."""
-    words = model.config.words
-    every = torch.arange(words, device=next(model.parameters()).device)
-    said = model(torch.cartesian_prod(every, every)).double().unflatten(0, (words, words))
-    return said[0, 0, 0][:, None, None] + said[:, 0, 1][:, :, None] + said[:, :, 2]
+def by_probability(
+    model: nn.Module, facts: Int[Tensor, "facts 3"], p: Float[Tensor, "facts"], *, width: float = 0.05, bins: int = 2000
+) -> Bins:
+    """Put every candidate of a `BiographyModel` into the bin of log g, ``width`` nats wide, that it falls into.
 
+    A network gives no two candidates the same number, so bins of equal value would hold one candidate each.
 
-def equal_mass_bins(g: Float[Tensor, "candidates"], bins: int) -> Int[Tensor, "candidates"]:
-    """Return the number of each candidate's bin: sorted by g, each bin has nearly the same mass of g.
+    ``model``: whose probabilities are read, all ``words``^3 of them, one "who" at a time.
+    ``facts``: the true ones.
+    ``p``: how likely each fact is to be written.
+    ``width``: of a bin, so that its members are equally likely up to that factor.
+    ``bins``: how many; the last one takes all that is less likely.
 
-    A network gives no two candidates the same number, so bins by value alone would hold one candidate each. Equal
-    values stay in one bin. Raises ValueError for no bin.
+    Raises ValueError for no bin, or a width that is not positive.
     """
     at_least(bins=(bins, 1))
-    value, which = g.unique(return_inverse=True)
-    mass = torch.zeros_like(value).index_add(0, which, g).cumsum(0)
-    return (mass * bins / mass[-1]).ceil().long().clamp(1, bins)[which] - 1
+    positive(width=width)
+    every = torch.arange(model.config.words, device=p.device)
+    g, log_g = torch.zeros(bins, dtype=p.dtype, device=p.device), torch.empty_like(p)
+    for who in every:
+        said = model(torch.stack([who.expand_as(every), every], 1))
+        here = said[0, 0, who] + said[0, 1][:, None] + said[:, 2]  # (where, what)
+        g += _number(here.flatten(), width, bins).bincount(here.flatten().exp(), minlength=bins)
+        mine = facts[:, 0] == who
+        log_g[mine] = here[facts[mine, 1], facts[mine, 2]].to(p)
+    return Bins(g, torch.zeros_like(g).index_add(0, _number(log_g, width, bins), p), log_g)
+
+
+def _number(log_g: Float[Tensor, "candidates"], width: float, bins: int) -> Int[Tensor, "candidates"]:
+    return (-log_g / width).long().clamp(0, bins - 1)
 
 
 class Answers(NamedTuple):

@@ -1,11 +1,11 @@
-"""Groups hold every candidate once, tempers sharpen, bins share the mass, and all probabilities have the sum 1."""
+"""Groups and bins hold every candidate once, and tempers sharpen."""
 
 import pytest
 import torch
 
 from companion.topics.calibration.data import biographies, corpus, zipf_facts
 from companion.topics.calibration.model import BiographyModel, BiographyModelConfig
-from companion.topics.calibration.probes import ask_what, by_times_seen, equal_mass_bins, log_probabilities, tempered
+from companion.topics.calibration.probes import ask_what, by_probability, by_times_seen, tempered
 
 
 def test_groups_are_those_of_a_list_of_all_candidates():
@@ -38,28 +38,35 @@ def test_a_temperature_acts_on_each_candidate():
         tempered(g, size, 0)
 
 
-def test_bins_have_nearly_the_same_mass_and_never_part_equals():
-    g = torch.randn(2000, generator=torch.Generator().manual_seed(2)).double().softmax(0)
-    bins = equal_mass_bins(g, 10)
-    mass = torch.zeros(10).double().index_add(0, bins, g)
-    assert bins.min() == 0 and bins.max() == 9
-    assert (mass - 0.1).abs().max() < 0.03
-    assert (bins[g.argsort()].diff() >= 0).all()
-    assert equal_mass_bins(torch.full((7,), 1 / 7).double(), 3).unique().numel() == 1
-
-
-def test_all_candidates_have_the_sum_1_and_are_what_the_model_says():
-    model = BiographyModel(BiographyModelConfig(6, width=8)).eval()
-    every = log_probabilities(model)
-    assert every.shape == (6, 6, 6) and every.exp().sum().item() == pytest.approx(1, abs=1e-6)
-    said = model(torch.tensor([[4, 2]])).double()[0]
-    assert every[4, 2, 5].item() == pytest.approx((said[0, 4] + said[1, 2] + said[2, 5]).item(), abs=1e-5)
+def test_bins_hold_every_candidate_once_and_the_facts_beside_their_own_mass():
+    model, facts, p = (
+        BiographyModel(BiographyModelConfig(6, width=8)).eval(),
+        biographies(20, 6, generator=3),
+        shares(20),
+    )
+    every = torch.cartesian_prod(*3 * [torch.arange(6)])
+    said = model(every[:, :2]).gather(-1, every[..., None]).sum((1, 2)).detach().double()
+    number = facts @ torch.tensor([36, 6, 1])
+    bins = by_probability(model, facts, p, width=0.3, bins=50)
+    torch.testing.assert_close(bins.log_g, said[number], atol=1e-5, rtol=1e-5)
+    assert bins.g.sum().item() == pytest.approx(1, abs=1e-6) and bins.p.sum().item() == pytest.approx(1)
+    place = (-said / 0.3).long()
+    torch.testing.assert_close(bins.g, torch.zeros(50).double().index_add(0, place, said.exp()), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(bins.p, torch.zeros(50).double().index_add(0, place[number], p))
+    one = by_probability(model, facts, p, width=0.3, bins=1)
+    assert one.g.item() == pytest.approx(1, abs=1e-6) and one.p.item() == pytest.approx(1)
+    with pytest.raises(ValueError, match="width = 0"):
+        by_probability(model, facts, p, width=0)
 
 
 def test_an_answer_is_the_likeliest_word():
     model = BiographyModel(BiographyModelConfig(6, width=8)).eval()
     facts = biographies(20, 6, generator=3)
     asked = ask_what(model, facts)
-    rows = log_probabilities(model)[facts[:, 0], facts[:, 1]].softmax(-1)
+    rows = model(facts[:, :2])[:, 2].double().softmax(-1)
     torch.testing.assert_close(asked.stated, rows.max(1).values, atol=1e-6, rtol=1e-5)
     assert torch.equal(asked.right.bool(), rows.argmax(1) == facts[:, 2])
+
+
+def shares(n: int) -> torch.Tensor:
+    return torch.rand(n, generator=torch.Generator().manual_seed(4)).double().softmax(0)

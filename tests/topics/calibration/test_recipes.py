@@ -3,20 +3,22 @@
 import math
 
 import pytest
+import torch
 
 from companion.topics.calibration.data import biographies
 from companion.topics.calibration.model import BiographyModelConfig
-from companion.topics.calibration.probes import ask_what, log_probabilities
+from companion.topics.calibration.probes import ask_what, by_probability
 from companion.topics.calibration.recipes import epoch_by_epoch
 
 FACTS = biographies(40, 8, generator=1)
+EVEN = torch.full((30,), 1 / 30).double()
 
 
 def losses(seed):
     config, row = BiographyModelConfig(8, width=16), FACTS[:30]
     models = epoch_by_epoch(config, row, epochs=40, batch=10, lr=1e-2, seed=seed)
     return [
-        (-log_probabilities(model)[tuple(row.T)].mean().item(), ask_what(model, row).right.mean()) for model in models
+        (-by_probability(model, row, EVEN).log_g.mean().item(), ask_what(model, row).right.mean()) for model in models
     ]
 
 
