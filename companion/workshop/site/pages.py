@@ -2,7 +2,6 @@
 
 import html
 import re
-import textwrap
 import tomllib
 from pathlib import Path
 
@@ -14,13 +13,19 @@ from companion.workshop.site.course import HUB, Chapter, Course
 from companion.workshop.site.notebooks import answer_alt
 
 GLOSSARY = Path(__file__).with_name("glossary.toml")
+TOUR = Path(__file__).with_name("tour.md")
 OWN_LETTERS = {  # of single lessons; the notation of the whole course stands on the first page
     r"K": "number of triggers (lesson 06)",
     r"S,\ \lambda,\ \kappa": "covariance of the inputs, an eigenvalue of it, its condition number (lessons 02 and 03)",
     r"S,\ R,\ D": "numbers of subjects, of relations, and of answers to a relation (lesson 07)",
     r"k,\ m,\ \Theta_i": "tokens of a sequence, number of heads, the $i$-th head's matrix (lesson 09)",
 }
-BOX, GAP, LETTERS = (220, 48), (60, 16), 27  # of the map: a box, what is between boxes, and what fits on a line of one
+PATHS = {  # each lesson after those that it builds on
+    "Three evenings": ("01", "05", "06"),
+    "Learning in context": ("02", "03"),
+    "Interpretability": ("01", "04", "05", "06", "07", "11"),
+    "Theory": ("05", "01", "07", "09", "10", "12", "13"),
+}
 
 
 def every(course: Course) -> dict[str, str]:
@@ -37,45 +42,60 @@ def every(course: Course) -> dict[str, str]:
 
 
 def front(course: Course) -> str:
-    """Return the first page: what it is, for whom, the two commands, the map, and a card for each lesson."""
+    """Return the first page: what it is, the first lesson's picture, three doors, paths, and a card for each lesson."""
+    first = course.chapters[0]
     cards = "\n".join(
         f":::{{grid-item-card}} {chapter.title}\n:link: lessons/{chapter.name}/{chapter.name}\n:link-type: doc\n"
-        f"{_thumbnail(chapter)}"
-        f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes. Published claims: "
+        f":img-top: lessons/{chapter.name}/{(chapter.answer or chapter.picture).name}\n:img-alt: {_alt(chapter)}\n"
+        f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes{_after(chapter)}. Published claims: "
         f"{tally(claim['verdict'] for claim in chapter.entry['claims'])}*\n:::"
         for chapter in course.chapters
     )
     documents = "\n".join(
         f"lessons/{chapter.name}/{path.stem}" for chapter in course.chapters for path in chapter.notebooks
     )
+    start = f"lessons/{first.name}/{first.name}"
     return f"""# Transformers as Algorithms
 
-**Notebooks that build, run and try to break what is claimed of how transformers compute**
+**Write by hand, find in trained models, and measure the algorithms that transformers carry out**
 
-For people who know linear algebra and a little PyTorch, and would rather measure a claim than believe it.
-Each published figure stands beside the one measured here; exercises name your mistake; all of it runs on a CPU, in
-2 GB, offline.
+![{_alt(first)}](lessons/{first.name}/{(first.answer or first.picture).name})
 
-To read: begin with a lesson below. To run, in a checkout, with Python 3.11 or newer:
+A transformer is trained to guess the next word, and on the way it learns to look things up, to add, to solve least
+squares. In these notebooks you write such algorithms yourself, look for them inside models that you train, and check
+what papers say of them. All of it runs on a CPU, in 2 GB, offline.
 
-```
-python3 -m companion lab     # installs, and opens the lessons in JupyterLab
-python3 -m companion test    # every test
-```
+::::{{grid}} 1 1 3 3
+:gutter: 3
 
-## Which lesson needs which
-
-{map_of(course.chapters)}
-
-{course.notation}
+:::{{grid-item-card}} Learn
+:link: {start}
+:link-type: doc
+Read lesson {first.name[:2]} here. To run it: `python3 -m companion lab`, in a checkout, with Python 3.11 or newer.
+:::
+:::{{grid-item-card}} Teach
+:link: teaching
+:link-type: doc
+Release lessons, grade what comes back in a sandbox, and send each student what to change.
+:::
+:::{{grid-item-card}} Use the package
+:link: reference/index
+:link-type: doc
+Compare your own learner with known algorithms; open a checkpoint with hooks.
+:::
+::::
 
 ## The lessons
+
+{paths(course.chapters)}
 
 ::::{{grid}} 1 2 2 2
 :gutter: 3
 
 {cards}
 ::::
+
+{course.notation}
 
 The course shares its title with a paper, {{cite:t}}`li2023`, and is not its authors'.
 
@@ -100,57 +120,23 @@ reference/index
 """
 
 
-def _thumbnail(chapter: Chapter) -> str:
-    """The picture at a lesson's head, answered, as a card's option; empty if it is not."""
-    if not chapter.answer:
-        return ""
-    return f":img-top: lessons/{chapter.name}/{chapter.answer.name}\n:img-alt: {answer_alt(chapter.executed)}\n"
+def _alt(chapter: Chapter) -> str:
+    """What is to be seen on a lesson's card."""
+    return answer_alt(chapter.executed) if chapter.answer else chapter.facts["title"]
 
 
-def map_of(chapters: list[Chapter]) -> str:
-    """Return the map as a picture (SVG): an arrow from each lesson to those that need it, and every lesson a link; a
-    column holds what needs only lessons of the columns before it.
-    """
-    names = {chapter.name[:2]: chapter for chapter in chapters}
-    needs = {number: [need for need in chapter.needed() if need in names] for number, chapter in names.items()}
-    column: dict[str, int] = {}
-    for number in names:  # what a lesson needs comes before it
-        column[number] = max((column[need] + 1 for need in needs[number]), default=0)
-    rows = [[number for number in names if column[number] == place] for place in range(max(column.values()) + 1)]
-    places = {
-        number: (10 + x * (BOX[0] + GAP[0]), 10 + y * (BOX[1] + GAP[1]))
-        for x, numbers in enumerate(rows)
-        for y, number in enumerate(numbers)
-    }
-    arrows = "".join(_arrow(places[need], places[number]) for number, before in needs.items() for need in before)
-    boxes = "".join(
-        f'<a href="lessons/{chapter.name}/{chapter.name}.html">'
-        f'<rect x="{x}" y="{y}" width="{BOX[0]}" height="{BOX[1]}" rx="6"/>{_title(chapter.title, x, y)}</a>'
-        for chapter, (x, y) in zip(chapters, (places[number] for number in names), strict=True)
-    )
-    said = ". ".join(f"{number} needs {' and '.join(before)}" for number, before in needs.items() if before)
-    width = len(rows) * (BOX[0] + GAP[0]) + 20 - GAP[0]
-    height = max(map(len, rows)) * (BOX[1] + GAP[1]) + 20 - GAP[1]
-    return (
-        f'<div class="wide"><svg class="map" viewBox="0 0 {width} {height}" role="group" aria-label="Which lesson '
-        f'needs which: {html.escape(said or "none needs another")}">{arrows}{boxes}</svg></div>'
-    )
+def _after(chapter: Chapter) -> str:
+    return f", after {' and '.join(chapter.needed())}" if chapter.needed() else ""
 
 
-def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
-    """From the right of the box at ``start`` to the left of the one at ``end``."""
-    (x, y), (to, down) = (start[0] + BOX[0], start[1] + BOX[1] // 2), (end[0], end[1] + BOX[1] // 2)
-    return f'<path d="M{x},{y} C{(x + to) // 2},{y} {(x + to) // 2},{down} {to},{down}"/>'
-
-
-def _title(title: str, x: int, y: int) -> str:
-    """A box's text, on two lines where it must be."""
-    lines = textwrap.wrap(title, LETTERS)
-    first = y + BOX[1] / 2 + 5 - 9 * (len(lines) - 1)
-    return "".join(
-        f'<text x="{x + 12}" y="{first + 18 * number:g}">{html.escape(line)}</text>'
-        for number, line in enumerate(lines)
-    )
+def paths(chapters: list[Chapter]) -> str:
+    """Return the ways through the lessons, as a list: of those that are there."""
+    there = {chapter.name[:2]: chapter for chapter in chapters}
+    lines = []
+    for name, numbers in PATHS.items():
+        links = [f"[{n}](lessons/{there[n].name}/{there[n].name}.ipynb)" for n in numbers if n in there]
+        lines += [f"- **{name}**: {', '.join(links)}"] * bool(links)
+    return "\n".join(lines)
 
 
 def _box(label: str, kind: str, heads: tuple[str, ...], rows: list[str]) -> str:
@@ -280,7 +266,7 @@ def _curve(header: Header) -> str:
 
 
 def reference(modules: tuple[str, ...]) -> dict[str, str]:
-    """Return a page for each room of the companion, with its modules' docstrings, and an index of them."""
+    """Return a page for each room of the companion, with its modules' docstrings, and a tour above their index."""
     rooms: dict[str, list[str]] = {}
     for module in modules:
         rooms.setdefault(module.rpartition(".")[0].removeprefix("companion."), []).append(module)
@@ -293,7 +279,7 @@ def reference(modules: tuple[str, ...]) -> dict[str, str]:
         texts[f"reference/{room.replace('.', '-')}.md"] = f"# companion.{room}\n\n" + "\n\n".join(parts) + "\n"
     listed = "\n".join(room.replace(".", "-") for room in rooms)
     texts["reference/index.md"] = (
-        "# Reference\n\nThe companion, room by room, from its docstrings; *[source]* shows the code.\n\n"
+        f"{TOUR.read_text(encoding='utf-8')}\n## Every room\n\nFrom the docstrings; *[source]* shows the code.\n\n"
         f"```{{toctree}}\n:maxdepth: 2\n\n{listed}\n```\n"
     )
     return texts

@@ -4,34 +4,52 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from sample_lesson import CLAIM, FACTS
 
+from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.site import pages
-from companion.workshop.site.course import Chapter
+from companion.workshop.site.course import Chapter, Course, needed
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def chapter(name: str, *needs: str) -> Chapter:
     entry = {"scale": "smoke", "seed": 3, "claims": [CLAIM]}
-    return Chapter(name, FACTS | {"needs": list(needs)}, Path(), Path(), entry)
+    return Chapter(name, FACTS | {"needs": list(needs)}, Path(), Path("figure.png"), entry)
 
 
-def test_the_map_draws_an_arrow_for_each_need():
-    drawn = pages.map_of(
-        [chapter("01-a"), chapter("02-b", "sums"), chapter("03-c", "lesson 01: sums", "lesson 02: more")]
-    )
-    assert drawn.count("<path") == 2
-    assert re.findall(r'href="lessons/([^/]+)/', drawn) == ["01-a", "02-b", "03-c"]
-    assert 'aria-label="Which lesson needs which: 03 needs 01 and 02"' in drawn
+def test_a_path_leads_to_lessons_that_are_there_each_after_what_it_builds_on():
+    there = {lesson.name[:2]: needed(lesson.facts()) for lesson in all_lessons(ROOT)}
+    for name, numbers in pages.PATHS.items():
+        assert set(numbers) <= set(there), name
+        for place, number in enumerate(numbers):
+            assert not set(there[number]) & set(numbers[place + 1 :]), f"{name}: {number} comes too early"
+    assert pages.paths([chapter("01-a"), chapter("03-c")]).splitlines()[:2] == [
+        "- **Three evenings**: [01](lessons/01-a/01-a.ipynb)",
+        "- **Learning in context**: [03](lessons/03-c/03-c.ipynb)",
+    ]
 
 
-def test_the_map_has_a_column_for_what_comes_after_what():
-    lessons = [chapter("01-a"), chapter("02-b", "lesson 01: sums"), chapter("03-c"), chapter("04-d", "lesson 02: more")]
-    places = re.findall(r'<rect x="(\d+)" y="(\d+)"', pages.map_of(lessons))
-    first, second, third, fourth = ((int(x), int(y)) for x, y in places)
-    assert first[0] == third[0] < second[0] < fourth[0]
-    assert first[1] == second[1] == fourth[1] < third[1]
+def test_a_card_has_a_picture_and_says_what_comes_before(tmp_path):
+    page = pages.front(Course(ROOT, [chapter("01-a"), chapter("02-b", "sums", "lesson 01: more")]))
+    assert page.count(":img-top: lessons/") == 2 and ":img-top: lessons/02-b/figure.png" in page
+    assert "*5 minutes, after 01. Published claims: 1 reproduced" in page
+
+
+EXAMPLES = re.findall(r"```python\n(.*?)```", pages.TOUR.read_text(encoding="utf-8"), re.DOTALL)
+SAID = (
+    r"gradient descent: most similar at step \d+, 0\.\d\d\nNewton: .*\nleast squares: .*\n",
+    r"\w+: after 10 examples 0\.\d\d, after 40 \d\.\de-1\d\n",
+    r"regression-isotropic, 16000 steps; a pattern is \(64, 4, 21, 21\)\nwhole: error 0\.00\d\n.*error 0\.01\d\n",
+)
+
+
+@pytest.mark.parametrize(("example", "said"), list(zip(EXAMPLES, SAID, strict=True)), ids=["compare", "draw", "open"])
+def test_each_example_of_the_tour_runs_and_is_short(example, said, capsys):
+    exec(example, {})
+    assert re.fullmatch(said, capsys.readouterr().out)
+    assert len(example.splitlines()) <= 20
 
 
 def test_the_shipped_checkpoints_say_how_they_were_made():
