@@ -27,8 +27,10 @@ TASKS = {  # tokens, examples, steps of training
     "clean": (2, 2400, 600),
     "writes": (3, 600, 600),
     "random": (2, 150, 600),
+    "sparse": (2, 5000, 3000),
 }
 FLIPPED, BLURRED = 0.1, 0.2  # of the labels; of the bits, where these are noisy
+FLIPPED_PARITIES = 0.05  # of the labels of a sparse parity, as Bhattamishra et al. (2023, arXiv:2211.12316) flip them
 TRAINED = 1200  # of the 1,797 digits
 
 
@@ -46,7 +48,7 @@ def function_of(task: str, n: int) -> Callable[[Tensor], Tensor]:
     """Return what is to be learned without noise: a function of n tokens."""
     if task == "writes":
         return last_write
-    table = trapped() if task in ("features", "clean") else truth_table("majority", 3)
+    table = trapped() if task in ("features", "clean") else truth_table("parity" if task == "sparse" else "majority", 3)
     places = torch.randperm(n, generator=torch.Generator().manual_seed(n))[: len(table).bit_length() - 1]
     return Sparse(table, places)
 
@@ -70,7 +72,8 @@ def examples(task: str, n: int, many: int) -> tuple[Tensor, Tensor]:
         return tokens, strings(many, 1, generator=2)[:, 0]
     if task == "features":
         return turned(tokens, BLURRED, generator=2), labels
-    return (tokens, labels) if task == "clean" else (tokens, turned(labels, FLIPPED, generator=2))
+    flipped = FLIPPED_PARITIES if task == "sparse" else FLIPPED
+    return (tokens, labels) if task == "clean" else (tokens, turned(labels, flipped, generator=2))
 
 
 def batches(x: Tensor, labels: Tensor, vocabulary: int = 0) -> Callable[[int, torch.Generator], tuple[Tensor, Tensor]]:

@@ -19,12 +19,24 @@ from companion.topics.sensitivity.measured import (
 )
 from companion.topics.sensitivity.model import Classifier, ClassifierConfig
 from companion.topics.sensitivity.recipes import LENGTHS, RIVALS, fit, fit_steadily, with_noisy_part
-from companion.topics.sensitivity.tasks import BLURRED, FLIPPED, TASKS, examples, function_of, table_of_sums, trapped
+from companion.topics.sensitivity.tasks import (
+    BLURRED,
+    FLIPPED,
+    FLIPPED_PARITIES,
+    TASKS,
+    examples,
+    function_of,
+    table_of_sums,
+    trapped,
+)
 
 
 def test_training_sets_have_the_noise_that_they_say():
     tokens, labels = examples("labels", 16, 4000)
     assert (function_of("labels", 16)(tokens) != labels).double().mean().item() == pytest.approx(FLIPPED, abs=0.02)
+    tokens, labels = examples("sparse", 20, 4000)
+    wrong = function_of("sparse", 20)(tokens) != labels
+    assert wrong.double().mean().item() == pytest.approx(FLIPPED_PARITIES, abs=0.02)
     tokens, labels = examples("clean", 16, 500)
     assert torch.equal(function_of("clean", 16)(tokens), labels)
     wrong = (
@@ -54,7 +66,8 @@ def test_half_of_the_table_of_sums_is_for_training():
 
 
 @pytest.mark.parametrize(
-    "name", ["labels-transformer", "writes-lstm", "features-mlp", "random-mlp", "digits-steadied", "text-mlp"]
+    "name",
+    ["labels-transformer", "writes-lstm", "features-mlp", "random-mlp", "sparse-lstm", "digits-steadied", "text-mlp"],
 )
 def test_a_smoke_run_is_measured_at_every_mark(name):
     name = f"sensitivity-{name}"
@@ -100,6 +113,14 @@ def test_the_stored_curves_have_three_seeds_and_all_marks(name, arms, figures):
     assert rows.shape == (3, MARKS + 1, arms, figures)
     assert (table.values("seed"), table.values("mark")) == ([0, 1, 2], [*range(MARKS + 1)])
     assert rows.min() >= 0 and rows.max() <= 1
+
+
+def test_the_transformer_finds_the_sparse_parity_and_the_lstm_does_not():
+    table = measured_table("sensitivity-sparse")
+    rows = table.grid("network", "seed", "mark", of=list(table.columns)[3:])
+    assert rows.shape == (len(RIVALS), 1, MARKS + 1, 3)
+    ends = dict(zip(table.values("network"), rows[:, 0, -1, 2], strict=True))
+    assert ends["transformer"] >= 0.97 and ends["lstm"] < ends["transformer"] - 0.2
 
 
 def test_the_other_tables_have_a_row_for_each_run():
