@@ -1,9 +1,12 @@
 """The exercises of lesson 10, simplicity bias: what the lesson imports as ``exercises``."""
 
 import torch
-from torch import Generator, Tensor
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
+from companion.topics.sensitivity.data import Sparse, strings, truth_table, turned
 
 
 def _draw_values(generator: Generator) -> dict:
@@ -32,6 +35,7 @@ influences = Exercise(
     name="influences",
     answer=_influences,
     draw=_draw_values,
+    now="you can say of any small function what it looks at",
 )
 
 
@@ -77,6 +81,7 @@ neighbours = Exercise(
     name="neighbours",
     answer=_neighbours,
     draw=_draw_bits,
+    now="you can ask a network about every flip",
 )
 
 
@@ -111,6 +116,7 @@ estimate = Exercise(
     name="estimate",
     answer=_estimate,
     draw=_draw_answers,
+    now="you can measure a network on strings that nobody can list",
 )
 
 
@@ -173,6 +179,7 @@ at_equal_accuracy = Exercise(
     name="at_equal_accuracy",
     answer=_at_equal_accuracy,
     draw=_draw_curves,
+    now="you can compare networks that learn at different speeds",
 )
 
 
@@ -201,4 +208,76 @@ steadied = Exercise(
     name="steadied",
     answer=_steadied,
     draw=_draw_logits,
+)
+
+
+# -- learn_the_rule
+
+
+def _draw_noisy_examples(generator: Generator) -> dict:
+    """Strings of 16 bits with labels that say, but for a tenth, whether two of the bits differ. Asked are these strings
+    again, fresh ones, and all neighbours of some.
+    """
+    n, fresh = 16, 600
+    rule = Sparse(truth_table("parity", 2), torch.randperm(n, generator=generator)[:2])
+    bits, new = strings(400, n, generator=generator), strings(fresh, n, generator=generator)
+    return {
+        "bits": bits,
+        "labels": turned(rule(bits), 0.1, generator=generator),
+        "asked": torch.cat([bits, new, _neighbours(new[:60]).flatten(0, 1)]),
+        "_rule": rule(new),
+    }
+
+
+def _learn_the_rule(bits: Tensor, labels: Tensor, asked: Tensor) -> Tensor:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(bits.shape[1], 64), nn.GELU(), nn.Linear(64, 1)).to(bits.device)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = bits.float()
+    for _ in range(300):
+        flipped = torch.randint(bits.shape[1], (len(bits), 1)).to(bits.device)
+        near = x.scatter(1, flipped, 1 - x.gather(1, flipped))
+        logits, others = model(x)[:, 0], model(near)[:, 0]
+        fit = F.binary_cross_entropy_with_logits(logits, labels.float())
+        loss = fit + (others - logits).abs().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return model(asked.float())[:, 0].detach()
+
+
+def _says_both(_: dict, logits: Tensor) -> str | None:
+    ones = (logits > 0).double().mean().item()
+    if 0.1 <= ones <= 0.9:
+        return None
+    return f"{ones:.0%} of the answers are 1: nearly a constant. Is the bias so strong that no label counts?"
+
+
+def _goes_by_the_rule(inputs: dict, logits: Tensor) -> str | None:
+    """The stage at which strings that were not seen must be answered; says what else was learned."""
+    labels, rule, n = inputs["labels"], inputs["_rule"], inputs["bits"].shape[1]
+    seen, new, near = (logits > 0).long().split([len(labels), len(rule), 60 * n])
+    right, trained = ((a == b).double().mean().item() for a, b in ((new, rule), (seen, labels)))
+    if right >= 0.97:
+        return None
+    S = (near.view(60, n) != new[:60, None]).double().mean().item()
+    told = (
+        f"it is right on {right:.0%} of new strings, where 97 % are asked for, and on {trained:.0%} of the noisy "
+        f"labels, with sensitivity {S:.2f}"
+    )
+    if right <= 0.2:
+        return f"{told}. The sign is turned: a logit above 0 says 1"
+    if trained > 0.92:
+        return f"{told}. The rule gets 90 % of these labels: the rest it has learned by heart"
+    return f"{told}. The rule gets 90 % of these labels: it has not been found yet"
+
+
+learn_the_rule = Summit(
+    name="learn_the_rule",
+    answer=_learn_the_rule,
+    draw=_draw_noisy_examples,
+    shape=lambda inputs: (len(inputs["asked"]),),
+    stages=(_says_both, _goes_by_the_rule),
+    seconds=4,
+    now="you can give a network the bias that a task needs",
 )
