@@ -220,7 +220,6 @@ CALLS = {
         i.normal(2, 6, 4), i.normal(2, 6, 4), i.normal(2, 6, 4), i.shares(12).view(2, 6, 1).float()
     ),
     "topics.facts.model.Bank": lambda f, i: i.bank()(i.whole(9, 2, 4, 6)),
-    "topics.facts.model.LinearRecaller": lambda f, i: i.model(f, 5, 3)(i.normal(2, 5)),
     "topics.graphs.model.Channels": said(ChannelsConfig(2, 2), lambda i: i.graphs()[:, None]),
     "topics.graphs.model.GraphModel": said(GraphModelConfig(6, 8), lambda i: i.graphs()),
     "topics.limits.model.StepModel": said(StepModelConfig(5, 12, 8), lambda i: i.whole(5, 3, 6)),

@@ -122,24 +122,3 @@ class Bank(Hooked):
         hidden = at("blocks.0.mlp.hook_post", (x @ self.up.mT).relu())  # (member, batch, mlp)
         x = at("blocks.0.hook_resid_post", x + at("blocks.0.hook_mlp_out", hidden @ self.down.mT))
         return x @ self.answers.mT
-
-
-class LinearRecaller(nn.Module):
-    """logits_a = sum_t w(z_t) W(a, z_t): one layer of linear attention with one-hot embeddings, started at ``start``
-    everywhere.
-
-    The model of the paper's theorem on training dynamics (section 5): w says how much a word is looked at, W what it
-    says.
-    """
-
-    def __init__(self, words: int, answers: int, start: float = 1e-5):
-        super().__init__()
-        at_least(words=(words, 1), answers=(answers, 1))
-        if not start > 0:
-            raise ValueError(f"start = {start!r}: must be positive; at 0 nothing would ever move")
-        self.w = nn.Parameter(torch.full((words,), start))
-        self.W = nn.Parameter(torch.full((answers, words), start))
-
-    def forward(self, counts: Float[Tensor, "batch words"]) -> Float[Tensor, "batch answers"]:
-        """Compute every answer's logit, from how often each word occurs."""
-        return (counts * self.w) @ self.W.mT

@@ -45,7 +45,8 @@ def recall_accuracy(bank: nn.Module, sentences: tuple[Tensor, Tensor, Tensor, Te
 
 
 def conserved(w: Float[Tensor, "words"], W: Float[Tensor, "answers words"]) -> Float[Tensor, "words"]:
-    """sum_a W(a, z)^2 - w(z)^2 for every word z: gradient flow on `LinearRecaller` does not change it.
+    """sum_a W(a, z)^2 - w(z)^2 for every word z: gradient flow on logits sum_t w(z_t) W(a, z_t)
+    does not change it.
 
     Both gradients carry the other factor: w dL/dw = sum_a W dL/dW, word by word (Nichani, Lee, Bietti 2024, section 5).
     """

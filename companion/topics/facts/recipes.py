@@ -5,19 +5,13 @@ embeddings, Adam, fresh sentences. Facts are those of `random_world` with seed 0
 members', and its gradient is clipped as one.
 """
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor
-from tqdm.auto import tqdm
 
-from companion.core.arguments import at_least, positive
 from companion.core.recipe import register
-from companion.core.training import Schedule, batch_generator
-from companion.topics.facts.data import World, counts, random_world, sentences
-from companion.topics.facts.model import Bank, BankConfig, LinearRecaller, Member
+from companion.core.training import Schedule
+from companion.topics.facts.data import World, random_world, sentences
+from companion.topics.facts.model import Bank, BankConfig, Member
 
 
 def facts_of(config: BankConfig) -> World:
@@ -122,48 +116,3 @@ for _d in CAPACITY:
         course=(_capacity(_d), 4),
         paper=(_capacity(4 * _d), 4),
     )
-
-
-@dataclass(frozen=True)
-class Phases:
-    """A run of `LinearRecaller`: its loss and its weights, every ``every`` steps."""
-
-    steps: list[int]
-    losses: Float[Tensor, "snapshots"]
-    w: Float[Tensor, "snapshots words"]
-    W: Float[Tensor, "snapshots answers words"]
-
-
-def phases(
-    facts: World, *, steps: int, length: int = 32, batch: int = 1024, lr: float = 0.1, every: int = 32, seed: int = 0
-) -> Phases:
-    """Gradient descent on a `LinearRecaller` from nearly nothing, in float64, on fresh sentences at every step.
-
-    Setting: Nichani, Lee, Bietti (2024), arXiv:2412.06538, section 5. Raises ValueError for a number below 1 or
-    lr <= 0.
-
-    ``facts``: the world that is learned.
-    ``steps``: how many steps of gradient descent.
-    ``length``: how many words a sentence has.
-    ``batch``: how many sentences a step sees.
-    ``lr``: the size of a step.
-    ``every``: after how many steps a loss and the weights are kept.
-    ``seed``: of the sentences.
-    """
-    at_least(steps=(steps, 1), batch=(batch, 1), every=(every, 1))
-    positive(lr=lr)
-    model = LinearRecaller(facts.words, facts.all_answers).double()
-    # A loop of its own: the theorem is on plain gradient descent at one step size, and `train` is Adam on a schedule.
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-    kept = []
-    for step in tqdm(range(steps), desc="learning facts by gradient descent", mininterval=0.5):
-        generator = batch_generator(seed, step, torch.device("cpu"))
-        drawn = sentences(batch, facts, length, generator=generator)
-        loss = F.cross_entropy(model(counts(drawn.tokens, facts.words).double()), drawn.answer)
-        if step % every == 0:
-            kept.append((step, loss.detach(), model.w.detach().clone(), model.W.detach().clone()))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    at, losses, w, W = zip(*kept, strict=True)
-    return Phases(list(at), torch.stack(losses), torch.stack(w), torch.stack(W))

@@ -6,7 +6,7 @@ import torch
 from scipy.special import softmax
 
 from companion.topics.facts.data import sentences
-from companion.topics.facts.model import Bank, BankConfig, LinearRecaller, Member
+from companion.topics.facts.model import Bank, BankConfig, Member
 from companion.topics.facts.recipes import cross_entropy, facts_of
 
 CONFIG = BankConfig(
@@ -107,16 +107,6 @@ def test_parameters_are_counted():
         assert member.parameters == sum(int((value[k] != 0).sum()) for value in Bank(CONFIG).parameters())
 
 
-def test_linear_attention_is_a_sum_over_words():
-    model = LinearRecaller(6, 3, start=0.5)
-    with torch.no_grad():
-        model.w.copy_(torch.arange(6.0))
-        model.W.copy_(torch.randn(3, 6))
-    sentence = [2, 5, 5, 1]
-    expected = sum(model.w[word] * model.W[:, word] for word in sentence)
-    torch.testing.assert_close(model(torch.tensor([[0.0, 1, 1, 0, 0, 2]]))[0], expected)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -124,8 +114,6 @@ def test_linear_attention_is_a_sum_over_words():
         (lambda: Member(4, 1, 1, -1, 1, 1), "mlp = -1: must be at least 0"),
         (lambda: Bank(CONFIG)(tokens(0)[:2]), "must be for 3 members"),
         (lambda: Bank(CONFIG)(tokens(0) + 20), "tokens: .* is out of range"),
-        (lambda: LinearRecaller(0, 3), "words = 0"),
-        (lambda: LinearRecaller(3, 3, start=0.0), "start = 0.0: must be positive"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(call, message):

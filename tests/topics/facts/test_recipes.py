@@ -1,4 +1,4 @@
-"""The shipped banks say what lesson 07 says of them; the linear model goes through its phases."""
+"""The shipped banks say what lesson 07 says of them; linear attention goes through its phases."""
 
 import math
 
@@ -8,12 +8,11 @@ import torch.nn.functional as F
 
 from companion.core.checkpoints import shipped
 from companion.core.recipe import recipe
-from companion.core.training import batch_generator
 from companion.topics.facts.data import counts, every_fact, random_world, sentences
+from companion.topics.facts.exercises import learn_facts, saw_gradient
 from companion.topics.facts.measured import facts_at
-from companion.topics.facts.model import LinearRecaller
 from companion.topics.facts.probes import conserved, knowledge, recall_accuracy
-from companion.topics.facts.recipes import cross_entropy, facts_of, phases
+from companion.topics.facts.recipes import cross_entropy, facts_of
 
 
 def test_the_loss_of_a_bank_is_the_sum_of_its_members():
@@ -41,40 +40,31 @@ def test_heads_and_neurons_make_up_for_each_other():
 
 def test_the_phases_are_those_of_the_theorem():
     facts = random_world(8, 2, 4, noise=12, generator=1)
-    run = phases(facts, steps=2600, length=12, batch=256, seed=3)
-    loss = dict(zip(run.steps, run.losses.tolist(), strict=True))
-    assert loss[0] == pytest.approx(math.log(8), abs=1e-3)
-    assert min(abs(value / math.log(4) - 1) for value in loss.values()) < 0.02
-    assert run.losses[-1] < 0.3
-    asked = every_fact(facts, 12, rounds=20, generator=4)
+    taught, asked = (every_fact(facts, 12, rounds=20, generator=seed) for seed in (3, 4))
+    n = counts(taught.tokens, facts.words).double()
+    film = learn_facts.answer(n, taught.answer, facts.all_answers, 100)
+    losses = [F.cross_entropy((n * frame[-1]) @ frame[:-1].mT, taught.answer).item() for frame in film]
+    assert losses[0] == pytest.approx(math.log(8), abs=1e-3)
+    assert min(abs(value / math.log(4) - 1) for value in losses) < 0.02
+    assert losses[-1] < 0.3
     n = counts(asked.tokens, facts.words).double()
-    middle = next(i for i, value in enumerate(run.losses.tolist()) if value < 1.02 * math.log(4))
-    for at, share in ((middle, 0.55), (-1, 0.99)):
-        known = knowledge((n * run.w[at]) @ run.W[at].mT, asked.answer, 4)
-        assert known.relation == 1
-        assert (known.answer < share) if at == middle else (known.answer > share)
-    drift = torch.stack([conserved(w, W) for w, W in zip(run.w, run.W, strict=True)])
-    assert (drift - drift[0]).abs().max() < 0.03 * run.w[-1].square().max()
+    middle = next(at for at, value in enumerate(losses) if value < 1.02 * math.log(4))
+    for at, low, high in ((middle, 0.2, 0.3), (-1, 0.9, 1)):  # 1/4 is what the relation alone is worth
+        logits = (n * film[at, -1]) @ film[at, :-1].mT
+        assert knowledge(logits, asked.answer, 4).relation == 1
+        assert low < logits.softmax(-1).gather(1, asked.answer[:, None]).mean() < high
+    drift = torch.stack([conserved(frame[-1], frame[:-1]) for frame in film])
+    assert (drift - drift[0]).abs().max() < 0.03 * film[-1, -1].square().max()
 
 
-def test_a_run_is_plain_gradient_descent():
+def test_a_step_is_plain_gradient_descent():
     facts = random_world(4, 2, 2, noise=3, generator=1)
-    run = phases(facts, steps=2, length=5, batch=64, every=1, lr=0.5, seed=2)
-    torch.testing.assert_close(run.w[0], LinearRecaller(facts.words, facts.all_answers).w.detach().double())
-    assert run.steps == [0, 1]
-    drawn = sentences(64, facts, 5, generator=batch_generator(2, 0, torch.device("cpu")))
-    n, W = counts(drawn.tokens, facts.words).double(), run.W[0].clone().requires_grad_(True)
-    F.cross_entropy((n * run.w[0]) @ W.mT, drawn.answer).backward()
-    torch.testing.assert_close(run.W[1], run.W[0] - 0.5 * W.grad, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"steps": 0}, "steps = 0"), ({"steps": 2, "batch": 0}, "batch = 0"), ({"steps": 2, "lr": 0.0}, "lr = 0.0")],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        phases(random_world(4, 2, 2), **arguments)
+    drawn = sentences(64, facts, 5, generator=2)
+    n = counts(drawn.tokens, facts.words).double()
+    both = torch.randn(facts.all_answers + 1, facts.words, dtype=torch.float64).requires_grad_(True)
+    F.cross_entropy((n * both[-1]) @ both[:-1].mT, drawn.answer).backward()
+    found = saw_gradient.answer(n, both[-1].detach(), both[:-1].detach(), drawn.answer)
+    torch.testing.assert_close(found, both.grad, atol=1e-12, rtol=0)
 
 
 def test_another_rate_stores_little_in_few_steps_and_bad_arguments_are_named():
