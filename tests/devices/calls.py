@@ -162,7 +162,6 @@ CALLS = {
     "topics.limits.data.crowded_pointers": lambda f, i: f(3, 5, generator=i.generator),
     "topics.limits.data.hops_asked": lambda f, i: [f(i.whole(5, 3, 5), 2), f(i.whole(5, 3, 5), i.whole(4, 3))],
     "topics.limits.data.letters_and_states": lambda f, i: f(3, 5, 3, generator=i.generator),
-    "topics.limits.data.turned_round": lambda f, i: f(3, 5, 4, generator=i.generator),
     "topics.memories.data.embeddings": lambda f, i: f(5, 4, unit=True, generator=i.generator),
     "topics.memories.data.tokens": lambda f, i: [f(i.shares(6), 9, runs=2, generator=each) for each in i.seeds],
     "topics.memories.data.sign_patterns": lambda f, i: f(5, 4, generator=i.generator),

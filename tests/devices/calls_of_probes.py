@@ -103,7 +103,7 @@ CALLS = {
     "topics.graphs.probes.without": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), "local"),
     "topics.graphs.probes.felt": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), i.graphs()[:, None]),
     "topics.limits.probes.sharpen": lambda f, i: f(i.decoder(), 3.0),
-    "topics.limits.probes.last_place_change": lambda f, i: f(i.decoder(), i.normal(2, 6, 8), i.normal(2, 6, 8)),
+    "topics.limits.probes.changes_by_place": lambda f, i: f(i.decoder(), i.normal(6, 8)),
     "topics.limits.probes.right_prefixes": lambda f, i: f(i.normal(2, 5, 3, 3), i.whole(3, 2, 5, 3)),
     "topics.memories.probes.accuracy": lambda f, i: f(i.normal(2, 5, 3), i.whole(3, 5)),
     "topics.memories.probes.weighted_error": lambda f, i: f(i.normal(2, 5, 3), i.whole(3, 5), i.shares(5)),

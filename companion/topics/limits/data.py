@@ -9,7 +9,7 @@ right, and its product is what all its symbols do, one after the other (Liu et a
 from itertools import permutations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from companion.core.arguments import as_generator, at_least
@@ -122,24 +122,3 @@ def letters_and_states(
         state = after[state, letter]
         states.append(state)
     return letters, torch.stack(states, 1)
-
-
-def turned_round(
-    batch: int, length: int, width: int, *, generator: torch.Generator | int
-) -> tuple[Float[Tensor, "batch length width"], Float[Tensor, "batch length width"]]:
-    """Random signs, and the same with those of one random place, not the last, all turned round.
-
-    ``batch``, ``length``, ``width``: how many sequences, places in each, and signs at a place.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
-
-    Raises ValueError for a length below 2, or another number below 1.
-    """
-    at_least(batch=(batch, 1), length=(length, 2), width=(width, 1))
-    generator = as_generator(generator)
-    where = {"generator": generator, "device": generator.device}
-    before = 2.0 * torch.randint(2, (batch, length, width), **where) - 1
-    place = torch.randint(length - 1, (batch,), **where)
-    after = before.clone()
-    rows = torch.arange(batch, device=generator.device)
-    after[rows, place] = -before[rows, place]
-    return before, after

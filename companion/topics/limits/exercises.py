@@ -1,11 +1,16 @@
 """The exercises of lesson 12, what one pass can compute."""
 
+from collections.abc import Iterator
+
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
 
 __all__ = [
+    "doubling_layers",
     "flip_slope",
     "hops",
     "in_steps",
@@ -39,6 +44,7 @@ prefix_products = Exercise(
     name="prefix_products",
     answer=_prefix_products,
     draw=_draw_word,
+    now="you have the recurrence that everything else is measured by",
 )
 
 
@@ -65,6 +71,7 @@ prefix_doubling = Exercise(
     name="prefix_doubling",
     answer=_prefix_doubling,
     draw=_draw_doubling,
+    now="five layers do what took thirty-one steps",
 )
 
 
@@ -88,6 +95,7 @@ two_counts = Exercise(
     name="two_counts",
     answer=_two_counts,
     draw=_draw_turns,
+    now="an order that matters can be counted, if it comes apart into turns and flips",
 )
 
 
@@ -124,6 +132,7 @@ hops = Exercise(
     name="hops",
     answer=_hops,
     draw=_draw_pointers,
+    now="k hops take as many rounds as k has binary digits",
 )
 
 
@@ -149,6 +158,7 @@ flip_slope = Exercise(
     name="flip_slope",
     answer=_flip_slope,
     draw=_draw_changes,
+    now="you can tell a rate from a trend",
 )
 
 
@@ -172,6 +182,7 @@ worked_steps = Exercise(
     name="worked_steps",
     answer=_worked_steps,
     draw=_draw_bits,
+    now="a learner of straight lines can be taught a parity",
 )
 
 
@@ -198,4 +209,167 @@ in_steps = Exercise(
     name="in_steps",
     answer=_in_steps,
     draw=_draw_blocks,
+    now="you can trade layers for written steps",
+)
+
+
+# -- doubling_layers: the summit
+
+
+def _draw_machine(generator: Generator) -> dict:
+    n, T, layers = draw_size(generator, 3, 4), draw_size(generator, 12, 15), 4
+    return {
+        "n": n,
+        "T": T,
+        "layers": layers,
+        "_words": torch.stack([_permutations(generator, T, n) for _ in range(64)]),
+    }
+
+
+def _widths(n: int, T: int) -> tuple[int, int]:
+    """Return the width of the stream and that of the MLP."""
+    return 2 * n * n + 1 + T + 1, n**3 + 2 * n * n
+
+
+def _doubling_layers(n: int, T: int, layers: int) -> Tensor:
+    f = torch.arange(n * n).view(n, n)
+    g, one, place = f + n * n, 2 * n * n, torch.arange(T + 1) + 2 * n * n + 1
+    d, H = 2 * n * n + 1 + T + 1, n**3 + 2 * n * n
+    x, y, z = torch.cartesian_prod(*[torch.arange(n)] * 3).T
+    paths, tables = torch.arange(n**3), torch.arange(2 * n * n)
+    W_QK, W_OV = torch.zeros(layers, d, d), torch.zeros(layers, d, d)
+    up, down = torch.zeros(layers, H, d), torch.zeros(layers, H, d)
+    for layer in range(layers):
+        back = (torch.arange(T + 1) - 2**layer).clamp(min=0)
+        W_QK[layer, place, place[back]] = 30.0
+    W_OV[:, g, f] = 1.0
+    up[:, paths, g[x, y]] = 1.0
+    up[:, paths, f[y, z]] = 1.0
+    up[:, paths, one] = -1.0
+    down[:, paths, f[x, z]] = 1.0
+    up[:, n**3 + tables, tables] = 1.0
+    down[:, n**3 + tables, tables] = -1.0
+    return torch.cat([W_QK, W_OV, up, down], 1)
+
+
+def _streams(words: Tensor, n: int) -> Tensor:
+    """Return what the layers read, (batch, T + 1, d): f is the identity at position 0 and then the symbols."""
+    batch, T, _ = words.shape
+    x = torch.zeros(batch, T + 1, _widths(n, T)[0])
+    tables = torch.cat([torch.arange(n).expand(batch, 1, n), words], 1)
+    x[..., : n * n] = F.one_hot(tables, n).flatten(2).float()
+    x[..., 2 * n * n] = 1
+    x[..., 2 * n * n + 1 :] = torch.eye(T + 1)
+    return x
+
+
+def _pattern(W_QK: Tensor, x: Tensor) -> Tensor:
+    hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+    return (x @ W_QK @ x.mT).masked_fill(hidden, -torch.inf).softmax(-1)
+
+
+def _by_layer(inputs: dict, answer: Tensor) -> Iterator[tuple[int, list[Tensor], Tensor, Tensor]]:
+    """Yield each layer's number, its four matrices, the streams that it should read, and where it should look."""
+    n, T, words = inputs["n"], inputs["T"], inputs["_words"]
+    d, H = _widths(n, T)
+    for layer, rows in enumerate(answer.float()):
+        exact = torch.stack([_prefix_doubling(word, layer) for word in words])
+        back = (torch.arange(T + 1) - 2**layer).clamp(min=0)
+        yield layer, list(rows.split([d, d, H, H])), _streams(exact, n), back
+
+
+def _looks_back(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which every head must look 2^layer back, and nowhere else."""
+    for layer, (W_QK, *_), x, back in _by_layer(inputs, answer):
+        rows = torch.arange(len(back))
+        alpha = _pattern(W_QK, x)[:, rows, back].amin(0)
+        if alpha.min() >= 0.99:
+            continue
+        t = int(alpha.argmin())
+        told = f"layer {layer}: position {t} gives {alpha[t]:.0%} of its attention to {back[t]}; 99 % are asked for"
+        if _pattern(W_QK.mT, x)[:, rows, back].min() >= 0.99:
+            return f"{told}. W_QK is transposed: its rows belong to the query"
+        if layer and _pattern(W_QK, x)[:, rows, (rows - 1).clamp(min=0)].min() >= 0.99:
+            return f"{told}. It looks one position back, as layer 0 does; layer l looks 2^l back"
+        if (_pattern(30 * W_QK, x)[:, rows, back].min()) >= 0.99:
+            return f"{told}. It does look there most: the score is too small for a softmax over {len(back)} positions"
+        return f"{told}. Which position is 2^{layer} back, and what do the first ones find there?"
+    return None
+
+
+def _fetches(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which the table f of the position that is looked at must stand in g, and nothing else be moved."""
+    tables = inputs["n"] ** 2
+    for layer, (_, W_OV, *_), x, back in _by_layer(inputs, answer):
+        moved = x[:, back] @ W_OV.mT
+        wanted = F.pad(x[:, back, :tables], (tables, x.shape[2] - 2 * tables))
+        if (moved - wanted).abs().max() < 0.01:
+            continue
+        if (x[:, back] @ W_OV - wanted).abs().max() < 0.01:
+            return (
+                f"layer {layer}: W_OV is transposed: its rows say where something is written, its columns what is read"
+            )
+        if (moved[..., tables : 2 * tables] - wanted[..., tables : 2 * tables]).abs().max() < 0.01:
+            return f"layer {layer}: g holds what it should, but W_OV writes into other parts of the stream, too"
+        return (
+            f"layer {layer}: after attention g must hold the table f of the position that is looked at, and it does not"
+        )
+    return None
+
+
+def _composes(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which the MLP must put 'g, then f' in the place of f, and empty g."""
+    n = inputs["n"]
+    for layer, (_, _, up, down), read, back in _by_layer(inputs, answer):
+        x = read.clone()
+        x[..., n * n : 2 * n * n] = read[:, back, : n * n]
+        y = x + (x @ up.mT).relu() @ down
+        f, g = (part.unflatten(-1, (n, n)) for part in x[..., : 2 * n * n].split(n * n, -1))
+        new, left = (part.unflatten(-1, (n, n)) for part in y[..., : 2 * n * n].split(n * n, -1))
+
+        def is_like(table: Tensor, new: Tensor = new) -> bool:
+            return bool((new - table).abs().max() < 0.01)
+
+        if not is_like(g @ f):
+            if is_like(f @ g):
+                why = "the order is reversed: it is 'f, then g', and what comes earlier in the word is applied first"
+            elif is_like(g @ f + f):
+                why = "the old f still stands there, beside the new one"
+            elif is_like(torch.zeros_like(f)):
+                why = "f is empty: does each path x, y, z write into f[x, z]?"
+            else:
+                why = "a unit must be 1 where both g[x, y] and f[y, z] are, and 0 where one of them is"
+            return f"layer {layer}: after the MLP f must be 'g, then f', and it is not: {why}"
+        if left.abs().max() >= 0.01:
+            return f"layer {layer}: f is right, but g is not emptied: the next layer would add to what stands there"
+        if (y - x)[..., 2 * n * n :].abs().max() >= 0.01:
+            return f"layer {layer}: the MLP writes into the 1 or the position, which the next layer must read"
+    return None
+
+
+def _follows(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which all layers, one after the other, must follow words to their ends."""
+    n, words = inputs["n"], inputs["_words"]
+    x = _streams(words, n)
+    for _, (W_QK, W_OV, up, down), _, _ in _by_layer(inputs, answer):
+        x = x + _pattern(W_QK, x) @ x @ W_OV.mT
+        x = x + (x @ up.mT).relu() @ down
+    said = x[:, 1:, : n * n].unflatten(-1, (n, n)).argmax(-1)
+    exact = torch.stack([_prefix_products(word) for word in words])
+    right = (said == exact).all(-1).double().mean().item()
+    return f"each layer alone is right, but together they follow {right:.0%} of the prefixes" if right < 1 else None
+
+
+doubling_layers = Summit(
+    name="doubling_layers",
+    answer=_doubling_layers,
+    draw=_draw_machine,
+    shape=lambda inputs: (
+        inputs["layers"],
+        2 * sum(_widths(inputs["n"], inputs["T"])),
+        _widths(inputs["n"], inputs["T"])[0],
+    ),
+    stages=(_looks_back, _fetches, _composes, _follows),
+    seconds=4,
+    now="you have written every weight of a transformer that follows the cups",
 )

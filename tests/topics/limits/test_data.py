@@ -13,7 +13,6 @@ from companion.topics.limits.data import (
     letters_and_states,
     pointers,
     rings,
-    turned_round,
     turns_and_flips,
     words,
 )
@@ -81,14 +80,6 @@ def test_states_are_the_ranks_of_what_two_letters_have_done_and_all_of_them_come
     assert len(states[:, -2:].unique()) == math.factorial(points)
 
 
-def test_one_place_is_turned_round_and_never_the_last():
-    before, after = turned_round(300, 6, 4, generator=4)
-    turned = (before != after).all(-1)
-    assert torch.equal(turned, (before != after).any(-1))
-    assert torch.equal(turned.sum(1), torch.ones(300).long())
-    assert turned[:, :-1].any(0).all() and not turned[:, -1].any()
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -99,7 +90,6 @@ def test_one_place_is_turned_round_and_never_the_last():
         (lambda: coins(1, 0, generator=0), "length = 0"),
         (lambda: turns_and_flips(1, 1, 0, generator=0), "n = 0"),
         (lambda: letters_and_states(1, 1, 1, generator=0), "points = 1: must be at least 2"),
-        (lambda: turned_round(1, 1, 3, generator=0), "length = 1: must be at least 2"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(call, message):
