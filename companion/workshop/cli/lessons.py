@@ -142,7 +142,7 @@ def cards(lessons: list[Lesson], folder: str, more: dict[str, list[str]] | None 
 def start_page(lessons: list[Lesson], progress: dict[str, list[str]] | None = None, first: str = "") -> str:
     """Return the map of the lessons in Markdown: what JupyterLab opens on, above the `notation`.
 
-    ``progress``: for each lesson by name, what is done of each of its notebooks.
+    ``progress``: for each lesson by name, lines that say what is done.
     ``first``: what stands above the map.
     """
     more = {}
@@ -152,8 +152,7 @@ def start_page(lessons: list[Lesson], progress: dict[str, list[str]] | None = No
         if lesson.further:
             minutes = lesson.times()[1]["minutes"]
             lines.append(f"[Further]({lesson.name}/{lesson.further.name}) · {minutes} min")
-        done = (progress or {}).get(lesson.name, [])
-        lines += [f"{word}: {each}" for word, each in zip(("**Done**", "**Of the further one**"), done, strict=False)]
+        lines += (progress or {}).get(lesson.name, [])
     text = (
         "# Transformers as Algorithms\n\nRead and run the lessons in this order. Each is a notebook: a question, code "
         "to read, exercises that check themselves. A second one, *Further*, has extensions, and how sure we are."

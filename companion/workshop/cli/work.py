@@ -35,7 +35,11 @@ def write_start_page(root: Path) -> None:
     done = {}
     for lesson in lessons:
         results = [best(work / lesson.name, path.stem) for path in lesson.notebooks]
-        done[lesson.name] = [f"{each.exercises}; predictions: {each.predictions}" for each in results]
+        done[lesson.name] = [
+            f"**{word}**: {each.exercises}; predictions: {each.predictions}"
+            for word, each in zip(("Done", "Done of Further"), results, strict=False)
+            if each.begun
+        ]
     lines = [start_page(lessons, done, go_on(lessons, work))]
     for path in (path for lesson in lessons for path in lesson.notebooks):
         name = path.parent.name

@@ -132,7 +132,7 @@ def test_both_notebooks_of_a_lesson_are_kept_apart(root, capsys):
     work.write_start_page(root)
     row = (
         "<br>**Done**: 1 of 3 solved, 2 not attempted; predictions: 0 of 2 made"
-        "<br>**Of the further one**: 1 of 1 solved; predictions: 1 of 1 made, 1 of 1 right |"
+        "<br>**Done of Further**: 1 of 1 solved; predictions: 1 of 1 made, 1 of 1 right |"
     )
     assert row in (root / "work/README.md").read_text()
 
@@ -214,6 +214,7 @@ def test_progress_says_what_is_solved_and_predicted(root, capsys):
 def test_the_start_page_leads_on_from_where_one_left_off(root):
     first = lambda: (root / "work/README.md").read_text().splitlines()[4]  # noqa: E731
     assert first() == f"**[Begin here]({NAME}/{NAME}.ipynb)**"
+    assert "Done" not in (root / "work/README.md").read_text()
     edit(own(root, OTHER), "e0: not attempted\n")
     work.write_start_page(root)
     assert first().startswith("**[Begin here]"), "nothing was tried yet"
