@@ -63,7 +63,11 @@ def front(course: Course) -> str:
 
 A transformer is trained to guess the next word, and on the way it learns to look things up, to add, to solve least
 squares. In these notebooks you write such algorithms yourself, look for them inside models that you train, and check
-what papers say of them. All of it runs on a CPU, in 2 GB, offline.
+what papers say of them. All of it runs on a CPU, in 2 GB, offline; in a checkout, with Python 3.11 or newer:
+
+```
+python3 -m companion lab     # installs, and opens the lessons in JupyterLab
+```
 
 ::::{{grid}} 1 1 3 3
 :gutter: 3
@@ -71,7 +75,7 @@ what papers say of them. All of it runs on a CPU, in 2 GB, offline.
 :::{{grid-item-card}} Learn
 :link: {start}
 :link-type: doc
-Read lesson {first.name[:2]} here. To run it: `python3 -m companion lab`, in a checkout, with Python 3.11 or newer.
+Read lesson {first.name[:2]} here, or run it: each lesson is an evening.
 :::
 :::{{grid-item-card}} Teach
 :link: teaching
