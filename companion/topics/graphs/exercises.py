@@ -223,20 +223,19 @@ def _draw_suspects(generator: Generator) -> dict:
     """Models in whose one layer the algorithm is exact, and degrees are counted beside it: for a path between nodes of
     many neighbours, against it, or for all that a node of many neighbours is asked about.
     """
-    local, degree = torch.zeros(2, 6, 2, 2, dtype=torch.float64)
-    read_local, read_degree = torch.zeros(2, 6, 4, dtype=torch.float64)
-    strength = 1 + 0.3 * torch.rand(6, generator=generator, dtype=torch.float64)
-    n = 8
-    local[:, 1, 1], read_local[:, 3], bias = 1, n, -torch.full((6,), 0.5, dtype=torch.float64)
-    degree[0:2, 1, 1] = 0.011 * strength[0:2]
-    degree[2:4, 1, 1] = -0.036 * strength[2:4]
-    read_degree[4:6, 1] = 0.09 * strength[4:6]
-    size = 1 + torch.rand(
-        6, generator=generator, dtype=torch.float64
-    )  # of all numbers that are read: it decides nothing
-    read_local, read_degree = size[:, None] * read_local, size[:, None] * read_degree
-    numbers = {"local": local, "degree": degree, "read_local": read_local, "read_degree": read_degree}
-    return numbers | {"bias": size * bias, "n": n}
+    m, n = draw_size(generator, 6, 9), 8
+    kind = torch.arange(m)[torch.randperm(m, generator=generator)] % 3
+    share, size = torch.rand(2, m, generator=generator, dtype=torch.float64)
+    strength, size = 1 + 0.3 * share, 1 + size  # the size decides nothing
+    local, degree = torch.zeros(2, m, 2, 2, dtype=torch.float64)
+    read_local, read_degree = torch.zeros(2, m, 4, dtype=torch.float64)
+    local[:, 1, 1], read_local[:, 3], bias = 1, n, torch.full((m,), -0.5, dtype=torch.float64)
+    counted = torch.tensor([0.011, -0.036, 0.0], dtype=torch.float64)[kind]
+    degree[:, 1, 1] = counted * strength
+    read_degree[:, 1] = torch.where(kind == 2, 0.09 * strength, 0)
+    numbers = {"local": local, "degree": degree, "read_local": size[:, None] * read_local}
+    numbers |= {"read_degree": size[:, None] * read_degree, "bias": size * bias}
+    return numbers | {"n": n, "_kind": kind}
 
 
 def _fool(local: Tensor, degree: Tensor, read_local: Tensor, read_degree: Tensor, bias: Tensor, n: int) -> Tensor:
@@ -249,10 +248,10 @@ def _fool(local: Tensor, degree: Tensor, read_local: Tensor, read_degree: Tensor
     within = ((torch.linalg.matrix_power(graphs, 3) > 0) == truth).all(2).all(1)
     graphs, truth = graphs[within], truth[within]
     found = []
-    for A, D, r, q, b in zip(local, degree, read_local, read_degree, bias, strict=True):
+    for L, D, r, q, b in zip(local, degree, read_local, read_degree, bias, strict=True):
         h = torch.stack([start.expand_as(graphs), graphs], 1)
         sums = h.sum(-1)
-        scores = torch.einsum("ab,gaij,gbkj->gik", A, h, h) + sums.mT @ D @ sums
+        scores = torch.einsum("ab,gaij,gbkj->gik", L, h, h) + sums.mT @ D @ sums
         h = torch.cat([h, scores.relu()[:, None] @ h / n], 1)
         logits = torch.einsum("k,gkij->gij", r, h) + (q @ h.sum(-1))[:, :, None] + b
         wrong = ((logits > 0) != truth).sum((1, 2))
@@ -310,7 +309,7 @@ def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
     first = int(fooled.long().argmin())
     return (
         f"{int(fooled.sum())} of {len(fooled)} models are fooled, all can be; model {first} answers every pair of its "
-        f"graph rightly: {KINDS[first // 2]}"
+        f"graph rightly: {KINDS[inputs['_kind'][first]]}"
     )
 
 

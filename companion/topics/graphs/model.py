@@ -4,10 +4,10 @@ The disentangled transformer (Ye, Fu, Jia, Sharan 2026, arXiv:2510.19753, sectio
 the stream, h <- [h, Attn(h)] with Attn(h) = ReLU(h W h^T) h / n, and starts from h = [I, A]. Data that look the same
 under other names let every weight matrix be of the form
 
-    W = A (x) I + B (x) J,      J the matrix of ones,
+    W = L (x) I + D (x) J,      J the matrix of ones,
 
-one number for each pair of blocks (their theorem 4.7). I compares nodes by what they reach: the algorithm's channel. J
-sees sums over rows alone, degrees: the heuristic's channel.
+one number for each pair of blocks (their theorem 4.7, where L and D are A and B). I compares nodes by what they reach:
+the algorithm's channel. J sees sums over rows alone, degrees: the heuristic's channel.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class ChannelsConfig:
 class Channels(nn.Module):
     """The disentangled transformer in its two channels: 17 numbers with one layer, for graphs of any size.
 
-    ``local[l]`` and ``degree[l]`` are A and B of layer l, ``read_local`` and ``read_degree`` those of the readout; a
+    ``local[l]`` and ``degree[l]`` are L and D of layer l, ``read_local`` and ``read_degree`` those of the readout; a
     bias is common to all pairs.
     """
 
@@ -58,7 +58,7 @@ class Channels(nn.Module):
     def scores(
         self, h: Float[Tensor, "batch runs blocks n n"], layer: int
     ) -> tuple[Float[Tensor, "batch runs n n"], Float[Tensor, "batch runs n n"]]:
-        """Layer's scores h W h^T before the ReLU, in two parts: sum_ab A_ab h_a h_b^T, and the same of B with J."""
+        """Layer's scores h W h^T before the ReLU, in two parts: sum_ab L_ab h_a h_b^T, and the same of D with J."""
         local = torch.einsum("rab,...rbij->...raij", self.local[layer], h)
         sums = h.sum(-1)  # (batch, runs, blocks, n): J sees these
         weighted = torch.einsum("rab,...rbi->...rai", self.degree[layer], sums)

@@ -40,7 +40,7 @@ def without(model: nn.Module, channel: str, *, readout: bool = True) -> nn.Modul
 
 
 def felt(model: nn.Module, graphs: Float[Tensor, "batch 1 n n"]) -> Float[Tensor, "batch runs n n"]:
-    """Compute how every logit of a `Channels` of one layer moves with B's last number, that of products of degrees d_i
+    """Compute how every logit of a `Channels` of one layer moves with D's last number, that of products of degrees d_i
     d_j: its derivative, which is 0 beyond pairs of nodes whose score the ReLU cuts off.
     """
     with torch.no_grad():
