@@ -300,7 +300,8 @@ def _share(got: Tensor, expected: Tensor) -> str:
 
 
 def _forms(inputs: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {_form(value)}" for name, value in inputs.items())
+    """Name the inputs with their shapes and values; a function has neither."""
+    return ", ".join(f"{name} {_form(value)}" for name, value in inputs.items() if not callable(value))
 
 
 def _form(value: Any) -> str:
