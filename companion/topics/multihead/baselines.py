@@ -275,18 +275,13 @@ def descend(objective: Callable[[Tensor], Tensor], start: Tensor, steps: int = 4
     return coordinates.detach()
 
 
-def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
-    """Run all six stages on X and Y in units of their own size, so that neither's scale matters. A tenth of the
-    examples, at least 500, is held out for the loss that is reported.
-
-    The answer is given only if the layer explains the held-out examples about as well as the certified rows promised,
-    5 promised^2 + 1e-4, and in any case but for `MOST_LOSS` of them: a certificate that promises little must not
-    lower the bar that it is measured by. So labels with much noise are refused, like labels of another kind.
+def fit(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
+    """Run all six stages on X and Y in units of their own size, so that neither's scale matters, and judge nothing. A
+    tenth of the examples, at least 500, is held out for the loss that is reported.
 
     Raises ValueError for tensors of other types or shapes, heads < 1, k < 2, non-finite numbers, labels that are all 0,
     too few examples (beside those held out n k >= 20 d^2 are needed), or a net of more than `MOST_TUPLES` tuples; and
-    NotCertifiedError for k >= d, when too few rows pass the certificate, and when the layer that the certified rows
-    determine does not meet the bar (a degenerate sum W, other heads than were asked for, no such layer at all).
+    NotCertifiedError for k >= d and when too few rows pass the certificate.
     """
     held = check_examples(X, Y, heads)
     unit_x, unit_y = (values.square().mean().sqrt() for values in (X, Y))
@@ -302,14 +297,6 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     thetas = hull.at(points)
     ws = solve_ws(X[:50_000], Y[:50_000], thetas)
     loss = relative_loss(X_held, Y_held, thetas, ws).item()
-    promised = min(residuals)
-    bar = min(5 * promised**2 + 1e-4, MOST_LOSS)  # noise alone makes it two to four times promised^2
-    if not loss < bar:
-        raise NotCertifiedError(
-            f"the certified rows fit to {promised:.2g}, but the layer that they determine has a held-out loss of "
-            f"{loss:.2g}, at most {bar:.2g} would do: is it such a layer, is sum W of full rank, is the number "
-            "of heads right, are the labels free of noise, and are there enough of them?"
-        )
     of_w, of_theta = unit_y / unit_x, unit_x**-2
     hull = Hull(hull.base * of_theta, hull.directions)
     return Report(
@@ -317,10 +304,30 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     )
 
 
+def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
+    """Return what `fit` finds, if it explains the held-out examples about as well as the certified rows promised,
+    5 promised^2 + 1e-4, and in any case but for `MOST_LOSS` of them: a certificate that promises little must not
+    lower the bar that it is measured by. So labels with much noise are refused, like labels of another kind.
+
+    Raises what `fit` raises, and NotCertifiedError when the layer that the certified rows determine does not meet the
+    bar (a degenerate sum W, other heads than were asked for, no such layer at all).
+    """
+    report = fit(X, Y, heads=heads)
+    promised = min(report.residuals)
+    bar = min(5 * promised**2 + 1e-4, MOST_LOSS)  # noise alone makes it two to four times promised^2
+    if not report.loss < bar:
+        raise NotCertifiedError(
+            f"the certified rows fit to {promised:.2g}, but the layer that they determine has a held-out loss of "
+            f"{report.loss:.2g}, at most {bar:.2g} would do: is it such a layer, is sum W of full rank, is the number "
+            "of heads right, are the labels free of noise, and are there enough of them?"
+        )
+    return report
+
+
 def check_examples(X, Y, heads) -> int:
     """Return the number of examples to hold out, a tenth and at least 500.
 
-    Raises what `learn` raises before it computes: ValueError for types, shapes, numbers and sizes that are refused,
+    Raises what `fit` raises before it computes: ValueError for types, shapes, numbers and sizes that are refused,
     NotCertifiedError for k >= d.
     """
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:

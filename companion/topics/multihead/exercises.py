@@ -4,8 +4,13 @@ import torch
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
+from companion.topics.multihead.baselines import NotCertifiedError, fit, relative_loss
+from companion.topics.multihead.data import hostile, sequences, teacher, with_noise
 
 __all__ = [
+    "accepts",
+    "attack",
     "constraint_rows",
     "explained",
     "first_step",
@@ -32,6 +37,7 @@ def _first_step(X: Tensor, Y: Tensor) -> Tensor:
 first_step = Exercise(
     name="first_step",
     answer=_first_step,
+    now="a first, blunt look at all heads at once",
     draw=_draw_examples,
 )
 
@@ -52,6 +58,7 @@ def _shared_pattern(Z: Tensor, y: Tensor) -> Tensor:
 shared_pattern = Exercise(
     name="shared_pattern",
     answer=_shared_pattern,
+    now="any row can be asked whether its heads agree",
     draw=_draw_row,
 )
 
@@ -75,6 +82,7 @@ def _constraint_rows(x: Tensor, tokens: Tensor, p: Tensor) -> Tensor:
 constraint_rows = Exercise(
     name="constraint_rows",
     answer=_constraint_rows,
+    now="each certified row cuts a slab out of the space of matrices",
     draw=_draw_certified,
 )
 
@@ -170,6 +178,145 @@ def _explained(G: Tensor, C: Tensor) -> Tensor:
 explained = Exercise(
     name="explained",
     answer=_explained,
+    now="every pair of heads on the line can be scored without finding its W",
     draw=_draw_gram,
     tolerance=1e-7,
+)
+
+
+# -- attack
+
+
+AGAIN = 50  # of the sequences come twice, so that one sees whether their labels are a rule
+
+
+def _draw_victims(generator: Generator) -> dict:
+    X = sequences(2500, 2, 8, generator=generator)
+    return {"X": torch.cat([X, X[:AGAIN]])}
+
+
+def _attack(X: Tensor) -> Tensor:
+    k, d = X.shape[1:]
+    generator = torch.Generator().manual_seed(1)
+    mixed = torch.randn(k * d, k * d, generator=generator, dtype=torch.float64).to(X)
+    return (X.flatten(1) @ mixed).sin().view(X.shape)
+
+
+def _is_a_rule(inputs: dict, Y: Tensor) -> str | None:
+    if torch.allclose(Y[:AGAIN], Y[-AGAIN:]):
+        return None
+    return (
+        "the same sequence gets other labels when it comes again, so these labels are no rule that one could learn: "
+        "let them depend on the sequence alone"
+    )
+
+
+def _is_let_through(inputs: dict, Y: Tensor) -> str | None:
+    try:
+        report = fit(inputs["X"].to(Y), Y, heads=2)
+    except (NotCertifiedError, ValueError) as error:
+        return f"the learner does not get as far as the test, because {error}"
+    bar = 5 * min(report.residuals) ** 2
+    if report.loss >= bar:
+        return (
+            f"the first test refuses: the answer leaves {report.loss:.2g} of the labels' square, and {bar:.2g} is "
+            f"allowed, 5 times the square of the {min(report.residuals):.2g} to which the certified rows fit. The "
+            "worse those fit, the more is allowed"
+        )
+    if report.loss < 0.5:
+        return (
+            f"the first test accepts, but the answer is wrong about {report.loss:.2g} of the labels' square only: that "
+            "is a layer with a fault. Ask for labels of which it explains less than half"
+        )
+    return None
+
+
+attack = Summit(
+    name="attack",
+    answer=_attack,
+    now="the first test can be made to accept nonsense",
+    draw=_draw_victims,
+    shape=lambda inputs: tuple(inputs["X"].shape),
+    stages=(_is_a_rule, _is_let_through),
+    seconds=1,
+)
+
+
+# -- accepts
+
+
+WORLDS = {  # and whether a test should accept what was learned there
+    "a layer of two heads": True,
+    "the same layer, with noise of .02 in its labels": True,
+    "the same layer, in other units": True,
+    "random labels": False,
+    "as much noise as signal": False,
+    "a layer of three heads": False,
+    "a layer of two heads on half of the sequences, random labels on the others": False,
+    "a layer of two heads, but one answer in 500 is 0": False,
+}
+
+
+def _learned(X: Tensor, Y: Tensor) -> tuple:
+    """Held-out examples, the layer that was learned from the others, and what its rows promised."""
+    report = fit(X, Y, heads=2)
+    return X[-500:], Y[-500:], report.thetas, report.ws, min(report.residuals)
+
+
+def _draw_worlds(generator: Generator) -> dict:
+    n, k, d = 2500, 2, 8
+    X, layer = sequences(n, k, d, generator=generator), teacher(d, 2, sharpness=2.0, generator=generator)
+    Y = layer(X)
+    honest = _learned(X, Y)
+    half = torch.rand(n, 1, 1, generator=generator, dtype=torch.float64) < 0.5
+    rare = torch.ones(500, 1, 1, dtype=torch.float64)
+    rare[-1] = 0
+    worlds = [
+        honest,
+        _learned(X, with_noise(Y, 0.02, generator=generator)),
+        (honest[0] / 10, 50 * honest[1], 100 * honest[2], 500 * honest[3], honest[4]),
+        *(
+            _learned(*hostile(kind, n, k, d, generator=generator))
+            for kind in ("random labels", "as much noise as signal")
+        ),
+        _learned(*hostile("three heads", n, k, d, generator=generator)),
+        (X[-500:], torch.where(half, Y, draw_normal(generator, n, k, d))[-500:], *honest[2:]),
+        (X[-500:], rare * Y[-500:], *layer, 0.002),
+    ]
+    X, Y, thetas, ws = (torch.stack([world[part] for world in worlds]) for part in range(4))
+    return {"X": X, "Y": Y, "thetas": thetas, "ws": ws, "promised": torch.tensor([world[4] for world in worlds]).to(X)}
+
+
+def _accepts(X: Tensor, Y: Tensor, thetas: Tensor, ws: Tensor, promised: Tensor) -> Tensor:
+    answer = torch.zeros_like(Y)
+    for head in range(thetas.shape[1]):
+        theta, w = thetas[:, head, None], ws[:, head, None]
+        answer = answer + (X @ theta @ X.mT).softmax(-1) @ X @ w
+    loss = (answer - Y).square().sum((1, 2, 3)) / Y.square().sum((1, 2, 3))
+    bar = (5 * promised**2 + 1e-4).clamp(max=0.01)
+    return loss < bar
+
+
+def _judges(inputs: dict, said: Tensor) -> str | None:
+    if said.dtype != torch.bool:
+        return f"the answer is of {said.dtype}; say True or False of each world"
+    for world, (name, due) in enumerate(WORLDS.items()):
+        X, Y, thetas, ws = (inputs[part][world] for part in ("X", "Y", "thetas", "ws"))
+        if said[world] != due:
+            loss = relative_loss(X, Y, thetas, ws).item()
+            return (
+                f"world {world} ({name}) is {'accepted' if said[world] else 'refused'}: the answer leaves {loss:.2g} of "
+                f"the labels' square, and the certified rows fit to {inputs['promised'][world]:.2g}"
+            )
+    return None
+
+
+accepts = Summit(
+    name="accepts",
+    answer=_accepts,
+    now="a learner can say that it does not know",
+    draw=_draw_worlds,
+    shape=lambda inputs: (len(inputs["X"]),),
+    stages=(_judges,),
+    seconds=3,
 )
