@@ -202,7 +202,7 @@ def _attack(X: Tensor) -> Tensor:
     return (X.flatten(1) @ mixed).sin().view(X.shape)
 
 
-def _is_a_rule(inputs: dict, Y: Tensor) -> str | None:
+def _is_a_rule(_: dict, Y: Tensor) -> str | None:
     if torch.allclose(Y[:AGAIN], Y[-AGAIN:]):
         return None
     return (
@@ -305,8 +305,8 @@ def _judges(inputs: dict, said: Tensor) -> str | None:
         if said[world] != due:
             loss = relative_loss(X, Y, thetas, ws).item()
             return (
-                f"world {world} ({name}) is {'accepted' if said[world] else 'refused'}: the answer leaves {loss:.2g} of "
-                f"the labels' square, and the certified rows fit to {inputs['promised'][world]:.2g}"
+                f"world {world} ({name}) is {'accepted' if said[world] else 'refused'}: the answer leaves {loss:.2g} "
+                f"of the labels' square, and the certified rows fit to {inputs['promised'][world]:.2g}"
             )
     return None
 
