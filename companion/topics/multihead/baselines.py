@@ -275,7 +275,7 @@ def descend(objective: Callable[[Tensor], Tensor], start: Tensor, steps: int = 4
     return coordinates.detach()
 
 
-def fit(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
+def fit_layer(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
     """Run all six stages on X and Y in units of their own size, so that neither's scale matters, and judge nothing. A
     tenth of the examples, at least 500, is held out for the loss that is reported.
 
@@ -305,14 +305,14 @@ def fit(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> 
 
 
 def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
-    """Return what `fit` finds, if it explains the held-out examples about as well as the certified rows promised,
+    """Return what `fit_layer` finds, if it explains the held-out examples about as well as the certified rows promised,
     5 promised^2 + 1e-4, and in any case but for `MOST_LOSS` of them: a certificate that promises little must not
     lower the bar that it is measured by. So labels with much noise are refused, like labels of another kind.
 
-    Raises what `fit` raises, and NotCertifiedError when the layer that the certified rows determine does not meet the
+    Raises what `fit_layer` raises, and NotCertifiedError when the layer that the certified rows determine does not meet the
     bar (a degenerate sum W, other heads than were asked for, no such layer at all).
     """
-    report = fit(X, Y, heads=heads)
+    report = fit_layer(X, Y, heads=heads)
     promised = min(report.residuals)
     bar = min(5 * promised**2 + 1e-4, MOST_LOSS)  # noise alone makes it two to four times promised^2
     if not report.loss < bar:
@@ -327,7 +327,7 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
 def check_examples(X, Y, heads) -> int:
     """Return the number of examples to hold out, a tenth and at least 500.
 
-    Raises what `fit` raises before it computes: ValueError for types, shapes, numbers and sizes that are refused,
+    Raises what `fit_layer` raises before it computes: ValueError for types, shapes, numbers and sizes that are refused,
     NotCertifiedError for k >= d.
     """
     if isinstance(heads, bool) or not isinstance(heads, int) or heads < 1:

@@ -5,7 +5,7 @@ from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
 from companion.lesson.summit import Summit
-from companion.topics.multihead.baselines import NotCertifiedError, fit, relative_loss
+from companion.topics.multihead.baselines import NotCertifiedError, fit_layer, relative_loss
 from companion.topics.multihead.data import hostile, sequences, teacher, with_noise
 
 __all__ = [
@@ -213,7 +213,7 @@ def _is_a_rule(_: dict, Y: Tensor) -> str | None:
 
 def _is_let_through(inputs: dict, Y: Tensor) -> str | None:
     try:
-        report = fit(inputs["X"].to(Y), Y, heads=2)
+        report = fit_layer(inputs["X"].to(Y), Y, heads=2)
     except (NotCertifiedError, ValueError) as error:
         return f"the learner does not get as far as the test, because {error}"
     bar = 5 * min(report.residuals) ** 2
@@ -259,7 +259,7 @@ WORLDS = {  # and whether a test should accept what was learned there
 
 def _learned(X: Tensor, Y: Tensor) -> tuple:
     """Held-out examples, the layer that was learned from the others, and what its rows promised."""
-    report = fit(X, Y, heads=2)
+    report = fit_layer(X, Y, heads=2)
     return X[-500:], Y[-500:], report.thetas, report.ws, min(report.residuals)
 
 
