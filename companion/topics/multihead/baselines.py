@@ -309,8 +309,8 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     5 promised^2 + 1e-4, and in any case but for `MOST_LOSS` of them: a certificate that promises little must not
     lower the bar that it is measured by. So labels with much noise are refused, like labels of another kind.
 
-    Raises what `fit_layer` raises, and NotCertifiedError when the layer that the certified rows determine does not meet the
-    bar (a degenerate sum W, other heads than were asked for, no such layer at all).
+    Raises what `fit_layer` raises, and NotCertifiedError when the layer that the certified rows determine does not
+    meet the bar (a degenerate sum W, other heads than were asked for, no such layer at all).
     """
     report = fit_layer(X, Y, heads=heads)
     promised = min(report.residuals)
