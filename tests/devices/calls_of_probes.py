@@ -219,6 +219,9 @@ CALLS = {
     "topics.structures.baselines.search.simhash": lambda f, i: [
         f(*search(i, 3), 3, bits=2, generator=each) for each in i.seeds
     ],
+    "topics.structures.baselines.search.in_buckets": lambda f, i: [
+        f(i.whole(4, 3, 6), i.whole(4, 3), 3, buckets=4, generator=each) for each in i.seeds
+    ],
     # -- by hand
     "topics.attention.by_hand.run": lambda f, i: f([[HEAD], [match_head(BLOCKS, 9.0)]], i.normal(6, 18).double()),
     "topics.attention.by_hand.embed": lambda f, i: f(BLOCKS, i.whole(4, 6)),

@@ -1,9 +1,14 @@
 """The exercises of lesson 08, learned data structures: what the lesson imports as ``exercises``."""
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.summit import Summit
+from companion.topics.structures.data import problems
+from companion.topics.structures.model import Structure, StructureConfig
+from companion.topics.structures.probes import best_so_far as seen_nearest
 
 # -- hash_codes
 
@@ -29,6 +34,7 @@ hash_codes = Exercise(
     name="hash_codes",
     answer=_hash_codes,
     draw=_draw_points,
+    now="you have a hash table for any number of dimensions, and nothing to train",
 )
 
 
@@ -56,6 +62,7 @@ conservative_update = Exercise(
     name="conservative_update",
     answer=_conservative_update,
     draw=_draw_memory,
+    now="no counter grows more than it must",
 )
 
 
@@ -80,6 +87,7 @@ place_loss = Exercise(
     name="place_loss",
     answer=_place_loss,
     draw=_draw_sets,
+    now="you can tell a network where it should have looked, without telling it how to store",
 )
 
 
@@ -114,6 +122,7 @@ binary_search = Exercise(
     name="binary_search",
     answer=_binary_search,
     draw=_draw_search,
+    now="you have the rival that the network must beat",
 )
 
 
@@ -135,6 +144,7 @@ soft_sort = Exercise(
     name="soft_sort",
     answer=_soft_sort,
     draw=_draw_scores,
+    now="a score knows in which direction it should move",
 )
 
 
@@ -161,6 +171,7 @@ gumbel_lookup = Exercise(
     name="gumbel_lookup",
     answer=_gumbel_lookup,
     draw=_draw_lookup,
+    now="choosing a place has a gradient",
 )
 
 
@@ -187,4 +198,132 @@ best_so_far = Exercise(
     name="best_so_far",
     answer=_best_so_far,
     draw=_draw_found,
+    now="any search can be stopped at any time and be judged",
+)
+
+
+# -- train_store
+
+FEW, LOOKUPS = 8, 2  # numbers, and lookups, of a store that learns in two seconds
+ENOUGH = 0.66  # of the queries: binary search answers a third, a store that is blind to what it found 63 %
+
+
+def training_sets(n: int, lookups: int, steps: int, sets: int, asked: int, generator: Generator) -> dict[str, Tensor]:
+    """Draw what `train_store` trains on.
+
+    ``n``, ``lookups``: numbers in a set, and how many of them may be looked at.
+    ``steps``, ``sets``, ``asked``: batches, sets in a batch, and queries for each set.
+    ``generator``: for all of it.
+    """
+    points, query, distances = problems("line", n, queries=asked)(steps * sets, generator)
+    return {
+        "points": points.view(steps, sets, n, 1),
+        "query": query.view(steps, sets, asked, 1),
+        "nearest": distances.argmin(-1).view(steps, sets, asked),
+        "uniform": torch.rand(steps, lookups, sets * asked, n, generator=generator).clamp(1e-6, 1 - 1e-6),
+    }
+
+
+def _draw_training(generator: Generator) -> dict:
+    test = problems("line", FEW)(1000, generator)
+    training = training_sets(FEW, LOOKUPS, 200, 32, 8, generator)
+    return training | {"test_points": test.points, "test_query": test.query, "_distances": test.distances}
+
+
+def _train_store(
+    points: Tensor, query: Tensor, nearest: Tensor, uniform: Tensor, test_points: Tensor, test_query: Tensor
+) -> Tensor:
+    torch.manual_seed(0)
+    n, lookups, asked = points.shape[2], uniform.shape[1], query.shape[2]
+    network = Structure(StructureConfig(n, dim=1, lookups=lookups, norm=True))
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
+    for x, q, y, u in zip(points, query, nearest, uniform, strict=True):
+        scores = network.scores(x)
+        soft = _soft_sort(scores / scores.std(-1, keepdim=True), 0.3)
+        order = F.one_hot(scores.argsort(-1), n) + soft - soft.detach()
+        places = torch.eye(n).expand_as(order)
+        cells = torch.cat([order @ x, places], -1).repeat_interleave(asked, 0)
+        seen, loss = [], 0.0
+        for i in range(lookups):
+            logits = network.ask(q.flatten(0, 1), seen)
+            seen.append(_gumbel_lookup(logits, u[i], cells, 2.0))
+            loss = 0.3 * loss + _place_loss(order, logits.unflatten(0, y.shape), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        order, values = network.store(test_points)
+        looks = network.lookups(values, test_query).argmax(-1)
+    return torch.cat([order.argmax(-1), looks], 1)
+
+
+def found_by(table: Tensor, n: int) -> Tensor:
+    """Return which points an answer of `train_store` looks at, in turn. Its rows say who lies in which of the ``n``
+    places, then the places looked at.
+    """
+    return table[:, :n].gather(1, table[:, n:])
+
+
+def share_in_place(table: Tensor, points: Tensor) -> float:
+    """Return the share of places that hold what sorting would put there, up or down; ``table`` as in `found_by`."""
+    ranks = points[..., 0].argsort(1)
+    return max((table[:, : ranks.shape[1]] == each).double().mean().item() for each in (ranks, ranks.flip(1)))
+
+
+def _shares(inputs: dict, table: Tensor) -> list[float]:
+    return seen_nearest(found_by(table, FEW), inputs["_distances"]).double().mean(0).tolist()
+
+
+def _is_a_store(_: dict, table: Tensor) -> str | None:
+    if table.dtype != torch.int64:
+        return f"the answer is of {table.dtype}; who lies where, and which places are looked at, are whole numbers"
+    if not torch.equal(table[:, :FEW].sort(1).values, torch.arange(FEW).expand(len(table), -1)):
+        return f"the first {FEW} columns say which point lies in each place; here some point lies in two, or in none"
+    if table[:, FEW:].min() < 0 or table[:, FEW:].max() >= FEW:
+        return f"the last {LOOKUPS} columns are places, from 0 to {FEW - 1}; there is a {table[:, FEW:].max()}"
+    return None
+
+
+def _has_not_peeked(inputs: dict, table: Tensor) -> str | None:
+    if (first := _shares(inputs, table)[0]) > 0.65:
+        return (
+            f"the first lookup is right on {first:.0%} of the queries; whoever knows the query and not the points "
+            "cannot do that. Do the query networks see what only a lookup may show?"
+        )
+    return None
+
+
+def _finds_more_than_chance(inputs: dict, table: Tensor) -> str | None:
+    if (last := _shares(inputs, table)[-1]) < (chance := LOOKUPS / FEW) + 0.04:
+        return (
+            f"{last:.0%} of the queries are answered, and {LOOKUPS} places out of {FEW} at random give {chance:.0%}: "
+            "is every parameter's step taken, and is the loss that of the place where the nearest point lies?"
+        )
+    return None
+
+
+def _finds_enough(inputs: dict, table: Tensor) -> str | None:
+    first, last = _shares(inputs, table)
+    if last >= ENOUGH:
+        return None
+    missing = f"{last:.0%} of the queries are answered after {LOOKUPS} lookups, and {ENOUGH:.0%} are asked for"
+    if (sorted_ := share_in_place(table, inputs["test_points"])) < 0.4:
+        return (
+            f"{missing}; {sorted_:.0%} of the places hold what sorting would put there, so an order that helps to "
+            "search has not been learned. Does the gradient reach the scores, through soft_sort, and is the first line "
+            "torch.manual_seed(0)?"
+        )
+    if last < first + 0.2:
+        return f"{missing}; the second lookup adds {last - first:.0%}: is it shown what the first one read, and where?"
+    return missing
+
+
+train_store = Summit(
+    name="train_store",
+    answer=_train_store,
+    draw=_draw_training,
+    shape=lambda inputs: (len(inputs["test_points"]), FEW + LOOKUPS),
+    stages=(_is_a_store, _has_not_peeked, _finds_more_than_chance, _finds_enough),
+    seconds=4,
+    now="your own functions have trained a store, and it finds more than binary search does",
 )

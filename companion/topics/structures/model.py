@@ -7,6 +7,7 @@ Eisenschlos 2020, arXiv:2006.16038) with a straight-through gradient; numbers ar
 scale at once.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -151,25 +152,22 @@ class Structure(Hooked):
     def _both_scales(self, x: Tensor) -> Tensor:
         return torch.cat([x / self.config.scale, x.asinh()], -1)
 
+    def scores(self, points: Float[Tensor, "batch n dim"]) -> Float[Tensor, "batch n"]:
+        """Run the data network: a score for every point; they are stored in ascending order of their scores.
+
+        Raises ValueError for another number of points, or of their dimensions.
+        """
+        return self._scored(self._embedded(self._checked(points)))
+
     def store(self, points: Float[Tensor, "batch n dim"]) -> Layout:
         """Run the data network: where every point goes, and what is written into the extra slots.
 
         Raises ValueError for another number of points, or of their dimensions.
         """
-        batch, n, dim = points.shape
-        if (n, dim) != (self.config.n, self.config.dim):
-            raise ValueError(
-                f"points of shape {tuple(points.shape)}: must be (batch, {self.config.n}, {self.config.dim})"
-            )
-        points = self.read(points)
-        centred = points - points.mean(1, keepdim=True)
-        x = self.embed(torch.cat([self._both_scales(points), centred.asinh()], -1))
-        x = F.pad(x, (0, 0, 0, self.config.extra))
-        if self.given is not None:
-            x = x + F.pad(self.given, (0, 0, x.shape[1] - len(self.given), 0))  # all of them, or the slots at the end
-        x = self.decoder(x)
+        points = self._checked(points)
+        x, (batch, n, _) = self._embedded(points), points.shape
         order = (
-            soft_sort(self.score(x[:, :n])[..., 0])
+            soft_sort(self._scored(x))
             if self.config.permute and not self.config.rewrite
             else torch.eye(n, dtype=x.dtype, device=x.device).expand(batch, n, n)
         )
@@ -178,9 +176,44 @@ class Structure(Hooked):
         values = order @ points
         return Layout(order, values if self.write is None else torch.cat([values, self.write(x[:, n:])], 1))
 
+    def _checked(self, points: Tensor) -> Tensor:
+        """The points as both networks see them: pictures are read."""
+        if points.shape[1:] != (self.config.n, self.config.dim):
+            raise ValueError(
+                f"points of shape {tuple(points.shape)}: must be (batch, {self.config.n}, {self.config.dim})"
+            )
+        return self.read(points)
+
+    def _scored(self, x: Tensor) -> Tensor:
+        return self.score(x[:, : self.config.n])[..., 0]
+
+    def _embedded(self, points: Tensor) -> Tensor:
+        """What the transformer makes of the points, and of the extra slots behind them: (batch, places, width)."""
+        centred = points - points.mean(1, keepdim=True)
+        x = self.embed(torch.cat([self._both_scales(points), centred.asinh()], -1))
+        x = F.pad(x, (0, 0, 0, self.config.extra))
+        if self.given is not None:
+            x = x + F.pad(self.given, (0, 0, x.shape[1] - len(self.given), 0))  # all of them, or the slots at the end
+        return self.decoder(x)
+
     def forward(self, points: Float[Tensor, "batch n dim"]) -> Layout:
         """Run the data network, `store`: what `run_with_cache` looks into. The query networks have no attention."""
         return self.store(points)
+
+    def ask(
+        self, query: Float[Tensor, "batch seen"], seen: Sequence[Float[Tensor, "batch found"]]
+    ) -> Float[Tensor, "batch places"]:
+        """Compute the logits of the next lookup, that of query network ``len(seen)``.
+
+        ``query``: what is asked for, as it is read.
+        ``seen``: for every lookup so far what it read, and behind that the place, a 1 among zeros or weights.
+        """
+        known = [self._both_scales(query)]
+        for each in seen if self.config.adaptive else ():
+            found, look = each.split([query.shape[-1], each.shape[-1] - query.shape[-1]], -1)
+            place = look @ torch.linspace(-1, 1, look.shape[-1], dtype=look.dtype, device=look.device)[:, None]
+            known += [look, place, self._both_scales(found), self._both_scales(query - found)]
+        return self.queries[len(seen)](torch.cat(known, -1))
 
     def lookups(
         self,
@@ -217,19 +250,16 @@ class Structure(Hooked):
     def _lookups(self, values: Tensor, query: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         if len(query) % len(values):
             raise ValueError(f"query: {len(query)} of them; must be a multiple of the {len(values)} sets")
-        query = self.read(query)
-        known, logits = self._both_scales(query), []
-        for i, network in enumerate(self.queries):
-            logits.append(network(known))
+        query, seen, logits = self.read(query), [], []
+        cells = torch.cat([values, torch.eye(values.shape[1]).to(values).expand(len(values), -1, -1)], -1)
+        for i in range(len(self.queries)):
+            logits.append(self.ask(query, seen))
             if noise is None:
                 look = F.one_hot(logits[-1].argmax(-1), logits[-1].shape[-1]).to(query.dtype)
             else:
                 look = ((logits[-1] + noise[:, i]) / self.config.temperature).softmax(-1)
-            found = (look.view(len(values), -1, look.shape[-1]) @ values).flatten(0, 1)
-            if self.config.adaptive:
-                place = look @ torch.linspace(-1, 1, look.shape[-1], dtype=look.dtype, device=look.device)[:, None]
-                known = torch.cat([known, look, place, self._both_scales(found), self._both_scales(query - found)], -1)
-        return torch.stack(logits, 1), found
+            seen.append((look.view(len(values), -1, look.shape[-1]) @ cells).flatten(0, 1))
+        return torch.stack(logits, 1), seen[-1][:, : values.shape[-1]]
 
     @torch.no_grad()
     def search(

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from companion.core.arguments import as_generator, at_least
+from companion.core.arguments import as_generator, at_least, check_range
 from companion.topics.structures.baselines.trees import SearchTree
 
 # --- Sorted numbers
@@ -298,10 +298,8 @@ def simhash(
     """Search with the published rival in many dimensions: a hash table of random hyperplanes whose buckets have a fixed
     size.
 
-    A point's code is ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I). Each of the 2^bits codes has a bucket of
-    max(1, n // 2^bits) places; points come in random order into the buckets of their codes, and where one is full, into
-    a vacant place anywhere. A query looks at the points of its own code's bucket, then at others at random: what a
-    structure can do that may only permute its points (appendix B.8.1; bits are to be chosen best for the rival).
+    A point's code is ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I); the rest is `in_buckets`, with a bucket for each
+    of the 2^bits codes (appendix B.8.1; bits are to be chosen best for the rival).
 
     ``points``, ``query``, ``lookups``: as everywhere here.
     ``bits``: of a code.
@@ -312,29 +310,56 @@ def simhash(
     at_least(bits=(bits, 1))
     _check(points, query, lookups)
     (batch, dim), n = query.shape, points.shape[1]
-    if lookups > n:
-        raise ValueError(f"lookups = {lookups!r}: must be at most n = {n}")
     generator = as_generator(generator)
     planes = torch.randn(batch, dim, bits, generator=generator, device=generator.device, dtype=query.dtype).to(
         query.device
     )
     digits = 2 ** torch.arange(bits, device=query.device)
     codes = ((points @ planes > 0) * digits).sum(-1).expand(batch, n)
-    asked = ((query[:, None] @ planes > 0) * digits).sum(-1)
+    asked = ((query[:, None] @ planes > 0) * digits).sum(-1)[:, 0]
+    return in_buckets(codes, asked, lookups, buckets=2**bits, generator=generator)
+
+
+def in_buckets(
+    codes: Int[Tensor, "batch n"],
+    asked: Int[Tensor, "batch"],
+    lookups: int,
+    *,
+    buckets: int,
+    generator: torch.Generator | int,
+) -> Int[Tensor, "batch lookups"]:
+    """Search a hash table whose buckets have a fixed size: what a structure can do that may only permute its points.
+
+    Each bucket has max(1, n // buckets) places. Points come in random order into the buckets of their codes, and where
+    one is full, into a vacant place anywhere. A query looks at the points of its own code's bucket, then at others at
+    random (Salemohamed et al. 2024, arXiv:2411.03253, appendix B.8.1).
+
+    ``codes``: every point's bucket, 0 to ``buckets`` - 1.
+    ``asked``: the query's.
+    ``lookups``: how many points are looked at.
+    ``buckets``: how many there are.
+    ``generator``: a seed, or a generator, for the order of arrival.
+
+    Raises ValueError for a code that is no bucket, and more ``lookups`` than points.
+    """
+    (batch, n), generator = codes.shape, as_generator(generator)
+    check_range(codes=(codes, buckets), asked=(asked, buckets))
+    if lookups > n:
+        raise ValueError(f"lookups = {lookups!r}: must be at most n = {n}")
 
     def chance(*shape: int) -> Tensor:
-        return torch.rand(*shape, generator=generator, device=generator.device).to(query.device)
+        return torch.rand(*shape, generator=generator, device=generator.device).to(codes.device)
 
-    arrival, rows = chance(batch, n).argsort(1), torch.arange(batch, device=query.device)
-    room = torch.full((batch, 2**bits), max(1, n // 2**bits), device=query.device)
-    bucket = torch.full((batch, n), -1, device=query.device)  # -1: for a point that finds no place at all
+    arrival, rows = chance(batch, n).argsort(1), torch.arange(batch, device=codes.device)
+    room = torch.full((batch, buckets), max(1, n // buckets), device=codes.device)
+    bucket = torch.full((batch, n), -1, device=codes.device)  # -1: for a point that finds no place at all
     for point in arrival.unbind(1):
         own = codes[rows, point]
         vacant = ((room > 0) * (1 + chance(*room.shape))).argmax(1)
         chosen = torch.where(room[rows, own] > 0, own, vacant)
         bucket[rows, point] = torch.where(room[rows, chosen] > 0, chosen, -1)
         room[rows, chosen] -= 1
-    turn = torch.where(bucket == asked, 0.0, 1.0) + chance(batch, n)
+    turn = torch.where(bucket == asked[:, None], 0.0, 1.0) + chance(batch, n)
     return turn.argsort(1)[:, :lookups]
 
 

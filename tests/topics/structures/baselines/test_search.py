@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree
 from companion.topics.structures.baselines.search import (
     binary_search,
     buckets,
+    in_buckets,
     interpolation_search,
     kd_order,
     kd_tree,
@@ -320,6 +321,15 @@ def test_simhash_looks_into_the_query_s_bucket_first():
     assert torch.equal(found.sort(1).values, torch.arange(4).expand(200, 4))
 
 
+def test_a_full_bucket_sends_points_elsewhere_and_an_empty_one_leaves_the_search_to_chance():
+    """Eight points in four buckets of two places: all of one code, two of them get in, and the rest fill the others."""
+    codes, own = torch.zeros(4000, 8, dtype=torch.long), torch.zeros(4000, dtype=torch.long)
+    found = in_buckets(codes, own, 2, buckets=4, generator=0)
+    assert (found == 0).any(1).double().mean() == pytest.approx(2 / 8, abs=0.03)
+    alone = codes.index_fill(1, torch.tensor([0]), 3)
+    assert (in_buckets(alone, own + 3, 2, buckets=4, generator=0) == 0).any(1).double().mean() > 0.6
+
+
 # -- Bad input
 
 POINTS, QUERY = torch.zeros(3, 4, 2), torch.zeros(3, 2)
@@ -346,6 +356,10 @@ POINTS, QUERY = torch.zeros(3, 4, 2), torch.zeros(3, 2)
         ),
         (lambda: lsh(POINTS, QUERY, 1, bits=0, generator=0), "bits = 0: must be at least 1"),
         (lambda: simhash(POINTS, QUERY, 1, bits=0, generator=0), "bits = 0: must be at least 1"),
+        (
+            lambda: in_buckets(torch.full((3, 4), 2), torch.zeros(3).long(), 1, buckets=2, generator=0),
+            "codes: there is 2; must be 0 to 1",
+        ),
         (lambda: simhash(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
         (lambda: lsh(POINTS, QUERY, 1, bits=1, tables=0, generator=0), "tables = 0: must be at least 1"),
         (lambda: lsh(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
