@@ -358,7 +358,7 @@ POINTS, QUERY = torch.zeros(3, 4, 2), torch.zeros(3, 2)
         (lambda: simhash(POINTS, QUERY, 1, bits=0, generator=0), "bits = 0: must be at least 1"),
         (
             lambda: in_buckets(torch.full((3, 4), 2), torch.zeros(3).long(), 1, buckets=2, generator=0),
-            "codes: there is 2; must be 0 to 1",
+            "codes: 2 is out of range; must be 0 to 1",
         ),
         (lambda: simhash(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
         (lambda: lsh(POINTS, QUERY, 1, bits=1, tables=0, generator=0), "tables = 0: must be at least 1"),
