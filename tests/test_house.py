@@ -1,7 +1,6 @@
 """The rules of the house that a program can check."""
 
 import ast
-import json
 import re
 import subprocess
 import sys
@@ -89,17 +88,6 @@ def test_weights_are_safetensors_and_nothing_is_pickled():
         r"|\b(import|from) pickle\b|\bjoblib import .*\b(load|dump)\b|\ballow_pickle="
     )
     assert not [path for path in (ROOT / "companion").rglob("*.py") if loads.search(path.read_text(encoding="utf-8"))]
-
-
-OLD_FORM = [path for path in COURSE if not any(path.parent.glob("*-further.ipynb"))]  # `test_form` has the new one's
-
-
-@pytest.mark.parametrize("path", OLD_FORM, ids=lambda path: "/".join(path.parts[-3:-1]))
-def test_a_notebook_is_small_enough_to_read(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    words = sum(len("".join(cell["source"]).split()) for cell in cells if cell["cell_type"] == "markdown")
-    assert 40 <= len(cells) <= 130
-    assert words <= 7500
 
 
 ALLOWED_TWICE = {

@@ -113,7 +113,6 @@ CALLS = {
         i.normal(2, 4, 5), i.normal(3, 4, 5), i.normal(4, 5)
     ),
     "topics.regression.probes.induced_weights": lambda f, i: f(rows, *i.prompts()),
-    "topics.regression.probes.similarity_of_weights": lambda f, i: f(i.normal(2, 4, 5, 3), i.normal(3, 4, 5, 3)),
     "topics.regression.probes.readout_predictor": lambda f, i: f(
         regressor(i), fit_readouts(regressor(i).streams(*i.prompts()).detach(), i.prompts()[1])
     )(*i.prompts()),
@@ -161,7 +160,6 @@ CALLS = {
     "topics.limits.baselines.running_products": lambda f, i: f(i.normal(2, 5, 4).argsort(-1)),
     "topics.limits.baselines.follow": lambda f, i: f(i.normal(2, 5).argsort(-1), 3),
     "topics.limits.baselines.LinearSteps": lambda f, i: f(i.bits(9, 3), i.bits(9, 2))(i.bits(4, 3)),
-    "topics.memories.baselines.unseen_mass": lambda f, i: f(i.shares(5), 3),
     "topics.memories.baselines.nearest": lambda f, i: f(i.normal(5, 3), i.normal(4, 3)),
     "topics.multihead.baselines.features": lambda f, i: f(i.normal(5, 2, 4), i.normal(3, 4, 4)),
     "topics.multihead.baselines.first_step": lambda f, i: f(*i.heads()),
@@ -245,9 +243,6 @@ CALLS = {
     "topics.memories.by_hand.gradient": lambda f, i: f(
         i.normal(4, 4), i.normal(5, 4), i.normal(3, 4), i.shares(15).view(5, 3).float()
     ),
-    "topics.memories.by_hand.noisy_gradient": lambda f, i: f(
-        i.normal(4, 4), i.normal(6, 4), i.whole(3, 6), i.normal(3, 4)
-    ),
     "topics.memories.by_hand.random_factors": lambda f, i: [f(i.normal(4, 4), 2, generator=each) for each in i.seeds],
     "topics.memories.by_hand.hermite": lambda f, i: f(i.normal(4, 4), 3),
     "topics.memories.by_hand.mlp_logits": lambda f, i: [
@@ -255,7 +250,6 @@ CALLS = {
     ],
     "topics.memories.by_hand.dense_update": lambda f, i: f(i.signs(5, 4), i.signs(3, 4), 3),
     "topics.memories.by_hand.softmax_update": lambda f, i: f(i.signs(5, 4), i.signs(3, 4), 2.0),
-    "topics.memories.by_hand.relu_lookup": lambda f, i: f(i.normal(5, 4), i.normal(3, 4), 0.5),
     "topics.regression.by_hand.Layer": lambda f, i: f("", [HEAD], HEAD.ov)(i.normal(2, 6, 18).double()),
     "topics.regression.by_hand.NewtonTransformer": lambda f, i: f(3, 7, 2, 0.01)(
         i.prompts()[0], i.prompts()[1][:, :-1]

@@ -1,21 +1,8 @@
-"""What a memory is compared with: a table of everything seen, and the nearest of all stored vectors."""
+"""What a memory is compared with: the nearest of all stored vectors."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-
-from companion.core.arguments import at_least
-
-
-def unseen_mass(p: Float[Tensor, "N"], n: int) -> Float[Tensor, ""]:
-    """Compute the expected error of a table without limits after ``n`` samples: the mass of what it has not seen, sum_z
-    p(z) (1 - p(z))^n.
-
-    For p(z) ~ z^-alpha it falls as n^-((alpha - 1) / alpha) (Hutter 2021, arXiv:2102.04074). Raises ValueError for n <
-    0.
-    """
-    at_least(n=(n, 0))
-    return (p * (1 - p) ** n).sum()
 
 
 def nearest(V: Float[Tensor, "n d"], queries: Float[Tensor, "t d"]) -> Int[Tensor, "t"]:

@@ -62,25 +62,6 @@ def gradient(W: Square, U: Tokens, V: Answers, p: Float[Tensor, "n m"]) -> Squar
     return V.mT @ (believed - p).mT @ U
 
 
-def noisy_gradient(
-    W: Float[Tensor, "d d"], X: Float[Tensor, "s d"], y: Int[Tensor, "s"], V: Float[Tensor, "m d"]
-) -> Float[Tensor, "d d"]:
-    """Compute the gradient of the mean cross-entropy on inputs ``X`` that are any vectors, such as noisy sums of
-    embeddings:
-
-        grad L(W) = sum_k p(k) v_k (mu^_k - mu_k)^T,   mu_k = E[x | y = k],   mu^_k = E[p_W(k | x) x] / p(k).
-
-    An answer that never occurs has no mu_k; both are multiplied by p(k) here, so that nothing is divided by 0.
-
-    ``W``: the memory.
-    ``X``, ``y``: inputs, and the number of each one's answer.
-    ``V``: a row for each answer k.
-    """
-    believed = read(W, X, V).softmax(-1)
-    true = torch.nn.functional.one_hot(y, len(V)).to(X)
-    return V.mT @ ((believed - true).mT @ X / len(X))
-
-
 def random_factors(W: Square, rank: int, *, generator: torch.Generator | int = 0) -> tuple[Tensor, Tensor]:
     """W_1 and W_2, each (*runs, rank, d), whose product W_1^T W_2 stands for the memory ``W``.
 
@@ -169,14 +150,6 @@ def softmax_update(X: Float[Tensor, "n d"], states: Float[Tensor, "t d"], beta: 
     """
     positive(beta=beta)
     return (beta * states @ X.mT).softmax(-1) @ X
-
-
-def relu_lookup(U: Float[Tensor, "n d"], queries: Float[Tensor, "t d"], threshold: float) -> Float[Tensor, "t n"]:
-    """relu(u_z . x - threshold) for every stored z: the hidden units of an MLP with a unit for each fact.
-
-    With unit vectors and a threshold between the largest u_z . u_y and 1, a stored query opens its own unit alone.
-    """
-    return (queries @ U.mT - threshold).relu()
 
 
 def _distribution(p: Tensor) -> None:

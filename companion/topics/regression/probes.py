@@ -74,16 +74,6 @@ def induced_weights(
     return torch.stack(weights, dim=2)
 
 
-def similarity_of_weights(
-    first: Float[Tensor, "rows batch n d"], second: Float[Tensor, "columns batch n d"]
-) -> Float[Tensor, "rows columns"]:
-    """Compute the mean over prompts and prefixes (but the empty one) of the cosine between two predictors' weights, for
-    every pair.
-    """
-    a, b = (F.normalize(weights[:, :, 1:].double(), dim=-1) for weights in (first, second))
-    return (torch.einsum("rbnd,cbnd->rc", a, b) / a[0, ..., 0].numel()).to(first.dtype)
-
-
 def readout_predictor(model, readouts: Float[Tensor, "depth width_and_one"]) -> Callable[[Tensor, Tensor], Tensor]:
     """Return a function that gives what each layer of an in-context regressor predicts through its readout: ``(xs,
     ys)`` to (depth, batch, n).

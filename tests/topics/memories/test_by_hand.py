@@ -12,10 +12,8 @@ from companion.topics.memories.by_hand import (
     gradient,
     hermite,
     mlp_logits,
-    noisy_gradient,
     random_factors,
     read,
-    relu_lookup,
     softmax_update,
     write,
 )
@@ -52,23 +50,6 @@ def test_gradients_are_memories(n, m, d):
     loss = -(p * (U @ W.mT @ V.mT).log_softmax(1)).sum()
     (expected,) = torch.autograd.grad(loss, W)
     assert (gradient(W.detach(), U, V, p) - expected).abs().max() < 1e-13
-
-
-@pytest.mark.parametrize(("s", "m", "d"), [(30, 5, 8), (100, 12, 20)])
-def test_gradients_with_noisy_inputs_are_memories_of_means(s, m, d):
-    W, X, V = double(d, d, seed=s), double(s, d, seed=m), double(m, d, seed=d)
-    y = torch.randint(m - 1, (s,), generator=torch.Generator().manual_seed(9))  # one answer never occurs
-    W.requires_grad_()
-    (expected,) = torch.autograd.grad(F.cross_entropy(X @ W.mT @ V.mT, y), W)
-    W = W.detach()
-    assert (noisy_gradient(W, X, y, V) - expected).abs().max() < 1e-13
-    believed, lemma = (X @ W.mT @ V.mT).softmax(1), torch.zeros(d, d, dtype=torch.float64)
-    for k in range(m - 1):
-        share = (y == k).double().mean()
-        guessed, mean = (believed[:, k, None] * X).mean(0) / share, X[y == k].mean(0)
-        lemma += share * torch.outer(V[k], guessed - mean)
-    lemma += torch.outer(V[-1], (believed[:, -1, None] * X).mean(0))
-    torch.testing.assert_close(noisy_gradient(W, X, y, V), lemma)
 
 
 @pytest.mark.parametrize("seed", [11, 12])
@@ -159,13 +140,6 @@ def test_softmax_retrieval_is_attention(n, d, beta):
     X, q = double(n, d, seed=n), double(7, d, seed=d)
     attention = F.scaled_dot_product_attention(q[None], X[None], X[None], scale=beta)[0]
     assert (softmax_update(X, q, beta) - attention).abs().max() < 1e-12
-
-
-def test_the_lookup_has_one_unit_on_for_each_stored_token():
-    U = embeddings(50, 40, unit=True, generator=1)
-    hidden = relu_lookup(U, U, 0.7)
-    assert torch.equal(hidden > 0, torch.eye(50, dtype=torch.bool))
-    torch.testing.assert_close(hidden.diagonal(), torch.full((50,), 0.3))
 
 
 U, V = embeddings(3, 4, generator=0), embeddings(2, 4, generator=1)

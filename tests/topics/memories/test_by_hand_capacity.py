@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from companion.topics.memories.baselines import nearest, unseen_mass
+from companion.topics.memories.baselines import nearest
 from companion.topics.memories.by_hand import (
     dense_update,
     gradient,
     mlp_logits,
-    noisy_gradient,
     random_factors,
     read,
-    relu_lookup,
     softmax_update,
     write,
 )
@@ -57,17 +55,6 @@ def test_noise_falls_as_one_over_the_root_of_d():
             ]
         )
     assert power_law(widths, noise).slope == pytest.approx(-0.5, abs=0.08)
-
-
-def test_one_step_filters_positions_out_unless_they_are_tied_to_the_answer():
-    N, T, d = 48, 12, 400
-    U, V, P = (embeddings(N, d, generator=generator(k)) for k in (1, 2, 3))
-    token, position = torch.arange(N).repeat_interleave(T), torch.arange(T).repeat(N)
-    everything, zero = U[token] + P[position], torch.zeros(d, d)
-    free = -noisy_gradient(zero, everything, token, V)
-    tied = -noisy_gradient(zero, U + P[torch.arange(N) % T], torch.arange(N), V)
-    assert accuracy(read(free, everything, V), token) > 0.97
-    assert accuracy(read(tied, everything, V), token) < 0.6
 
 
 def test_a_maximal_step_keeps_its_size_and_a_lazy_one_does_not():
@@ -133,7 +120,6 @@ def test_lookups_hold_exponentially_many():
     assert (nearest(X, queries) == right).all()
     found = softmax_update(d**0.5 * X, d**0.5 * queries, 1.0)
     assert (torch.cosine_similarity(found, X[:100]) > 0.9).float().mean() > 0.98
-    assert accuracy(relu_lookup(X, queries, 0.7) @ V @ V.mT, right) > 0.9
 
 
 def test_what_is_stored_of_zipf_data_decides_the_exponent():
@@ -151,5 +137,5 @@ def test_what_is_stored_of_zipf_data_decides_the_exponent():
                 found[-1].append(weighted_error(read(write(U, V, f, q), U, V), f, p).item())
     assert power_law(widths, errors["counts"]).slope == pytest.approx(-0.25, abs=0.15)
     assert power_law(widths, errors["threshold"]).slope == pytest.approx(-1, abs=0.2)
-    assert np.mean(errors["seen"][-1]) < 2 * unseen_mass(p, 10_000).item()
+    assert np.mean(errors["seen"][-1]) < 2 * (p * (1 - p) ** 10_000).sum().item()  # what nobody has seen
     assert np.mean(errors["seen"][0]) > np.mean(errors["counts"][0])
