@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -36,6 +37,7 @@ from companion.workshop.grading.sandbox.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[3]
 BRIEF = Limits(call=2, exercise=3, submission=8, search=2, searches=6)
+HONEST = ("anna", "zoe")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 
 
@@ -108,60 +110,16 @@ def judged(case: int, limits: Limits) -> str:
 
 # -- hostile
 
+HARM = tomllib.loads(Path(__file__).with_name("harm.toml").read_text(encoding="utf-8"))
+
 ODD = (None, True, -1, 0, 1e308, 2**70, "", "\ud800", "x" * 100_000, [], {}, [[[[[[]]]]]], {"": {}}, ["\n"] * 10_000)
-TEXTS = ("''", "'\\ud800'", "'<script>'", "'x' * 10**7", "'\\n' * 1000", "'\\x1b[2J'", "'=1+1'", "'{}%s'")
-VALUES = (
-    *("None", "3", "1j", "'x' * 10**7", "[[[]]] * 3", "(M,)", "{'M': M}", "M > 0", "M.to('meta')", "M.to_sparse()"),
-    *("M.new_zeros(1).expand(1 << 27)", "M * float('nan')", "M.half()", "M[:0]", "iter([])", "lambda: M", "type"),
-    *("M.requires_grad_()", "torch.nn.Parameter(M)", "M.numpy()", "NotImplemented", "...", "2 ** 10**6", "M.storage()"),
-)
-NAMES = ("equal", "allclose", "isclose", "stack", "tensor", "zeros", "manual_seed", "Generator", "Tensor", "load")
-ACTS = (
-    "while True: pass",
-    "__import__('time').sleep(1e6)",
-    "sum(range(10 ** 12))",
-    "(lambda f: f(f))(lambda f: f(f))",
-    "kept = [torch.empty(1 << 28) for _ in range(1 << 20)]",
-    "raise ValueError({text})",
-    "raise type({text}, (Exception,), {{}})",
-    "raise KeyboardInterrupt",
-    "raise SystemExit({text})",
-    "raise NotImplementedError",
-    "print({text} * 1000)",
-    "__import__('os')._exit(0)",
-    "__import__('os').abort()",
-    "[__import__('os').close(n) for n in range(64)]",
-    "__import__('os').kill(__import__('os').getppid(), 9)",
-    "__import__('os').chdir('/')",
-    "__import__('os').environ.clear()",
-    "__import__('sys').modules.clear()",
-    "__import__('sys').setrecursionlimit(10 ** 9)",
-    "__import__('sys').settrace(lambda *a: 1 / 0)",
-    "__import__('gc').disable()",
-    "__import__('warnings').simplefilter('error')",
-    "__import__('signal').alarm(1)",
-    "__import__('threading').Thread(target=lambda: [0 for _ in iter(int, 1)]).start()",
-    "__import__('subprocess').run(['sh', '-c', 'sleep 100'])",
-    "torch.set_default_dtype(torch.{dtype})",
-    "torch.set_num_threads(64)",
-    "torch.manual_seed({number})",
-    "torch.use_deterministic_algorithms(True)",
-    "torch.{name} = lambda *a, **k: True",
-    "setattr(torch.Tensor, '__{operation}__', lambda *a: True)",
-    "setattr(__import__('builtins'), '{builtin}', lambda *a, **k: True)",
-    "__import__('companion.lesson.exercise').lesson.exercise.Exercise.grade = lambda *a: None",
-    "open('/scratch/{number}', 'wb').write(bytes(1 << 26))",
-    "[__import__('os').write(n, {noise}) for n in range(3, 12)]",
-    "__import__('time').sleep({number} % 4)",
-    "M.data.fill_({number})",
-)
 
 
 def act(random: Random) -> str:
     """One line that means harm."""
-    return random.choice(ACTS).format(
-        text=random.choice(TEXTS),
-        name=random.choice(NAMES),
+    return random.choice(HARM["acts"]).format(
+        text=random.choice(HARM["texts"]),
+        name=random.choice(HARM["names"]),
         number=random.randrange(100),
         dtype=random.choice(("float64", "float16", "bfloat16")),
         operation=random.choice(("eq", "le", "sub", "bool", "len", "repr", "hash", "reduce_ex", "getattribute")),
@@ -178,7 +136,7 @@ def program(random: Random) -> NotebookNode:
         for line in acts
     )
     inside = "".join(f"    {line}\n" for line in acts)
-    answer = f"{HEAD}{random.choice((guarded, inside, ''))}    return {random.choice(VALUES)}\n"
+    answer = f"{HEAD}{random.choice((guarded, inside, ''))}    return {random.choice(HARM['values'])}\n"
     if random.random() < 0.3:
         answer = f"M = S = torch.eye(2)\n{act(random)}\n{answer}"
     notebook = handed_in({"newton-step": answer})
@@ -258,7 +216,6 @@ def around(file: Path, random: Random) -> None:
 def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
     """Two honest people in a class with ``many`` who mean harm, none of whom has earned anything: what went wrong."""
     random = Random(case)
-    wrong = []
     with tempfile.TemporaryDirectory() as folder:
         root = checkout(Path(folder))
         for number in range(many):
@@ -268,15 +225,13 @@ def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
                 written(program(random), random),
             )
             around(file, random)
-        for name in ("anna", "zoe"):
+        for name in HONEST:
             hand_in(root, name, solved())
         started = time.monotonic()
         try:
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                 failed = grade.grade(select_lessons([NAME], root)[0], root, jobs=2, limits=limits)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
+        except (Exception, SystemExit) as error:
             return [f"case {case}: the run ended: {error!r}"]
         took = time.monotonic() - started
         table = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
@@ -284,17 +239,12 @@ def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
             row["student"]: [float(row[name]) for name in AUTOMATIC]
             for row in csv.DictReader(table.splitlines(keepends=True))
         }
-    wrong += [f"case {case}: {name} is not marked" for name in failed]
-    wrong += [
-        f"case {case}: {name} has {points.get(name)}" for name in ("anna", "zoe") if points.get(name) != [1, 2, 3]
-    ]
-    wrong += [
-        f"case {case}: {name} has won {won}" for name, won in points.items() if name not in ("anna", "zoe") and any(won)
-    ]
-    wrong += (
-        [f"case {case}: took {took:.0f} s for {many} who mean harm"] if took > 30 + 3 * many * limits.submission else []
-    )
-    return wrong
+    wrong = [f"{name} is not marked" for name in failed]
+    wrong += [f"{name} has {points.get(name)}" for name in HONEST if points.get(name) != [1, 2, 3]]
+    wrong += [f"{name} has won {won}" for name, won in points.items() if name not in HONEST and any(won)]
+    if took > 30 + 3 * many * limits.submission:
+        wrong.append(f"took {took:.0f} s for {many} who mean harm")
+    return [f"case {case}: {problem}" for problem in wrong]
 
 
 def main(minutes: float, first: int) -> int:
