@@ -300,8 +300,7 @@ def _share(got: Tensor, expected: Tensor) -> str:
 
 
 def _forms(inputs: dict[str, Any]) -> str:
-    """Name the inputs with their shapes and values; a function has neither."""
-    return ", ".join(f"{name} {_form(value)}" for name, value in inputs.items() if not callable(value))
+    return ", ".join(f"{name} {_form(value)}" for name, value in inputs.items())
 
 
 def _form(value: Any) -> str:

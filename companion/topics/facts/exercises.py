@@ -1,7 +1,6 @@
 """The exercises of lesson 07, factual recall."""
 
 import math
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -217,7 +216,6 @@ def _draw_film(generator: Generator) -> dict:
     facts = random_world(12, 3, 4, noise=5, generator=generator)
     taught, asked = (every_fact(facts, 6, rounds=rounds, generator=generator) for rounds in (16, 8))
     return {
-        "gradient": _saw_gradient,
         "counts": counted(taught.tokens, facts.words).double(),
         "answer": taught.answer,
         "answers": facts.all_answers,
@@ -228,13 +226,13 @@ def _draw_film(generator: Generator) -> dict:
     }
 
 
-def _learn_facts(gradient: Callable[..., Tensor], counts: Tensor, answer: Tensor, answers: int, frames: int) -> Tensor:
+def _learn_facts(counts: Tensor, answer: Tensor, answers: int, frames: int) -> Tensor:
     both = torch.full((answers + 1, counts.shape[1]), 1e-5).to(counts)  # W, and w below it
     film, loss = [both], math.inf
     while loss > 0.03:
         W, w = both[:-1], both[-1]
         loss = torch.nn.functional.cross_entropy((counts * w) @ W.mT, answer)
-        both = both - gradient(counts, w, W, answer)
+        both = both - _saw_gradient(counts, w, W, answer)
         film.append(both)
     evenly = torch.linspace(0, len(film) - 1, frames).round().long()
     return torch.stack(film)[evenly]

@@ -9,7 +9,7 @@ from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.core.training import seeded, train
 from companion.topics.facts.data import counts, every_fact, random_world
-from companion.topics.facts.exercises import learn_facts, rest, saw_gradient
+from companion.topics.facts.exercises import learn_facts, rest
 from companion.topics.facts.model import Bank, Member
 from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import about_facts, cross_entropy, facts_of
@@ -107,8 +107,7 @@ def rest_on_the_plateau(seed: int, scale: str) -> list[Row]:
     facts = random_world(16, 4, 8, noise=20, generator=seed)
     rounds = 4 if scale == "smoke" else 32
     taught, asked = (every_fact(facts, 32, rounds=many, generator=seed + many) for many in (rounds, 8))
-    n = counts(taught.tokens, facts.words).double()
-    film = learn_facts.answer(saw_gradient.answer, n, taught.answer, facts.all_answers, 400)
+    film = learn_facts.answer(counts(taught.tokens, facts.words).double(), taught.answer, facts.all_answers, 400)
 
     def logits(sentences):
         return (counts(sentences.tokens, facts.words).double() * film[:, -1:]) @ film[:, :-1].mT

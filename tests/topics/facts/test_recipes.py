@@ -42,7 +42,7 @@ def test_the_phases_are_those_of_the_theorem():
     facts = random_world(8, 2, 4, noise=12, generator=1)
     taught, asked = (every_fact(facts, 12, rounds=20, generator=seed) for seed in (3, 4))
     n = counts(taught.tokens, facts.words).double()
-    film = learn_facts.answer(saw_gradient.answer, n, taught.answer, facts.all_answers, 100)
+    film = learn_facts.answer(n, taught.answer, facts.all_answers, 100)
     losses = [F.cross_entropy((n * frame[-1]) @ frame[:-1].mT, taught.answer).item() for frame in film]
     assert losses[0] == pytest.approx(math.log(8), abs=1e-3)
     assert min(abs(value / math.log(4) - 1) for value in losses) < 0.02
