@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator, Set
 
-from companion.workshop.grading.notebook.questions import Question
-from companion.workshop.grading.notebook.syntax import defined, parse, used
+from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.notebook.syntax import aliases, defined, parse, plain, used
 
 
 def _words(text: str) -> frozenset[str]:
@@ -48,18 +48,19 @@ DUNDER = re.compile(r"__[a-z]\w*?__")
 PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
 
 
-def odd(code: list[str], reached: list[Reached], modules: set[str], questions: list[Question]) -> list[str]:
+def odd(code: list[str], reached: list[Reached], modules: set[str], handout: Handout) -> list[str]:
     """Return what is odd in the answers and in the code that they reach, in at most two sentences.
 
     ``code``: that code, by cells.
     ``reached``: the same for each answer: its function, which name stands there for which part of the course, and the
         code that is not the lesson's own.
     ``modules``: what the lesson imports.
-    ``questions``: the lesson's, whose own exercises an answer may decorate.
+    ``handout``: the lesson, whose own exercises an answer may decorate, and whose solutions say what they are made of.
     """
     mentioned = set()
-    functions = {question.exercise[1]: question.function for question in questions if question.exercise}
+    functions = {question.exercise[1]: question.function for question in handout.automatic}
     course = {part for answer in reached for part in _of_course(*answer, functions)}
+    course -= set(_of_course("", aliases(handout.code), list(map(plain, handout.solutions.values())), functions))
     trees = list(filter(None, map(parse, dict.fromkeys(code))))
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     modules = {*modules, *(alias.asname or alias.name.split(".")[0] for node in imports for alias in node.names)}

@@ -242,7 +242,7 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
                 (question.function, aliases([*before, run]), [*own, run]),
             ]
     submission.flags += _changed(handout, all_cells)
-    submission.flags += flags.odd(list(dict.fromkeys(looked)), reached, reading.modules, handout.automatic)
+    submission.flags += flags.odd(list(dict.fromkeys(looked)), reached, reading.modules, handout)
     submission.course = any(not EXERCISES.fullmatch(part) for _, names, _ in reached for part in names.values())
     submission.passed = [
         question.id
