@@ -4,10 +4,11 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
-import companion
+import companion.topics
 
 PACKAGES = sorted(Path(companion.__file__).parent.rglob("__init__.py"))
 
@@ -15,12 +16,23 @@ PACKAGES = sorted(Path(companion.__file__).parent.rglob("__init__.py"))
 @pytest.mark.parametrize("name", companion.__all__)
 def test_a_public_name_is_there(name):
     value = getattr(companion, name)
-    assert value.__name__ == name
+    assert value.__name__.rpartition(".")[2] == name
     assert name in dir(companion)
 
 
+def test_every_topic_has_a_public_name():
+    topics = {found.name for found in iter_modules(companion.topics.__path__)}
+    assert topics == {name for name, room in companion.PUBLIC.items() if room == "topics"}
+
+
+def test_a_topic_comes_with_what_can_be_used_without_its_lesson():
+    code = "from companion import structures; structures.baselines.trees, structures.data; structures.exercises"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "module 'companion.topics.structures' has no attribute 'exercises'" in done.stderr
+
+
 def test_a_name_that_is_not_there_says_what_is():
-    with pytest.raises(AttributeError, match="has no name 'Transformer'; it has Claims, Decoder"):
+    with pytest.raises(AttributeError, match=r"has no name 'Transformer'; it has Decoder, .*, regression, "):
         companion.Transformer  # noqa: B018
 
 
@@ -35,4 +47,4 @@ def test_a_package_imports_nothing_of_the_course(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     names += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    assert not [name for name in names if name.split(".")[0] not in {"importlib", "typing"}]
+    assert not [name for name in names if name.split(".")[0] not in {"importlib", "pkgutil", "typing"}]

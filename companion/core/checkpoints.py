@@ -14,7 +14,7 @@ import companion
 from companion.core.files import write_safetensors
 from companion.core.recipe import recipe
 from companion.core.rounding import STORED, STORED_FITTED, compact, expand, fitted
-from companion.core.training import History
+from companion.core.training import History, pick_device
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 CURVE_POINTS = 200
@@ -178,7 +178,16 @@ def weights_path(name: str, scale: str = "course", seed: int = 0) -> Path:
     return WEIGHTS / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
 
 
-def shipped(name: str, scale: str = "course", seed: int = 0) -> tuple[nn.Module, Header]:
-    """Return the shipped model of a recipe and the header that says how it was made."""
+def shipped(
+    name: str, scale: str = "course", seed: int = 0, *, device: str | torch.device = "cpu"
+) -> tuple[nn.Module, Header]:
+    """Return a shipped model and the header that says how it was made. Raises CheckpointError where there is none, and
+    ValueError for an unknown recipe or a device that will not do.
+
+    ``name``, ``scale``, ``seed``: the recipe that made it, and what it was made with.
+    ``device``: where the model is to be; as for `companion.core.training.pick_device`.
+    """
     model = recipe(name, scale).model()
-    return model, load(weights_path(name, scale, seed), model, recipe=name)
+    header = load(weights_path(name, scale, seed), model, recipe=name)
+    needs_float64 = any(weight.dtype == torch.float64 for weight in model.parameters())
+    return model.to(pick_device(device, float64=needs_float64)), header

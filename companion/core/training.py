@@ -78,7 +78,7 @@ class History:
     looks: list = field(default_factory=list)
 
 
-def pick_device(name: str | None = None, *, float64: bool = False) -> torch.device:
+def pick_device(name: str | torch.device | None = None, *, float64: bool = False) -> torch.device:
     """Return the device ``name``; without a name, cuda where it is there, else cpu: mps, which has no float64 and other
     last digits, only on request.
 
@@ -90,6 +90,7 @@ def pick_device(name: str | None = None, *, float64: bool = False) -> torch.devi
     available = [f"cuda:{index}" for index in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
     available += ["mps"] * torch.backends.mps.is_available() + ["cpu"]
     kinds = dict.fromkeys(device.split(":")[0] for device in available)
+    name = name and str(name)
     if name is not None and name not in [*available, *kinds]:
         raise ValueError(f"device = {name!r}: this machine has {', '.join(available)}")
     if name == "mps" and float64:

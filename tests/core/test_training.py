@@ -235,6 +235,7 @@ def test_the_default_device_is_a_gpu_if_there_is_one(monkeypatch, gpus):
     pretend_gpus(monkeypatch, gpus)
     assert pick_device().type == ("cuda" if gpus else "cpu")
     assert pick_device("cpu").type == "cpu"
+    assert pick_device(torch.device("cpu")) == torch.device("cpu")
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,11 @@ from devices.calls import Inputs
 from torch import Tensor, nn
 
 import companion.topics
+from companion import ROLES, regression, shipped
+from companion.core import checkpoints
 
 CALLS = calls.CALLS | calls_of_probes.CALLS
 ELSEWHERE = calls.ELSEWHERE | calls_of_probes.ELSEWHERE
-ROLES = ("data", "model", "by_hand", "baselines", "probes", "fourier")  # of a topic
 CORE = ("decoder", "hooks", "lstm", "blocks", "readouts")
 
 
@@ -75,3 +76,15 @@ def test_it_answers_where_it_is_asked(name, device):
             torch.testing.assert_close(other, answer, rtol=1e-4, atol=1e-4, equal_nan=True)
         else:  # CUDA draws other numbers
             assert (other.shape, other.dtype) == (answer.shape, answer.dtype)
+
+
+def test_a_shipped_checkpoint_answers_where_it_is_opened(device, monkeypatch):
+    monkeypatch.setattr(checkpoints, "pick_device", lambda name, **_: torch.device(name))
+    tensors = regression.data.prompts(batch=2, n=5, d=10)[:2]
+    here, _ = shipped("regression-isotropic")
+    there, header = shipped("regression-isotropic", device=device)
+    assert header.recipe == "regression-isotropic"
+    with torch.no_grad():
+        found = there(*(tensor.to(device) for tensor in tensors))
+        assert found.device.type == device.type
+        torch.testing.assert_close(found.cpu(), here(*tensors), rtol=1e-4, atol=1e-4)

@@ -1,5 +1,6 @@
 """The pages that are not lessons."""
 
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from sample_lesson import CLAIM, FACTS
 
+import companion
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.site import pages
 from companion.workshop.site.course import Chapter, Course, needed
@@ -36,6 +38,14 @@ def test_a_card_has_a_picture_and_says_what_comes_before(tmp_path):
     assert page.count(":img-top: lessons/") == 2 and ":img-top: lessons/02-b/figure.png" in page
     assert "```\npython3 -m companion lab " in page
     assert "*5 minutes, after 01. Published claims: 1 reproduced" in page
+
+
+def test_the_tour_leads_to_every_public_name_and_each_that_it_names_is_there():
+    tables, samplers = pages.TOUR.read_text(encoding="utf-8").split("## ")[0].split("`from companion import` |")
+    assert not [name for name in companion.__all__ if f"`{name}`" not in tables + samplers]
+    for topic, *cells in re.findall(r"^\| `(\w+)` \|(.*)\|(.*)\|(.*)\|$", samplers, re.MULTILINE):
+        for name in re.findall(r"`([\w.]+)`", " ".join(cells)):
+            pkgutil.resolve_name(f"companion.{topic}.{name}")
 
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", pages.TOUR.read_text(encoding="utf-8"), re.DOTALL)
