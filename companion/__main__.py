@@ -118,7 +118,7 @@ def parser() -> argparse.ArgumentParser:
         type=float,
         default=0.0,
         metavar="MINUTES",
-        help="look that long for hand-ins, made at random, that the grader marks wrongly",
+        help="look that long (and end some seconds later) for hand-ins, drawn at random, that are marked wrongly",
     )
     grade.add_argument(
         "--unsafe", action="store_true", help="run submissions even where there is no sandbox, with all your rights"

@@ -10,15 +10,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
-from pathlib import Path
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import psutil
 
-START = "import sys; sys.path.insert(0, sys.argv[1]); from companion.workshop.grading.alone import main; main()"
-ROOT = str(Path(__file__).resolve().parents[3])
+START = "import sys; sys.path[:] = sys.argv[2:]; from companion.workshop.grading.alone import main; main()"
 _idle: list[tuple[subprocess.Popen, Connection]] = []  # of calls at the same time, each has one to itself
 
 
@@ -43,7 +42,8 @@ def alone(function: Callable[..., Any], *arguments: Any, seconds: float, memory:
         pipe.send((prepare, function, arguments, seconds, memory))
         result, error = pipe.recv()
     except BaseException as failure:  # it is gone, or somebody has interrupted: it is not used again
-        parent.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(parent.pid, signal.SIGKILL)  # with its child
         _leave(parent, pipe)
         if isinstance(failure, OSError | EOFError):
             raise Ended(f"the process that marks ended itself ({failure!r})") from None
@@ -57,7 +57,7 @@ def alone(function: Callable[..., Any], *arguments: Any, seconds: float, memory:
 def _started() -> tuple[subprocess.Popen, Connection]:
     ours, theirs = Pipe()
     parent = subprocess.Popen(
-        [sys.executable, "-I", "-c", START, ROOT, str(theirs.fileno())],
+        [sys.executable, "-I", "-c", START, str(theirs.fileno()), *sys.path],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=[theirs.fileno()],
@@ -80,22 +80,22 @@ def _leave_all() -> None:
 
 def main() -> None:
     """Fork a child for each call that is asked for, until the pipe closes."""
-    pipe = Connection(int(sys.argv[2]))
-    while True:
-        try:
+    pipe = Connection(int(sys.argv[1]))
+    with suppress(EOFError, OSError):
+        while True:
             prepare, function, arguments, seconds, memory = pipe.recv()
-        except EOFError:
-            return
-        try:
-            if prepare is not None:
-                prepare()
-            said = _forked(function, arguments, seconds, memory)
-        except Exception as error:
-            said = None, error if isinstance(error, Ended | TimeoutError) else Ended(repr(error))
-        pipe.send(said)
+            try:
+                if prepare is not None:
+                    prepare()
+                said = _forked(function, arguments, seconds, memory, pipe)
+            except Exception as error:
+                said = None, error if isinstance(error, Ended | TimeoutError) else Ended(repr(error))
+            pipe.send(said)
 
 
-def _forked(function: Callable[..., Any], arguments: tuple, seconds: float, memory: int) -> tuple[Any, Any]:
+def _forked(
+    function: Callable[..., Any], arguments: tuple, seconds: float, memory: int, caller: Connection
+) -> tuple[Any, Any]:
     """What a child says that calls the function: its result, or what it raises. Raises TimeoutError and Ended."""
     inlet, outlet = Pipe(duplex=False)
     child = os.fork()
@@ -107,7 +107,7 @@ def _forked(function: Callable[..., Any], arguments: tuple, seconds: float, memo
             os._exit(0)
     outlet.close()
     try:
-        if not inlet.poll(seconds):
+        if inlet not in wait([inlet, caller], seconds):  # of the caller nothing comes but its end
             raise TimeoutError(f"took more than {seconds:g} seconds")
         return inlet.recv()
     except EOFError:
@@ -133,6 +133,11 @@ def _limit(seconds: float, memory: int) -> None:
     import resource  # noqa: PLC0415 (not on Windows)
 
     largest = psutil.Process().memory_info().vms + memory
-    for what, value in ((resource.RLIMIT_AS, largest), (resource.RLIMIT_CPU, int(seconds) + 1)):
-        resource.setrlimit(what, (value, value))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for what, most in (
+        (resource.RLIMIT_AS, largest),
+        (resource.RLIMIT_CPU, int(seconds) + 1),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (lower, lower))

@@ -2,7 +2,7 @@
 
 A case is a number: all that is random in it is drawn from that number, so a case that failed can be made again.
 
-    python -m companion grade --self-test MINUTES
+    python -m companion grade --self-test MINUTES       # ends some seconds after these, whatever a case waits for
 """
 
 import csv
@@ -15,6 +15,7 @@ import time
 import tomllib
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from random import Random, SystemRandom
@@ -29,14 +30,18 @@ from workshop.grading.variants import HABITS, WAYS
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import all_lessons, select_lessons
-from companion.workshop.grading.course.marking import mark
+from companion.workshop.grading.alone import Ended, alone
+from companion.workshop.grading.course.marking import mark, prepare
 from companion.workshop.grading.notebook.handout import handout
 from companion.workshop.grading.notebook.questions import Handout
 from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[3]
-BRIEF = Limits(call=2, exercise=3, submission=8, search=2, searches=6)
+BRIEF = Limits(call=2, exercise=3, submission=8, search=2, searches=6, wall=120)
+EVERY, MANY = 20, 8  # one case of so many is a class of so many who mean harm
+LONGEST = 300.0  # seconds for a case, on the wall clock of a machine however busy
+MEMORY = 1 << 40  # bytes: of the processes of a case, each has limits of its own
 HONEST = ("anna", "zoe")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 
@@ -227,13 +232,11 @@ def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
             around(file, random)
         for name in HONEST:
             hand_in(root, name, solved())
-        started = time.monotonic()
         try:
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                 failed = grade.grade(select_lessons([NAME], root)[0], root, jobs=2, limits=limits)
         except (Exception, SystemExit) as error:
             return [f"case {case}: the run ended: {error!r}"]
-        took = time.monotonic() - started
         table = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
         points = {
             row["student"]: [float(row[name]) for name in AUTOMATIC]
@@ -242,30 +245,45 @@ def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
     wrong = [f"{name} is not marked" for name in failed]
     wrong += [f"{name} has {points.get(name)}" for name in HONEST if points.get(name) != [1, 2, 3]]
     wrong += [f"{name} has won {won}" for name, won in points.items() if name not in HONEST and any(won)]
-    if took > 30 + 3 * many * limits.submission:
-        wrong.append(f"took {took:.0f} s for {many} who mean harm")
     return [f"case {case}: {problem}" for problem in wrong]
 
 
+# -- the search
+
+
+def trial(case: int) -> list[str]:
+    """What is wrong with a case: a class of those who mean harm, or, mostly, one honest hand-in."""
+    return [problem for problem in [judged(case, Limits())] if problem] if case % EVERY else neighbours(case, MANY)
+
+
+def ready(case: int) -> None:
+    """Read what a case will need, in the process from which those of all cases are forked."""
+    if case % EVERY:
+        prepare(lesson(case % len(all_lessons()))[0], frozenset())
+
+
 def main(minutes: float, first: int) -> int:
-    """Look for so many minutes; 1 if something was found."""
-    end, started, found, tried = time.monotonic() + 60 * minutes, time.monotonic(), [], [0, 0]
-    case, told = first, 0
+    """Look for so many minutes; 1 if something was found. Each case is a process, ended with the time if not before."""
+    started, many, tried, case = time.monotonic(), 0, [0, 0], first
+    end = started + 60 * minutes
     with tqdm(total=round(60 * minutes), unit="s", desc="self-test") as bar:
-        while time.monotonic() < end:
-            if case % 20:
-                found += [problem] if (problem := judged(case, Limits())) else []
-                tried[0] += 1
-            else:
-                found += neighbours(case, 8)
-                tried[1] += 8
-            for problem in found[told:]:
+        while (left := end - time.monotonic()) > 0:
+            try:
+                found = alone(trial, case, seconds=min(left, LONGEST), memory=MEMORY, prepare=partial(ready, case))
+            except (Ended, TimeoutError) as error:
+                if left < LONGEST and isinstance(error, TimeoutError):
+                    tqdm.write(f"case {case} was not done when the time was up")
+                    break
+                found = [f"case {case}: {error}"]
+            for problem in found:
                 tqdm.write(problem)
-            told = len(found)
+            many += len(found)
+            tried[case % EVERY == 0] += 1
             case += 1
-            bar.update(round(min(time.monotonic(), end) - started) - bar.n)
-    print(f"cases {first} to {case - 1}: {tried[0]} honest hand-ins, {tried[1]} hostile ones, {len(found)} found")
-    return int(bool(found))
+            bar.update(round(time.monotonic() - started) - bar.n)
+    honest_ones, hostile_ones = tried[0], tried[1] * MANY
+    print(f"cases {first} to {case - 1}: {honest_ones} honest hand-ins, {hostile_ones} hostile ones, {many} found")
+    return int(bool(many))
 
 
 if __name__ == "__main__":

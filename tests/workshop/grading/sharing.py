@@ -1,5 +1,6 @@
 """One sandboxed process for many submissions that mean no harm: torch is loaded once, and not for each of them."""
 
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -23,6 +24,13 @@ def one_process(limits: Limits, *, course: bool = False):
 def here(function, *arguments, **_):
     """What `companion.workshop.grading.alone.alone` gives, computed in this very process."""
     return function(*arguments)
+
+
+def holding(submission, *rest, unsafe):
+    """Mark, but hold for ever the process that marks where an answer says so."""
+    if any("# hold" in source for source in submission.answers.values()):
+        time.sleep(1e6)
+    return marking.mark(submission, *rest, unsafe=unsafe)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import time
 import warnings
 from functools import partial
 
+import psutil
 import pytest
 import torch
 
@@ -63,3 +64,16 @@ def test_one_that_breaks_breaks_itself_alone():
 def test_what_is_prepared_is_there_for_later_calls():
     alone(len, "", prepare=partial(exec, "import builtins; builtins.prepared = 3"), **WITHIN)
     assert alone(eval, "__import__('builtins').prepared", **WITHIN) == 3
+
+
+def test_it_does_not_outlast_the_one_who_called():
+    call = "import time; from companion.workshop.grading.alone import alone; "
+    call += "alone(time.sleep, 1e4, seconds=1e4, memory=1 << 30)"
+    caller = psutil.Popen([sys.executable, "-c", call])
+    try:
+        while len(made := caller.children(recursive=True)) < 2:  # the process that forks, and its child
+            time.sleep(0.1)
+    finally:
+        caller.kill()
+        caller.wait()
+    assert psutil.wait_procs(made, timeout=60)[1] == []

@@ -4,6 +4,7 @@ import csv
 
 import pytest
 from nbformat.v4 import new_code_cell
+from workshop.grading.sharing import holding
 from workshop.grading.small_lesson import (
     AUTOMATIC,
     NAME,
@@ -18,7 +19,9 @@ from workshop.grading.small_lesson import (
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
+from companion.workshop.grading.course import classroom
 from companion.workshop.grading.sandbox import bubblewrap
+from companion.workshop.grading.sandbox.sandbox import Limits
 
 pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
@@ -53,3 +56,14 @@ def test_nobodys_points_depend_on_anybody_else(tmp_path):
     text = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
     found = {row["student"]: [int(row[name]) for name in AUTOMATIC] for row in csv.DictReader(text.splitlines())}
     assert found == {name: points for name, (_, points) in (HOSTILE | HONEST).items()}
+
+
+def test_what_holds_the_process_that_marks_has_a_deadline(tmp_path, monkeypatch):
+    monkeypatch.setattr(classroom, "mark", holding)
+    root = checkout(tmp_path)
+    for name, source in (("a", f"# hold\n{RIGHT['newton-step']}"), ("b", RIGHT["newton-step"])):
+        hand_in(root, name, handed_in({"newton-step": source}))
+    assert grade.grade(select_lessons([NAME], root)[0], root, jobs=1, limits=Limits(wall=45)) == []
+    rows = list(csv.DictReader((root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["newton-step-check"] for row in rows] == ["0", "2"]
+    assert "took more than 45 seconds" in rows[0]["needs_a_person"]

@@ -2,13 +2,14 @@
 
 import json
 import re
+import time
 from random import Random
 
 import nbformat
 import pytest
 from workshop.grading import self_test
 from workshop.grading.self_test import grade_id, honest, judged, lesson, neighbours, program
-from workshop.grading.sharing import PATIENT, all_in, one_process
+from workshop.grading.sharing import PATIENT, all_in, here, one_process
 
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.notebook.submissions import assemble, cells
@@ -52,9 +53,21 @@ def test_a_case_can_be_made_again():
 
 @pytest.mark.parametrize(("lost", "won"), [("lost", ["won", "gone"]), ("", [])])
 def test_what_is_found_is_said_and_counted(monkeypatch, capsys, lost, won):
+    monkeypatch.setattr(self_test, "alone", here)
     monkeypatch.setattr(self_test, "judged", lambda case, limits: lost)
     monkeypatch.setattr(self_test, "neighbours", lambda case, many: won)
     assert self_test.main(0.0005, 20) == len(won[:1])
     said = capsys.readouterr().out
     assert all(word in said for word in [lost, *won])
     assert (", 0 found" in said) == (not won)
+
+
+@pytest.mark.parametrize(("longest", "says"), [(300, "case 1000 was not done"), (0.3, "case 1000: took more than 0.3")])
+def test_a_case_that_never_ends_ends_with_the_time(monkeypatch, capsys, longest, says):
+    monkeypatch.setattr(self_test, "trial", time.sleep)
+    monkeypatch.setattr(self_test, "ready", abs)
+    monkeypatch.setattr(self_test, "LONGEST", longest)
+    started = time.monotonic()
+    assert self_test.main(0.1, 1000) == (longest == 0.3)
+    assert time.monotonic() - started < 60
+    assert says in capsys.readouterr().out
