@@ -287,4 +287,6 @@ def main(minutes: float, first: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1]), SystemRandom().randrange(1_000_000) if len(sys.argv) < 3 else int(sys.argv[2])))
+    from workshop.grading import self_test  # by this name, the processes of the cases find it
+
+    sys.exit(self_test.main(float(sys.argv[1]), int(sys.argv[2]) if sys.argv[2:] else SystemRandom().randrange(10**6)))

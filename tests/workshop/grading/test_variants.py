@@ -2,7 +2,10 @@
 
 import json
 import re
+import subprocess
+import sys
 import time
+from pathlib import Path
 from random import Random
 
 import nbformat
@@ -71,3 +74,9 @@ def test_a_case_that_never_ends_ends_with_the_time(monkeypatch, capsys, longest,
     assert self_test.main(0.1, 1000) == (longest == 0.3)
     assert time.monotonic() - started < 60
     assert says in capsys.readouterr().out
+
+
+def test_it_starts_as_the_command_starts_it():
+    command = [sys.executable, "-m", "workshop.grading.self_test", "0.02", "1"]
+    done = subprocess.run(command, cwd=Path(self_test.__file__).parents[2], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "case 1 was not done" in done.stdout, done.stdout + done.stderr
