@@ -10,24 +10,25 @@ import nbformat
 
 from companion.lesson.claims import Statement, cite, figure, statements
 from companion.lesson.verdicts import VERDICTS, WORDS
+from companion.workshop.site.again import MEASURES, commands, rests_on
 from companion.workshop.site.course import Chapter, Course
 
-VERSION = 1  # of the form of claims.json, which claims.schema.json describes
+VERSION = 2  # of the form of claims.json, which claims.schema.json describes
 UNJUDGED = {"course": "the course's own", "check": "check"}  # what is no claim of a source
-MEASURES = re.compile(r'claims\.(?:saw|record|check)\(\s*"([\w-]+)"')
 BAR = (420, 14)  # of the summary picture: how wide the longest one is, and how high each
 
 
 def page(course: Course) -> str:
     """Return every claim, folded, with a choice of lesson, verdict and source, and a search, below the `summary`."""
     rows, kinds = [], {"lesson": [], "verdict": [*VERDICTS, *UNJUDGED.values()], "source": set()}
+    made = commands(course.root / "companion")
     for chapter in course.chapters:
         kinds["lesson"].append(chapter.title)
-        known, found = known_statements(chapter), places(chapter)
+        known, found, made_again = known_statements(chapter), places(chapter), again(chapter, made)
         for claim in chapter.entry["claims"]:
             source = _source(known, claim)
             kinds["source"].add(source)
-            rows.append(_row(chapter, claim, source, found.get(claim["id"])))
+            rows.append(_row(chapter, claim, source, found.get(claim["id"]), made_again[claim["id"]]))
     kinds["source"] = sorted(kinds["source"], key=str.lower)
     choices = "".join(
         f'<label>{kind} <select name="{kind}"><option value="">all</option>'
@@ -35,12 +36,12 @@ def page(course: Course) -> str:
         + "</select></label>"
         for kind, values in kinds.items()
     )
-    made = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
+    runs = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
     body = "\n".join(rows)
     return f"""# Claims, and what became of them
 
 What a source says, what became of it and what that rests on, and what was measured: by the shipped checkpoints, and by
-one run ({"; ".join(made)}). A verdict on a published claim is decided by one rule from what is stored of it; whether a
+one run ({"; ".join(runs)}). A verdict on a published claim is decided by one rule from what is stored of it; whether a
 figure is as expected, by the course's own bar, decides none. Each claim opens, and has an address of its own. A program
 reads <a href="claims.json">claims.json</a>, of which <a href="claims.schema.json">its schema</a> describes the form.
 
@@ -90,11 +91,23 @@ def places(chapter: Chapter) -> dict[str, tuple[str, str]]:
     return found
 
 
+def again(chapter: Chapter, made: dict[str, str]) -> dict[str, list[str]]:
+    """Return, for each claim of a chapter, what measures it again: the run, and what makes the checkpoints and tables
+    that its figures rest on (``made``, by name).
+    """
+    run = f"run {chapter.name[:2]} --scale {chapter.entry['scale']} --seed {chapter.entry['seed']}"
+    found = {claim["id"]: [f"python3 -m companion {run}"] for claim in chapter.entry["claims"]}
+    for path in chapter.notebooks:
+        for id, names in rests_on(nbformat.read(path, as_version=4), set(made)).items():
+            found.setdefault(id, []).extend(f"python3 -m companion {made[name]}" for name in names)
+    return found
+
+
 def _source(known: dict[str, Statement], claim: dict) -> str:
     return cite(known[claim["id"]].source if claim["id"] in known else "course")
 
 
-def _row(chapter: Chapter, claim: dict, source: str, place: tuple[str, str] | None) -> str:
+def _row(chapter: Chapter, claim: dict, source: str, place: tuple[str, str] | None, made_again: list[str]) -> str:
     """A claim: its verdict and its statement, which open to all that is known of it."""
     found, name = verdict(claim), f"{chapter.name[:2]}-{claim['id']}"
     told = {
@@ -117,10 +130,10 @@ def _row(chapter: Chapter, claim: dict, source: str, place: tuple[str, str] | No
         link = f"{folder}/{place[0]}.html#{anchor(claim['id'])}"
     if place and place[1]:
         shown = f'<img data-src="_static/pictures/{place[1]}.png" alt="The picture above this claim in its lesson">'
-    scale, seed = chapter.entry["scale"], chapter.entry["seed"]
     terms += f'<dt>Measured in</dt><dd><a href="{link}">{html.escape(chapter.title)}</a></dd>'
-    terms += f"<dt>Again</dt><dd><code>python3 -m companion run {chapter.name[:2]} --scale {scale} --seed {seed}</code>"
-    terms += f'</dd><dt>Address</dt><dd><a href="#{name}">#{name}</a></dd>'
+    lines = "".join(f"<div><code>{command}</code></div>" for command in made_again)
+    terms += f"<dt>Again</dt><dd>{lines}</dd>"
+    terms += f'<dt>Address</dt><dd><a href="#{name}">#{name}</a></dd>'
     facts = {"lesson": chapter.title, "verdict": found, "source": source}
     data = " ".join(f'data-{key}="{html.escape(value)}"' for key, value in facts.items())
     return (
@@ -165,9 +178,9 @@ def _bar(row: dict[str, int], longest: int) -> str:
 
 def as_json(course: Course) -> str:
     """Return every claim as JSON, with what decides its verdict."""
-    found = []
+    found, made = [], commands(course.root / "companion")
     for chapter in course.chapters:
-        known, entry = known_statements(chapter), chapter.entry
+        known, entry, made_again = known_statements(chapter), chapter.entry, again(chapter, made)
         for claim in entry["claims"]:
             statement = known.get(claim["id"])
             found.append(
@@ -177,6 +190,7 @@ def as_json(course: Course) -> str:
                     "seed": entry["seed"],
                     **claim,
                     "key": statement.source if statement else "course",
+                    "again": made_again[claim["id"]],
                     "evidence": asdict(statement.evidence) if statement and statement.evidence else None,
                 }
             )

@@ -13,7 +13,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 
 from companion.lesson.widgets.frames import MIME
-from companion.workshop.site.atlas import MEASURES, anchor
+from companion.workshop.site.again import MEASURES
+from companion.workshop.site.atlas import anchor
 from companion.workshop.site.course import Chapter
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

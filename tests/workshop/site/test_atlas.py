@@ -68,6 +68,20 @@ def test_a_claim_reads_as_a_person_reads_it(executed):
     assert 'data-verdict="different"' in page and "scale smoke, seed 3" in page
 
 
+def test_a_claim_names_what_makes_its_checkpoint_again(executed):
+    notebook = nbformat.read(executed, as_version=4)
+    notebook.cells.insert(1, new_code_cell('model, _ = shipped("regression-isotropic")'))
+    notebook.cells[3].source = 'claims.saw("doubles", f"{model}")'
+    nbformat.write(notebook, executed)
+    course = Course(ROOT, [chapter(executed, CLAIM, CLAIM | {"id": "halves"})])
+    run = "python3 -m companion run 01 --scale smoke --seed 3"
+    (_, first), (_, second) = read(atlas.page(course))
+    assert first["Again"] == f"{run} python3 -m companion train regression-isotropic"
+    assert second["Again"] == run
+    told = json.loads(atlas.as_json(course))["claims"]
+    assert told[0]["again"] == [run, "python3 -m companion train regression-isotropic"]
+
+
 def test_a_claim_leads_to_its_cell_and_shows_the_picture_above_it_in_its_section(executed):
     one = chapter(executed, CLAIM, CLAIM | {"id": "halves"}, CLAIM | {"id": "trebles"})
     assert atlas.places(one) == {"doubles": ("01-a", "01-a-1-1"), "halves": ("01-a", "")}
@@ -108,7 +122,7 @@ def test_every_claim_of_the_course_is_on_the_page_and_in_the_list():
     assert all(claim["evidence"] and claim["key"] in bibliography().entries for claim in judged)
     with pytest.raises(jsonschema.ValidationError, match="'why' is a required property"):
         jsonschema.validate(
-            {"version": 1, "claims": [{key: value for key, value in judged[0].items() if key != "why"}]},
+            {"version": 2, "claims": [{key: value for key, value in judged[0].items() if key != "why"}]},
             json.loads(atlas.schema()),
         )
 

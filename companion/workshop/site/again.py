@@ -1,0 +1,101 @@
+"""What a claim rests on: the shipped checkpoints and measured tables that its figures come from, and how each is made
+again. It is read off the notebook's code, in which what is said in one statement flows to others by the names it binds.
+"""
+
+import ast
+import pkgutil
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from companion.core.checkpoints import read_header
+
+MEASURES = re.compile(r'claims\.(?:saw|record|check)\(\s*"([\w-]+)"')
+SHEETS = {"claims", "predictions"}  # they hold every figure, and no figure comes from them
+
+
+def commands(companion: Path) -> dict[str, str]:
+    """Return, by name, the command that makes each shipped checkpoint and each measured table again."""
+    seeds: dict[str, list[int]] = defaultdict(list)
+    found = {path.stem: f"measure {path.stem}" for path in (companion / "measured").glob("*.csv")}
+    for header in map(read_header, (companion / "weights").glob("*.safetensors")):
+        found[header.recipe] = f"train {header.recipe}" + f" --scale {header.scale}" * (header.scale != "course")
+        seeds[header.recipe].append(header.seed)
+    return {
+        name: f"{command} --seed {min(seeds[name])}" + f" (to {max(seeds[name])})" * (len(seeds[name]) > 1)
+        if any(seeds[name])
+        else command
+        for name, command in found.items()
+    }
+
+
+def rests_on(notebook: NotebookNode, names: set[str]) -> dict[str, list[str]]:
+    """Return, for each claim that the ``notebook`` measures, those of ``names`` that its figures come from: where they
+    stand in its code, or an f-string is filled in to one.
+    """
+    code = [each for cell in notebook.cells if cell.cell_type == "code" for each in _parsed(cell.source)]
+    filled = {
+        pattern: {name: set(found.groups()) for name in names if (found := re.fullmatch(pattern, name))}
+        for statement in code
+        for pattern in _patterns(statement)
+    }
+    words = names.union(filled, *(parts for fits in filled.values() for parts in fits.values()))
+    imported = {name: set(found) & words for statement in code for name, found in _imported(statement)}
+    flows, rests = defaultdict(set, imported), {}
+    for statement in code:
+        reads, writes = _names(statement)
+        constants = {str(node.value) for node in ast.walk(statement) if isinstance(node, ast.Constant)}
+        said = (constants & words).union(_patterns(statement), *(flows[name] for name in reads - SHEETS))
+        flows |= dict.fromkeys(writes - SHEETS - imported.keys(), said)
+        fits = {name for pattern in said & filled.keys() for name, parts in filled[pattern].items() if parts <= said}
+        claimed = MEASURES.findall(ast.unparse(statement).replace("'", '"'))
+        rests |= dict.fromkeys(claimed, sorted(said & names | fits))
+    return rests
+
+
+def _parsed(source: str) -> list[ast.stmt]:
+    """The statements of a cell; none where Python cannot parse it, because of a magic."""
+    try:
+        return ast.parse(source).body
+    except SyntaxError:
+        return []
+
+
+def _imported(statement: ast.stmt) -> Iterator[tuple[str, list[str]]]:
+    """The names that a statement imports, and the texts in those that are constants of the course."""
+    module = getattr(statement, "module", "")
+    for alias in statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else ():
+        constant = module.startswith("companion.") and alias.name.isupper()
+        value = pkgutil.resolve_name(f"{module}.{alias.name}") if constant else ()
+        yield alias.asname or alias.name, [str(each) for each in value] if isinstance(value, tuple | dict) else []
+
+
+def _patterns(statement: ast.stmt) -> Iterator[str]:
+    """The f-strings of a statement that begin with a text, as regular expressions."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+            yield "".join(re.escape(part.value) if isinstance(part, ast.Constant) else "(.+)" for part in node.values)
+
+
+def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """The names through which something flows into a statement, and those through which it flows out: what it binds,
+    and what it changes, as ``kept`` in ``kept[name].append(1)``.
+    """
+    nodes = list(ast.walk(statement))
+    reads = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    loops = (node.target for node in nodes if isinstance(node, ast.comprehension | ast.For))
+    own |= {node.id for target in loops for node in ast.walk(target) if isinstance(node, ast.Name)}
+    writes = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    reads |= {node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
+    writes |= {statement.name} if isinstance(statement, ast.FunctionDef | ast.ClassDef) else set()
+    for node in nodes:
+        changed = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else node
+        if changed is not node or isinstance(getattr(node, "ctx", None), ast.Store):
+            while isinstance(changed, ast.Attribute | ast.Subscript):
+                changed = changed.value
+                writes |= {changed.id} if isinstance(changed, ast.Name) else set()
+    return reads - own, writes - own
