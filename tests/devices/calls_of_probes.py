@@ -174,9 +174,6 @@ CALLS = {
     "topics.multihead.baselines.hull_net": lambda f, i: f(hull(i), 2),
     "topics.multihead.baselines.best_tuple": lambda f, i: f(*i.heads(), hull(i), i.normal(5, 1, dtype=DOUBLE), 2),
     "topics.multihead.baselines.solve_ws": lambda f, i: f(*i.heads(), i.normal(2, 4, 4, dtype=DOUBLE)),
-    "topics.multihead.baselines.relative_loss": lambda f, i: f(
-        *i.heads(), i.normal(2, 4, 4, dtype=DOUBLE), i.normal(2, 4, 4, dtype=DOUBLE)
-    ),
     "topics.multihead.baselines.descend": lambda f, i: f(
         lambda at: (at - 1).square().sum() + 1, i.normal(2, 1, dtype=DOUBLE), steps=3
     ),
@@ -190,8 +187,6 @@ CALLS = {
     "topics.regression.baselines.gradient_descent": lambda f, i: f(*i.prompts(), [1, 2]),
     "topics.regression.baselines.conjugate_gradient": lambda f, i: f(*i.prompts(), [1, 2]),
     "topics.regression.baselines.gradient_descent_plus_plus": lambda f, i: f(*i.prompts(), [1, 2]),
-    "topics.regression.baselines.newton_iterated": lambda f, i: f(*i.prompts(), [1, 2]),
-    "topics.regression.baselines.gradient_descent_iterated": lambda f, i: f(*i.prompts(), [1, 2]),
     "topics.regression.baselines.online_gradient_descent": lambda f, i: f(*i.prompts()),
     "topics.sensitivity.baselines.best_under_noise": lambda f, i: f(i.bits(8), 0.2),
     "topics.sensitivity.baselines.LowDegree": lambda f, i: f(i.bits(20, 4), i.bits(20), 2)(i.bits(5, 4)),

@@ -10,15 +10,13 @@ iterations exactly:
     Iterative Newton   M_k b = V f(lambda) V^T b,  f = (1 - (1 - alpha lambda^2)^(2^k)) / lambda
     gradient descent   w_s   = V f(lambda) V^T b,  f = (1 - (1 - lr lambda)^s) / lambda
 
-The recurrences themselves are here too (`newton_iterated`, `gradient_descent_iterated`): what one reads first, and a
-check on the rest. Source: Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086, section 3; the closed forms are worked out
-here (the expansion printed in the paper's appendix differs).
+Source: Fu, Chen, Jia, Sharan (2024), arXiv:2310.17086, section 3; the closed forms are worked out here (the expansion
+printed in the paper's appendix differs).
 """
 
 from collections.abc import Callable, Sequence
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -70,10 +68,7 @@ def ridge_states(
     Before any example w = 0 and P = I / ridge. Raises ValueError for a ``ridge`` that is not positive.
     """
     positive(ridge=ridge)
-    _check(xs, ys)
-    seen = xs[:, :-1]
-    S = F.pad((seen[..., None] * seen[..., None, :]).cumsum(1), (0, 0, 0, 0, 1, 0))
-    b = F.pad((ys[:, :-1, None] * seen).cumsum(1), (0, 0, 1, 0))
+    S, b = moments(xs, ys)
     P = torch.linalg.inv(S + ridge * torch.eye(xs.shape[-1], dtype=xs.dtype, device=xs.device))
     return (P @ b[..., None])[..., 0], P
 
@@ -155,47 +150,6 @@ def gradient_descent_plus_plus(
         left = left * (1 - relative)
         eigenvalues = eigenvalues * (1 - relative / 3).square()
     return _filtered(spectrum, xs, steps, lambda k: shares[k])
-
-
-def newton_iterated(
-    xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int]
-) -> Float[Tensor, "steps batch n d"]:
-    """Compute the same as `newton`, by its recurrence: M_0 = alpha S, M_{k+1} = 2 M_k - M_k S M_k, then M_k b.
-
-    For whole numbers of ``steps``; row k of the result belongs to the k-th of them. Slower, and less exact where S is
-    nearly singular: what one reads first, and what the closed form is checked against.
-    """
-    _check(xs, ys, steps)
-    S, b = moments(xs, ys)
-    M = S / torch.linalg.matrix_norm(S @ S.mT)[..., None, None].clamp_min(torch.finfo(S.dtype).tiny)
-    ws = {}
-    for k in range(max(steps) + 1):
-        ws[k] = (M @ b[..., None])[..., 0]
-        M = 2 * M - M @ S @ M
-    return torch.stack([ws[k] for k in steps])
-
-
-def gradient_descent_iterated(
-    xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], steps: Sequence[int], lr: float = 0.01
-) -> Float[Tensor, "steps batch n d"]:
-    """Compute the same as `gradient_descent`, by its recurrence, with the gradient as sum_i (w_t . x_i - y_i) x_i over
-    the examples i < t.
-
-    Read it as attention: the weights of every prefix are queries, inputs are keys and values, and the mask is causal.
-
-    ``xs``, ``ys``: the prompts.
-    ``steps``: after which numbers of steps, whole ones.
-    ``lr``: the size of a step.
-    """
-    _check(xs, ys, steps)
-    w = torch.zeros_like(xs)
-    ws = {}
-    for s in range(max(steps) + 1):
-        if s in steps:
-            ws[s] = w
-        residuals = (w @ xs.mT).sub_(ys[:, None, :]).tril_(-1)  # (batch, t, i), of the examples before t alone
-        w = torch.baddbmm(w, residuals, xs, alpha=-lr)
-    return torch.stack([ws[s] for s in steps])
 
 
 def online_gradient_descent(xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n d"]:

@@ -16,9 +16,7 @@ from torch import Tensor
 from companion.core.checkpoints import shipped
 from companion.core.recipe import register
 from companion.core.training import Schedule
-from companion.topics.regression.baselines import (
-    ridge_states,
-)
+from companion.topics.regression.baselines import ridge_states
 from companion.topics.regression.data import prompts
 from companion.topics.regression.model import InContextRegressor, RegressorConfig, StateRegressor
 
@@ -86,9 +84,7 @@ def grown(config: RegressorConfig, start: str = "regression-isotropic") -> InCon
     small, _ = shipped(start)
     model, before, d = InContextRegressor(config), small.config, small.config.d
     old = small.state_dict()
-    into = {}  # old blocks, spread evenly
-    for block in range(before.layers):
-        into[block * config.layers // before.layers] = block
+    into = {block * config.layers // before.layers: block for block in range(before.layers)}  # spread evenly
     with torch.no_grad():
         for block, room in enumerate(model.decoder.blocks):
             if block in into:
