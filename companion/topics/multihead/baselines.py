@@ -22,6 +22,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from companion.topics.multihead.data import Teacher
+from companion.topics.multihead.model import relative_loss
+
 QUANTILES = (0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.003, 0.002)
 MOST_LOSS = 0.01  # of the labels' square that an answer may leave unexplained, whatever the certificate promises
 MOST_TUPLES = 5_000_000  # of net points: 41 choose 2 and 49 choose 3 are few, four heads have 177 million
@@ -52,32 +55,14 @@ class Hull(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What `learn` found, and what each stage had come to."""
+    """What `learn` found: two matrices a head, how well the best-certified rows fit, the held-out loss."""
 
     thetas: Float[Tensor, "heads d d"]
     ws: Float[Tensor, "heads d d"]
-    sums: list[Tensor]
-    kept: list[int]
-    residuals: list[float]
+    promised: float
     hull: Hull
     tuples: int
-    net_loss: float
     loss: float
-
-    def errors(self, thetas: Float[Tensor, "heads d d"], ws: Float[Tensor, "heads d d"]) -> dict[str, float]:
-        """Return each stage's error where the teacher is known, relative; ``net`` and ``final`` are held-out losses
-        over the zero predictor's.
-        """
-        total = ws.sum(0)
-        of_sum = [((estimate - total).norm() / total.norm()).item() for estimate in self.sums]
-        off = max(self.hull.distance(theta) for theta in thetas) / thetas.norm(dim=(1, 2)).mean().item()
-        return {
-            "sum of W, stage 1": of_sum[0],
-            "sum of W, refined": of_sum[-1],
-            "hull": off,
-            "net": self.net_loss,
-            "final": self.loss,
-        }
 
 
 def features(X: Float[Tensor, "n k d"], theta: Float[Tensor, "*points d d"]) -> Float[Tensor, "*points n k d"]:
@@ -85,7 +70,7 @@ def features(X: Float[Tensor, "n k d"], theta: Float[Tensor, "*points d d"]) -> 
 
     The layer's answer is linear in them: F(X) = sum_i features(X, Theta_i) W_i.
     """
-    return (X @ theta.unsqueeze(-3) @ X.mT).softmax(dim=-1) @ X
+    return torch.einsum("nkd,...de,nle->...nkl", X, theta, X).softmax(dim=-1) @ X
 
 
 def first_step(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"]) -> Float[Tensor, "d d"]:
@@ -245,16 +230,6 @@ def solve_ws(
     return torch.linalg.solve(gram + ridge, phi.mT @ Y.flatten(0, 1)).view(heads, d, d)
 
 
-def relative_loss(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], thetas: Tensor, ws: Tensor) -> Tensor:
-    """Square loss over that of answering 0: |F(X) - Y|^2 / |Y|^2, a tensor of no dimensions.
-
-    ``X``, ``Y``: sequences and their labels.
-    ``thetas``, ``ws``: the layer F's matrices, (heads, d, d) each.
-    """
-    answer = sum(features(X, theta) @ w for theta, w in zip(thetas, ws, strict=True))
-    return (answer - Y).square().sum() / Y.square().sum()
-
-
 def descend(objective: Callable[[Tensor], Tensor], start: Tensor, steps: int = 40) -> Tensor:
     """Return the coordinates (heads, free) to which at most ``steps`` steps of L-BFGS on log ``objective`` lead from a
     start.
@@ -287,21 +262,20 @@ def fit_layer(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: in
     unit_x, unit_y = (values.square().mean().sqrt() for values in (X, Y))
     X, Y = X / unit_x, Y / unit_y
     X, Y, X_held, Y_held = X[:-held], Y[:-held], X[-held:], Y[-held:]
-    sums, kept, residuals, hull = refine(X, Y, heads)
+    _, _, residuals, hull = refine(X, Y, heads)
     few = slice(0, 8000)  # enough for a few coordinates
-    points, net_loss, tuples = best_tuple(X[few], Y[few], hull, hull_net(hull, heads), heads)
+    points, _, tuples = best_tuple(X[few], Y[few], hull, hull_net(hull, heads), heads)
     if heads > 1:
         points = descend(
-            lambda at: relative_loss(X[few], Y[few], hull.at(at), solve_ws(X[few], Y[few], hull.at(at))), points
+            lambda at: relative_loss(Teacher(hull.at(at), solve_ws(X[few], Y[few], hull.at(at))), X[few], Y[few]),
+            points,
         )
     thetas = hull.at(points)
     ws = solve_ws(X[:50_000], Y[:50_000], thetas)
-    loss = relative_loss(X_held, Y_held, thetas, ws).item()
+    loss = relative_loss(Teacher(thetas, ws), X_held, Y_held).item()
     of_w, of_theta = unit_y / unit_x, unit_x**-2
     hull = Hull(hull.base * of_theta, hull.directions)
-    return Report(
-        thetas * of_theta, ws * of_w, [each * of_w for each in sums], kept, residuals, hull, tuples, net_loss, loss
-    )
+    return Report(thetas * of_theta, ws * of_w, min(residuals), hull, tuples, loss)
 
 
 def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -> Report:
@@ -313,13 +287,12 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     meet the bar (a degenerate sum W, other heads than were asked for, no such layer at all).
     """
     report = fit_layer(X, Y, heads=heads)
-    promised = min(report.residuals)
-    bar = min(5 * promised**2 + 1e-4, MOST_LOSS)  # noise alone makes it two to four times promised^2
+    bar = min(5 * report.promised**2 + 1e-4, MOST_LOSS)  # noise alone makes it two to four times promised^2
     if not report.loss < bar:
         raise NotCertifiedError(
-            f"the certified rows fit to {promised:.2g}, but the layer that they determine has a held-out loss of "
-            f"{report.loss:.2g}, at most {bar:.2g} would do: is it such a layer, is sum W of full rank, is the number "
-            "of heads right, are the labels free of noise, and are there enough of them?"
+            f"the certified rows fit to {report.promised:.2g}, but the layer that they determine has a held-out loss "
+            f"of {report.loss:.2g}, at most {bar:.2g} would do: is it such a layer, is sum W of full rank, is the "
+            "number of heads right, are the labels free of noise, and are there enough of them?"
         )
     return report
 

@@ -43,22 +43,18 @@ def teacher(d: int, heads: int, *, sharpness: float = 1.0, generator: torch.Gene
     return Teacher(sharpness / d * thetas, ws / d**0.5)
 
 
-def cancelling_teacher(
-    d: int, *, sharpness: float = 1.0, rank: int = 0, generator: torch.Generator | int = 0
-) -> Teacher:
+def cancelling_teacher(d: int, *, rank: int, generator: torch.Generator | int = 0) -> Teacher:
     """Two random heads whose W add up to a matrix of the given rank: what the algorithm's non-degeneracy rules out.
 
-    W_2 = L R^T / d - W_1 with L and R (d, rank) of entries N(0, 1). Raises ValueError for d < 1, rank < 0, or a
-    sharpness that is not positive and finite.
+    W_2 = L R^T / d - W_1 with L and R (d, rank) of entries N(0, 1). Raises ValueError for d < 1 or rank < 0.
 
     ``d``: the dimension of a token.
-    ``sharpness``: the standard deviation of a score.
     ``rank``: of W_1 + W_2; 0 lets the heads cancel.
     ``generator``: of the entries, or its seed.
     """
     at_least(rank=(rank, 0))
     generator = as_generator(generator)
-    thetas, ws = teacher(d, 2, sharpness=sharpness, generator=generator)
+    thetas, ws = teacher(d, 2, generator=generator)
     left, right = torch.randn(2, d, rank, generator=generator, device=generator.device, dtype=torch.float64)
     return Teacher(thetas, torch.stack([ws[0], left @ right.mT / d - ws[0]]))
 

@@ -5,8 +5,9 @@ from torch import Generator, Tensor
 
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
 from companion.lesson.summit import Summit
-from companion.topics.multihead.baselines import NotCertifiedError, fit_layer, relative_loss
-from companion.topics.multihead.data import hostile, sequences, teacher, with_noise
+from companion.topics.multihead.baselines import NotCertifiedError, fit_layer
+from companion.topics.multihead.data import Teacher, hostile, sequences, teacher, with_noise
+from companion.topics.multihead.model import relative_loss
 
 __all__ = [
     "accepts",
@@ -216,11 +217,11 @@ def _is_let_through(inputs: dict, Y: Tensor) -> str | None:
         report = fit_layer(inputs["X"].to(Y), Y, heads=2)
     except (NotCertifiedError, ValueError) as error:
         return f"the learner does not get as far as the test, because {error}"
-    bar = 5 * min(report.residuals) ** 2
+    bar = 5 * report.promised**2
     if report.loss >= bar:
         return (
             f"the first test refuses: the answer leaves {report.loss:.2g} of the labels' square, and {bar:.2g} is "
-            f"allowed, 5 times the square of the {min(report.residuals):.2g} to which the certified rows fit. The "
+            f"allowed, 5 times the square of the {report.promised:.2g} to which the certified rows fit. The "
             "worse those fit, the more is allowed"
         )
     if report.loss < 0.5:
@@ -260,7 +261,7 @@ WORLDS = {  # and whether a test should accept what was learned there
 def _learned(X: Tensor, Y: Tensor) -> tuple:
     """Held-out examples, the layer that was learned from the others, and what its rows promised."""
     report = fit_layer(X, Y, heads=2)
-    return X[-500:], Y[-500:], report.thetas, report.ws, min(report.residuals)
+    return X[-500:], Y[-500:], report.thetas, report.ws, report.promised
 
 
 def _draw_worlds(generator: Generator) -> dict:
@@ -303,7 +304,7 @@ def _judges(inputs: dict, said: Tensor) -> str | None:
     for world, (name, due) in enumerate(WORLDS.items()):
         X, Y, thetas, ws = (inputs[part][world] for part in ("X", "Y", "thetas", "ws"))
         if said[world] != due:
-            loss = relative_loss(X, Y, thetas, ws).item()
+            loss = relative_loss(Teacher(thetas, ws), X, Y).item()
             return (
                 f"world {world} ({name}) is {'accepted' if said[world] else 'refused'}: the answer leaves {loss:.2g} "
                 f"of the labels' square, and the certified rows fit to {inputs['promised'][world]:.2g}"

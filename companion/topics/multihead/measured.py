@@ -10,65 +10,81 @@ from companion.core.arguments import at_least
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.topics.multihead.baselines import NotCertifiedError, learn
-from companion.topics.multihead.baselines import relative_loss as loss_of_rows
 from companion.topics.multihead.data import HOSTILE, Teacher, hostile, parity_teacher, sequences
-from companion.topics.multihead.model import MultiHeadConfig
-from companion.topics.multihead.recipes import relative_loss
+from companion.topics.multihead.model import MultiHead, MultiHeadConfig, relative_loss
 
 RIGHT = 0.02  # the relative loss on unseen sequences, below which an answer is right
 
 
+ARMS = ("a parity", "signs agree", "told where to look", "a coin")
+
+
 def parity_parts(
-    support: int, *, hidden: bool = True, steps: int = 1200, every: int = 20, d: int = 12, seed: int = 0
+    support: int, *, arm: str = "a parity", steps: int = 1200, every: int = 20, d: int = 12, seed: int = 0
 ) -> Float[Tensor, "marks 2"]:
     """What a student has still to learn of a `parity_teacher`, every so many steps: its relative loss on sequences
     whose tokens differ in their first coordinate, where the parity is asked for, and on the others.
 
-    Raises ValueError for a number below 1.
+    Raises ValueError for a number below 1, and for another arm, naming what there is.
 
     ``support``: how many coordinates the parity is of; the student has three times as many heads.
-    ``hidden``: whether the heads' signs alternate, which makes the parity; if not, all W_i have the same sign.
+    ``arm``: what is taught, and to whom. "a parity"; "signs agree", the same heads with all W_i of one sign, so that
+        there is no parity; "told where to look", the parity, but the student begins with the teacher's Theta_i in a
+        third of its heads, and what is left for it is a linear fit; "a coin", as told, but for the sign of the
+        answer where the parity is asked for, which is drawn anew each time, so that nobody can learn it.
     ``steps``, ``every``: of Adam, on 256 fresh sequences each; and from one measurement to the next.
     ``d``: dimensions of a token.
     ``seed``: of the student and its sequences.
     """
     at_least(support=(support, 1), steps=(steps, 1), every=(every, 1), d=(d, support + 1))
+    if arm not in ARMS:
+        raise ValueError(f"arm = {arm!r}: must be one of {', '.join(ARMS)}")
     layer = parity_teacher(d, support)
-    if not hidden:
+    if arm == "signs agree":
         layer = Teacher(layer.thetas, layer.ws.abs())
-    held = sequences(2000, 2, d, generator=10_000 + seed)
-    asked = held[:, 0, 0] != held[:, 1, 0]
 
-    def labelled(config):
+    def labels(X, generator):
+        Y = Teacher(layer.thetas.to(X), layer.ws.to(X))(X)
+        coins = torch.randint(2, (len(X),), generator=generator, device=generator.device).bool()
+        flipped = coins & (arm == "a coin") & (X[:, 0, 0] != X[:, 1, 0])
+        return torch.where(flipped[:, None, None], -Y, Y)
+
+    def sampler(config):
         def draw(batch, generator):
             X = sequences(batch, 2, config.d, generator=generator)
-            return X, Teacher(layer.thetas.to(X), layer.ws.to(X))(X)
+            return X, labels(X, generator)
 
         return draw
 
+    def make(config):
+        student = MultiHead(config)
+        if arm in ("told where to look", "a coin"):
+            student.thetas.data[:support] = layer.thetas
+        return student
+
+    held = sequences(2000, 2, d, generator=10_000 + seed)
+    due, asked = labels(held, torch.Generator().manual_seed(20_000 + seed)), held[:, 0, 0] != held[:, 1, 0]
+
     @torch.no_grad()
     def parts(model):
-        return torch.stack([relative_loss(model, held[these], layer(held[these])) for these in (asked, ~asked)])
+        return torch.stack([relative_loss(model, held[these], due[these]) for these in (asked, ~asked)])
 
     student = recipe("multihead-student").with_(config=MultiHeadConfig(d, 3 * support), task={}, steps=steps)
-    student = replace(student, sampler=labelled)
-    _, history = student.train(seed=seed, each=parts, every=every)
+    _, history = replace(student, sampler=sampler, make=make).train(seed=seed, each=parts, every=every)
     return torch.stack(history.looks)
 
 
 @measurement(
     "multihead-students-of-parities",
-    "what students of a parity of 3 or 5 coordinates have still to learn, and of controls whose heads' signs agree",
-    seeds=(0, 1),
-    cells=[{"support": support, "signs": signs} for support in (3, 5) for signs in ("alternate", "agree")],
+    "what students of a parity of 3 or 5 coordinates have still to learn, and those in three other arms",
+    cells=[{"support": support, "arm": arm} for support in (3, 5) for arm in ARMS],
     recipes=lambda scale: [recipe("multihead-student", scale)],
     tolerance=0.1,
     because="while a part is being learned, rounding moves the step by some, and the loss with it",
 )
-def students_of_parities(seed: int, scale: str, support: int, signs: str) -> list[Row]:
+def students_of_parities(seed: int, scale: str, support: int, arm: str) -> list[Row]:
     """Measure, every 20 steps of 1,200, the loss where the parity is asked for and elsewhere."""
-    steps = 40 if scale == "smoke" else 1200
-    parts = parity_parts(support, hidden=signs == "alternate", steps=steps, every=20, seed=seed)
+    parts = parity_parts(support, arm=arm, steps=40 if scale == "smoke" else 1200, seed=seed)
     return [{"step": 20 * i, "asked": asked, "elsewhere": other} for i, (asked, other) in enumerate(parts.tolist())]
 
 
@@ -89,5 +105,5 @@ def what_learn_says(seed: int, scale: str, kind: str) -> list[Row]:
         report = learn(X[fresh:], Y[fresh:], heads=2)
     except NotCertifiedError:
         return [{"said": "refused"}]
-    loss = loss_of_rows(X[:fresh], Y[:fresh], report.thetas, report.ws)
+    loss = relative_loss(Teacher(report.thetas, report.ws), X[:fresh], Y[:fresh])
     return [{"said": "right" if loss < RIGHT else "wrong"}]

@@ -32,5 +32,10 @@ class MultiHead(nn.Module):
 
     def forward(self, X: Float[Tensor, "n k d"]) -> Float[Tensor, "n k d"]:
         """Compute the layer's answer to every sequence."""
-        X = X[:, None]  # (n, 1, k, d), beside the heads
-        return ((X @ self.thetas @ X.mT).softmax(dim=-1) @ X @ self.ws).sum(1)
+        patterns = torch.einsum("nkd,hde,nle->hnkl", X, self.thetas, X).softmax(dim=-1)
+        return torch.einsum("hnkl,nle,hef->nkf", patterns, X, self.ws)
+
+
+def relative_loss(model, X, Y):
+    """Square loss over that of answering 0, |model(X) - Y|^2 / |Y|^2, for ``X`` and ``Y`` (batch, k, d)."""
+    return (model(X) - Y).square().sum() / Y.square().sum()

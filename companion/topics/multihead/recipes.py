@@ -3,12 +3,7 @@
 from companion.core.recipe import register
 from companion.core.training import Schedule
 from companion.topics.multihead.data import Teacher, sequences, teacher
-from companion.topics.multihead.model import MultiHead, MultiHeadConfig
-
-
-def relative_loss(model, X, Y):
-    """Square loss over that of answering 0, |model(X) - Y|^2 / |Y|^2, for ``X`` and ``Y`` (batch, k, d)."""
-    return (model(X) - Y).square().sum() / Y.square().sum()
+from companion.topics.multihead.model import MultiHead, MultiHeadConfig, relative_loss
 
 
 def taught(config: MultiHeadConfig, k: int):
