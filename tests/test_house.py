@@ -94,7 +94,6 @@ ALLOWED_TWICE = {
     "examine": "of each topic: its probes on a model that others trained",
     "is_stub": "an attempt's own function while it runs; the source of a submission's answer, which is not run",
     "Question": "of a prediction, as its widget; of an exercise, as grading reads it off a notebook",
-    "relative_loss": "of a model, for a recipe; of parameters, for an algorithm: the same quantity",
 }
 REBUILT = {  # exercises that keep the name of the course's own function: a learner who is right has written that one
     "best_so_far": "topics/structures/probes.py",
