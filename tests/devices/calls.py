@@ -141,7 +141,6 @@ CALLS = {
     "topics.bigrams.data.recurrences": lambda f, i: f(3, 8, 4, generator=i.generator),
     "topics.calibration.data.corpus": lambda f, i: f(calibration.even_facts(5, 9), 12, generator=i.generator),
     "topics.calibration.data.biographies": lambda f, i: f(5, 3, generator=i.generator),
-    "topics.calibration.data.multiples": lambda f, i: f(5, 7, generator=i.generator),
     "topics.facts.data.random_world": lambda f, i: f(6, 2, 3, generator=i.generator),
     "topics.facts.data.sentences": lambda f, i: f(4, i.world(), 6, generator=i.generator),
     "topics.facts.data.every_fact": lambda f, i: f(i.world(), 6, rounds=2, generator=i.generator),

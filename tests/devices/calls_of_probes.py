@@ -83,9 +83,7 @@ CALLS = {
     "topics.bigrams.probes.prefix_matching": lambda f, i: f(i.normal(2, 2, 8, 8).softmax(-1), 4),
     "topics.bigrams.probes.copying": lambda f, i: f(i.normal(2, 2, 6, 5), i.whole(5, 2, 6)),
     "topics.calibration.probes.by_times_seen": lambda f, i: f(i.whole(5, 9), i.shares(5), 9),
-    "topics.calibration.probes.tempered": lambda f, i: f(i.shares(3), groups(i)[1], 0.7),
     "topics.calibration.probes.by_probability": lambda f, i: f(biographies(i), i.whole(4, 5, 3), i.shares(5)),
-    "topics.calibration.probes.ask_what": lambda f, i: f(biographies(i), i.whole(4, 5, 3)),
     "topics.facts.probes.knowledge": lambda f, i: f(i.normal(2, 5, 6), i.whole(6, 2, 5), 3),
     "topics.facts.probes.recall_accuracy": lambda f, i: f(
         i.bank(), (i.whole(9, 5, 6), i.whole(6, 5), i.whole(2, 5), i.whole(6, 5))
@@ -120,8 +118,6 @@ CALLS = {
     "topics.regression.probes.errors_when_shifted": lambda f, i: f(regressor(i), "as trained", count=4),
     "topics.regression.probes.order_sensitivity": lambda f, i: f(running, *i.prompts()),
     "topics.regression.probes.best_match": lambda f, i: list(f(i.normal(3, 2), [1, 2])),
-    "topics.sensitivity.probes.influences": lambda f, i: f(i.signs(8)),
-    "topics.sensitivity.probes.weight_by_degree": lambda f, i: f(i.signs(8)),
     "topics.sensitivity.probes.answers": lambda f, i: f(reading(i), i.normal(3, 6, 2)),
     "topics.sensitivity.probes.changes": lambda f, i: f(reading(i), i.normal(3, 6, 2), i.normal(3, 4, 6, 2)),
     "topics.sensitivity.probes.noisy_parts": lambda f, i: [
@@ -189,7 +185,6 @@ CALLS = {
     "topics.regression.baselines.gradient_descent_plus_plus": lambda f, i: f(*i.prompts(), [1, 2]),
     "topics.regression.baselines.online_gradient_descent": lambda f, i: f(*i.prompts()),
     "topics.sensitivity.baselines.best_under_noise": lambda f, i: f(i.bits(8), 0.2),
-    "topics.sensitivity.baselines.LowDegree": lambda f, i: f(i.bits(20, 4), i.bits(20), 2)(i.bits(5, 4)),
     "topics.structures.baselines.sketches.count_min": lambda f, i: [
         f(i.whole(5, 2, 9), 5, 6, rows=2, conservative=True, generator=each) for each in i.seeds
     ],
@@ -266,7 +261,6 @@ ELSEWHERE = {
     "topics.memories.probes.recalled_bits": WORDS,
     "topics.regression.probes.growth_rate": WORDS,
     "topics.addition.baselines.fourier_embeddings": NUMBERS,
-    "topics.calibration.baselines.factor_of": WORDS,
     "topics.multihead.baselines.fit_layer": "its stages are called one by one",
     "topics.multihead.baselines.learn": "it judges what `fit_layer` finds",
     "topics.sensitivity.baselines.sensitivity_of": WORDS,

@@ -1,5 +1,4 @@
-"""What somebody says who counts and does not learn: repeat the corpus, or leave room for what it has not shown; and
-somebody who knows that there is a rule.
+"""What somebody says who counts and does not learn: repeat the corpus, or leave room for what it has not shown.
 
 Candidates are grouped by how often the corpus shows them, ``seen`` times each, ``size`` of them in a group; a model is
 the mass that it gives to each group, spread evenly within.
@@ -8,8 +7,6 @@ the mass that it gives to each group, spread evenly within.
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-
-from companion.core.arguments import at_least
 
 TRUSTED = 30  # a group so small says too little about the next one
 
@@ -38,9 +35,6 @@ def good_turing_model(seen: Int[Tensor, "groups"], size: Int[Tensor, "groups"]) 
 def mixture(seen: Int[Tensor, "groups"], size: Int[Tensor, "groups"], unseen: float) -> Float[Tensor, "groups"]:
     """Return the masses of a memoriser that gives the share ``unseen`` to what it has never seen, the first group.
 
-    ``seen``, ``size``: how often a group's members were seen, and how many there are; the first was seen 0 times.
-    ``unseen``: the share.
-
     Raises ValueError unless the share is from 0 to 1.
     """
     if not 0 <= unseen <= 1:
@@ -48,9 +42,3 @@ def mixture(seen: Int[Tensor, "groups"], size: Int[Tensor, "groups"], unseen: fl
     g = (1 - unseen) * memoriser(seen, size)
     g[0] += unseen
     return g
-
-
-def factor_of(x: int, y: int, prime: int) -> int:
-    """Compute the a with a x = y modulo a prime, from a single example. Raises ValueError unless 1 <= x < prime."""
-    at_least(x=(x, 1), prime=(prime, x + 1))
-    return y * pow(x, -1, prime) % prime

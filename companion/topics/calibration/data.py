@@ -1,4 +1,4 @@
-"""Worlds of facts that nothing but a corpus can tell, and one in which a rule tells them.
+"""Worlds of facts that nothing but a corpus can tell.
 
 A statement that reads well is a candidate. A few candidates are facts, the others are false, and to somebody who has
 not seen a fact it looks like any other candidate: the facts are arbitrary (Kalai, Vempala 2024, arXiv:2311.14648). The
@@ -38,26 +38,21 @@ class FactWorld:
 
 
 def even_facts(facts: int, candidates: int) -> FactWorld:
-    """Return a world whose facts are written down equally often. Raises ValueError for no fact, or no false
-    candidate.
-    """
+    """Return a world whose facts are written down equally often. Raises as `zipf_facts` does."""
     return zipf_facts(facts, candidates, 0.0)
 
 
 def zipf_facts(facts: int, candidates: int, exponent: float = 1.0) -> FactWorld:
-    """Return a world whose r-th fact is written down in proportion to r^-exponent. Raises as `even_facts` does."""
+    """Return a world whose r-th fact is written down in proportion to r^-exponent. Raises ValueError for no fact, or no
+    false candidate.
+    """
     at_least(facts=(facts, 1))
     weight = torch.arange(1, facts + 1, dtype=torch.float64) ** -exponent
     return FactWorld(weight / weight.sum(), candidates)
 
 
 def corpus(world: FactWorld, n: int, *, generator: torch.Generator | int) -> Int[Tensor, "n"]:
-    """Draw the numbers of n facts independently from the world's ``p``. Raises ValueError for n < 1.
-
-    ``world``: where the facts are.
-    ``n``: how many documents, a fact in each.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
-    """
+    """Draw n documents independently, each the number of a fact, by the world's ``p``. Raises ValueError for n < 1."""
     at_least(n=(n, 1))
     generator = as_generator(generator)
     ladder = world.p.to(generator.device).cumsum(0)
@@ -66,11 +61,7 @@ def corpus(world: FactWorld, n: int, *, generator: torch.Generator | int) -> Int
 
 
 def biographies(facts: int, words: int, *, generator: torch.Generator | int) -> Int[Tensor, "facts 3"]:
-    """Different random triples: who, where, what, each one of ``words``. All ``words``^3 triples are candidates.
-
-    ``facts``: how many are true.
-    ``words``: how many there are for each of the three places.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
+    """Draw different triples: who, where, what, each one of ``words``. All ``words``^3 triples are candidates.
 
     Raises ValueError for a number below 1, or as many facts as candidates.
     """
@@ -80,18 +71,3 @@ def biographies(facts: int, words: int, *, generator: torch.Generator | int) -> 
     generator = as_generator(generator)
     number = torch.randperm(words**3, generator=generator, device=generator.device)[:facts]
     return torch.stack([number // words**2, number // words % words, number % words], 1)
-
-
-def multiples(facts: int, prime: int, *, generator: torch.Generator | int) -> Int[Tensor, "facts"]:
-    """Draw a rule's facts: entry x - 1 is a x modulo a prime, for x = 1 to ``facts``, with one secret factor a.
-
-    ``facts``: how many numbers are multiplied; below the prime.
-    ``prime``: any y from 0 to prime - 1 is a candidate for each x.
-    ``generator``: of the factor, or its seed.
-
-    Raises ValueError for no fact, or as many as the prime.
-    """
-    at_least(facts=(facts, 1), prime=(prime, facts + 1))
-    generator = as_generator(generator)
-    factor = torch.randint(2, prime, (), generator=generator, device=generator.device)
-    return factor * torch.arange(1, facts + 1, device=generator.device) % prime

@@ -13,12 +13,10 @@ from companion.core.hooks import Hooked
 
 @dataclass(frozen=True)
 class BiographyModelConfig:
-    """``words`` for each of three places; the decoder's sizes."""
+    """``words`` for each of three places; the decoder's width."""
 
     words: int
     width: int = 48
-    layers: int = 1
-    heads: int = 4
 
     def __post_init__(self):
         at_least(words=(self.words, 2))
@@ -33,7 +31,7 @@ class BiographyModel(Hooked):
     def __init__(self, config: BiographyModelConfig):
         super().__init__()
         self.config = config
-        self.decoder = Decoder(DecoderConfig(config.width, config.layers, config.heads, context=3))
+        self.decoder = Decoder(DecoderConfig(config.width, layers=1, heads=4, context=3))
         self.at = self.decoder.at
         self.embed = nn.Embedding(1 + 2 * config.words, config.width)  # a start, who, where; nothing follows what
         self.unembed = nn.Parameter(torch.randn(3, config.words, config.width) / (3 * config.width**0.5))

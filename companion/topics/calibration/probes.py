@@ -1,4 +1,4 @@
-"""Who was seen how often, what a model gives to each candidate and into which bins that falls, and how sure it is."""
+"""Who was seen how often, and what a model gives to each candidate and into which bins that falls."""
 
 from typing import NamedTuple
 
@@ -7,6 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from companion.core.arguments import at_least, check_range, positive
+
+BINS = 2000  # the last one takes all that is less likely
 
 
 class Groups(NamedTuple):
@@ -41,13 +43,6 @@ def by_times_seen(drawn: Int[Tensor, "n"], p: Float[Tensor, "facts"], candidates
     return Groups(seen, size, true, torch.zeros(len(seen), dtype=p.dtype, device=p.device).index_add(0, group[:-1], p))
 
 
-def tempered(g: Float[Tensor, "groups"], size: Int[Tensor, "groups"], temperature: float) -> Float[Tensor, "groups"]:
-    """Return the masses after g(y) -> g(y)^(1 / temperature), normalised. Raises ValueError unless that is positive."""
-    positive(temperature=temperature)
-    weight = (g / size).log() / temperature + size.double().log()  # a group without mass has weight -inf, and stays so
-    return weight.softmax(0)
-
-
 class Bins(NamedTuple):
     """What a model gives to all candidates, by how likely it finds them, and what the world writes of them.
 
@@ -61,7 +56,7 @@ class Bins(NamedTuple):
 
 @torch.no_grad()
 def by_probability(
-    model: nn.Module, facts: Int[Tensor, "facts 3"], p: Float[Tensor, "facts"], *, width: float = 0.05, bins: int = 2000
+    model: nn.Module, facts: Int[Tensor, "facts 3"], p: Float[Tensor, "facts"], *, width: float = 0.05
 ) -> Bins:
     """Put every candidate of a `BiographyModel` into the bin of log g, ``width`` nats wide, that it falls into.
 
@@ -71,37 +66,20 @@ def by_probability(
     ``facts``: the true ones.
     ``p``: how likely each fact is to be written.
     ``width``: of a bin, so that its members are equally likely up to that factor.
-    ``bins``: how many; the last one takes all that is less likely.
 
-    Raises ValueError for no bin, or a width that is not positive.
+    Raises ValueError for a width that is not positive.
     """
-    at_least(bins=(bins, 1))
     positive(width=width)
     every = torch.arange(model.config.words, device=p.device)
-    g, log_g = torch.zeros(bins, dtype=p.dtype, device=p.device), torch.empty_like(p)
+    g, log_g = torch.zeros(BINS, dtype=p.dtype, device=p.device), torch.empty_like(p)
     for who in every:
         said = model(torch.stack([who.expand_as(every), every], 1))
         here = said[0, 0, who] + said[0, 1][:, None] + said[:, 2]  # (where, what)
-        g += _number(here.flatten(), width, bins).bincount(here.flatten().exp(), minlength=bins)
+        g += _number(here.flatten(), width).bincount(here.flatten().exp(), minlength=BINS)
         mine = facts[:, 0] == who
         log_g[mine] = here[facts[mine, 1], facts[mine, 2]].to(p)
-    return Bins(g, torch.zeros_like(g).index_add(0, _number(log_g, width, bins), p), log_g)
+    return Bins(g, torch.zeros_like(g).index_add(0, _number(log_g, width), p), log_g)
 
 
-def _number(log_g: Float[Tensor, "candidates"], width: float, bins: int) -> Int[Tensor, "candidates"]:
-    return (-log_g / width).long().clamp(0, bins - 1)
-
-
-class Answers(NamedTuple):
-    """Of each question, how sure the model says it is, and whether its likeliest answer is right."""
-
-    stated: Float[Tensor, "questions"]
-    right: Float[Tensor, "questions"]
-
-
-@torch.no_grad()
-def ask_what(model: nn.Module, facts: Int[Tensor, "questions 3"]) -> Answers:
-    """Ask a `BiographyModel` for the last word of each fact, given the first two."""
-    said = model(facts[:, :2])[:, 2].double().exp()
-    stated, answer = said.max(1)
-    return Answers(stated, (answer == facts[:, 2]).double())
+def _number(log_g: Float[Tensor, "candidates"], width: float) -> Int[Tensor, "candidates"]:
+    return (-log_g / width).long().clamp(0, BINS - 1)

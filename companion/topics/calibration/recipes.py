@@ -10,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from companion.core.arguments import at_least, positive
+from companion.core.arguments import at_least
 from companion.core.training import seeded
 from companion.topics.calibration.model import BiographyModel, BiographyModelConfig
 
@@ -20,8 +20,6 @@ def epoch_by_epoch(
     corpus: Int[Tensor, "n 3"],
     *,
     epochs: int,
-    batch: int = 64,
-    lr: float = 5e-3,
     seed: int = 0,
 ) -> Iterator[BiographyModel]:
     """The same model before training and after each pass through the corpus, by Adam on the loss of all three words.
@@ -29,22 +27,19 @@ def epoch_by_epoch(
     ``config``: of the model.
     ``corpus``: a biography a row, as often as it was written down.
     ``epochs``: how many passes, each in an order of its own.
-    ``batch``: how many biographies a step sees.
-    ``lr``: Adam's step size, which stays.
     ``seed``: of the first weights and of the orders.
 
-    Raises ValueError for a number below 1, or a learning rate that is not positive.
+    Raises ValueError for a number of epochs below 1.
     """
-    at_least(epochs=(epochs, 1), batch=(batch, 1))
-    positive(lr=lr)
+    at_least(epochs=(epochs, 1))
     with seeded(seed):
         model = BiographyModel(config)
     # A loop of its own: it passes through a corpus, each time in another order; `train` draws every batch afresh.
     orders = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.99))
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3, betas=(0.9, 0.99))
     yield model.eval()
     for _ in tqdm(range(epochs), desc="learning biographies", mininterval=0.5):
-        for rows in torch.randperm(len(corpus), generator=orders).split(batch):
+        for rows in torch.randperm(len(corpus), generator=orders).split(64):
             said = model(corpus[rows, :2])
             loss = -said.gather(-1, corpus[rows][..., None]).sum((1, 2)).mean()
             optimizer.zero_grad()

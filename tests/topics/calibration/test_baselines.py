@@ -1,10 +1,9 @@
-"""Who counts gives the shares that were counted; who knows a rule needs one example of it."""
+"""Who counts gives the shares that were counted."""
 
 import pytest
 import torch
 
-from companion.topics.calibration.baselines import factor_of, good_turing_model, memoriser, mixture
-from companion.topics.calibration.data import multiples
+from companion.topics.calibration.baselines import good_turing_model, memoriser, mixture
 
 SEEN = torch.tensor([0, 1, 2, 3, 7])
 SIZE = torch.tensor([10**6, 300, 80, 5, 1])  # n = 300 + 160 + 15 + 7
@@ -30,12 +29,3 @@ def test_a_mixture_lies_between():
     assert half[0] == 0.5 and half.sum().item() == pytest.approx(1)
     with pytest.raises(ValueError, match=r"unseen = 1\.5: must be 0 to 1"):
         mixture(SEEN, SIZE, 1.5)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_one_example_tells_the_factor_and_the_factor_every_fact(seed):
-    y = multiples(500, 7919, generator=seed)
-    a = factor_of(123, y[122].item(), 7919)
-    assert torch.equal(a * torch.arange(1, 501) % 7919, y)
-    with pytest.raises(ValueError, match="x = 0"):
-        factor_of(0, 1, 7919)

@@ -1,9 +1,9 @@
-"""Worlds are distributions with false candidates beside the facts, a corpus follows them, and rules are rules."""
+"""Worlds are distributions with false candidates beside the facts, and a corpus follows them."""
 
 import pytest
 import torch
 
-from companion.topics.calibration.data import FactWorld, biographies, corpus, even_facts, multiples, zipf_facts
+from companion.topics.calibration.data import FactWorld, biographies, corpus, even_facts, zipf_facts
 
 
 def test_facts_are_as_likely_as_told():
@@ -28,13 +28,6 @@ def test_biographies_differ_and_use_every_word():
     assert all(len(column.unique()) == 10 for column in facts.T)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_multiples_of_a_secret_factor(seed):
-    y = multiples(100, 10_007, generator=seed)
-    a = y[0]
-    assert 1 < a < 10_007 and torch.equal(y, a * torch.arange(1, 101) % 10_007)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -47,7 +40,6 @@ def test_multiples_of_a_secret_factor(seed):
         (lambda: corpus(even_facts(2, 5), 0, generator=0), "n = 0"),
         (lambda: biographies(8, 2, generator=0), r"facts = 8: must be below words\^3 = 8"),
         (lambda: biographies(1, 0, generator=0), "words = 0"),
-        (lambda: multiples(7, 7, generator=0), "prime = 7: must be at least 8"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(call, message):
