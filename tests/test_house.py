@@ -100,13 +100,11 @@ REBUILT = {  # exercises that keep the name of the course's own function: a lear
     "binary_search": "topics/structures/baselines/search.py",
     "conjugate_gradient": "topics/regression/baselines.py",
     "first_step": "topics/multihead/baselines.py",
-    "influences": "topics/sensitivity/probes.py",
     "interval": "topics/memories/probes.py",
     "recalled": "topics/bigrams/probes.py",
     "similarity_of_errors": "topics/regression/probes.py",
     "soft_sort": "topics/structures/model.py",
     "softmax_update": "topics/memories/by_hand.py",
-    "weight_by_degree": "topics/sensitivity/probes.py",
 }
 
 

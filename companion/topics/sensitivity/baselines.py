@@ -1,11 +1,9 @@
-"""What sensitivity is by formula, how far a sample may be off, what noise on bits makes the best answer, and the
-classical learner of functions of low degree.
-"""
+"""What sensitivity is by formula, and what noise on bits makes the best answer."""
 
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from companion.core.arguments import at_least
@@ -17,10 +15,7 @@ def sensitivity_of(kind: str, k: int, n: int) -> float:
     """Compute the sensitivity of a function of k bits among n: (1/n) sum_i P(f changes when bit i flips).
 
     Each of k bits that matters has the same influence: 1 for parity; C(k-1, (k-1)/2) / 2^(k-1) for the majority of an
-    odd k, since the others must be tied. The ``first`` bit alone has 1/n, a constant 0.
-
-    ``kind``: one of `FORMULAS`.
-    ``k``, ``n``: the bits that matter, and all.
+    odd k, since the others must be tied. The ``first`` bit alone has 1/n, a constant 0 (one of `FORMULAS`).
 
     Raises ValueError for another kind, k < 1, n < k, or the majority of an even k.
     """
@@ -45,24 +40,3 @@ def best_under_noise(table: Int[Tensor, "values"], p: float) -> Int[Tensor, "val
     apart = (number[:, None] ^ number)[..., None] >> torch.arange(k, device=table.device) & 1
     likely = torch.where(apart == 1, p, 1 - p).double().prod(-1)
     return (likely @ table.double() > 0.5).long()
-
-
-class LowDegree:
-    """Estimate every Fourier coefficient up to a degree by a mean over examples, and answer by the sign of their sum
-    (Linial, Mansour, Nisan 1993, J. ACM 40(3)): the classical learner for functions of low sensitivity.
-    """
-
-    def __init__(self, bits: Int[Tensor, "m n"], labels: Int[Tensor, "m"], degree: int):
-        """Fit to labels 0 or 1. Raises ValueError for a degree below 0."""
-        at_least(degree=(degree, 0))
-        sets = [torch.combinations(torch.arange(bits.shape[1]), d) for d in range(1, degree + 1)]
-        self.sets = [each for group in sets for each in group]
-        self.coefficients = (1 - 2 * labels.double()) @ self._characters(bits) / len(bits)
-
-    def _characters(self, bits: Int[Tensor, "m n"]) -> Float[Tensor, "m sets"]:
-        signs = 1 - 2 * bits.double()
-        return torch.stack([torch.ones_like(signs[:, 0]), *(signs[:, each].prod(-1) for each in self.sets)], -1)
-
-    def __call__(self, bits: Int[Tensor, "m n"]) -> Int[Tensor, "m"]:
-        """Its answers, 0 or 1."""
-        return (self._characters(bits) @ self.coefficients < 0).long()

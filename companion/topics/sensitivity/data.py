@@ -43,13 +43,8 @@ class Sparse:
 
 
 def truth_table(kind: str, k: int, *, generator: torch.Generator | int = 0) -> Int[Tensor, "values"]:
-    """Return all values of a function of k bits, by number.
-
-    ``kind``: "majority" (of an even k: more than half), "parity", "first", or "random", fair coins.
-    ``k``: how many bits.
-    ``generator``: a seed, or a generator, for the coins.
-
-    Raises ValueError for another kind, or a k below 1.
+    """Return all values of a function of k bits, by number: the "majority" (of an even k: more than half), the
+    "parity", the "first" bit, or "random", fair coins. Raises ValueError for another kind, or a k below 1.
     """
     ones = cube(k).sum(-1)
     if kind == "random":
@@ -76,24 +71,15 @@ def turned(bits: Int[Tensor, "*shape"], p: float, *, generator: torch.Generator 
     return bits ^ (torch.rand(bits.shape, generator=generator, device=generator.device) < p).long().to(bits.device)
 
 
-def writes(
-    batch: int, length: int, silent: float = 0.8, *, generator: torch.Generator | int
-) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch"]]:
-    """Tokens 0 and 1, which write, among such that do not (`SILENT`), and what was written last, 0 before anything is.
+def writes(batch: int, length: int, *, generator: torch.Generator | int) -> Int[Tensor, "batch length"]:
+    """Draw tokens 0 and 1, which write, among four times as many that do not, `SILENT`.
 
-    A flip-flop, as Liu et al. (2023, arXiv:2306.00946) ask language models for; here for one answer a string.
-
-    ``batch``, ``length``: how many strings, and tokens in each.
-    ``silent``: the share of tokens that write nothing.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
-
-    Raises ValueError for a number below 1.
+    `last_write` of them is a flip-flop, as Liu et al. (2023, arXiv:2306.00946) ask language models for; here for one
+    answer a string. Raises ValueError for a number below 1.
     """
     generator = as_generator(generator)
     tokens = strings(batch, length, generator=generator)
-    hush = torch.rand(batch, length, generator=generator, device=generator.device) < silent
-    tokens = tokens.masked_fill(hush, SILENT)
-    return tokens, last_write(tokens)
+    return tokens.masked_fill(torch.rand(tokens.shape, generator=generator, device=generator.device) < 0.8, SILENT)
 
 
 def last_write(tokens: Int[Tensor, "batch length"]) -> Int[Tensor, "batch"]:
@@ -108,13 +94,8 @@ def another(
 ) -> Int[Tensor, "batch length length"]:
     """Draw as many copies of every sequence as it has places: copy i has another token at place i, any with equal odds.
 
-    For bits that is a flip. The sources draw the new token from all, so that it may be the old one.
-
-    ``tokens``: the sequences.
-    ``vocabulary``: how many tokens there are.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
-
-    Raises ValueError for a vocabulary below 2.
+    For bits that is a flip. The sources draw the new token from all, so that it may be the old one. Raises ValueError
+    for a vocabulary below 2.
     """
     at_least(vocabulary=(vocabulary, 2))
     generator = as_generator(generator)
@@ -156,7 +137,7 @@ def corrupted(
     Raises ValueError for another kind.
     """
     generator = as_generator(generator)
-    many, where = len(pixels), {"generator": generator, "device": generator.device}
+    where = {"generator": generator, "device": generator.device}
     if kind == "noise":
         return pixels + 0.3 * torch.randn(pixels.shape, **where).to(pixels.device)
     if kind == "salt and pepper":
@@ -167,11 +148,9 @@ def corrupted(
     if kind == "shift":
         return F.pad(pixels, (1, 0))[..., :-1]
     if kind == "occlusion":
-        corner = torch.randint(SIDE - 2, (many, 2), **where).to(pixels.device)
-        near = [
-            (torch.arange(SIDE, device=pixels.device) - corner[:, [axis]]).float().sub(1).abs() <= 1 for axis in (0, 1)
-        ]
-        return pixels.masked_fill(near[0][:, :, None] & near[1][:, None], 0)
+        corner = torch.randint(SIDE - 2, (len(pixels), 2, 1), **where).to(pixels.device)
+        near = (torch.arange(SIDE, device=pixels.device) - corner - 1).abs() <= 1  # (image, axis, pixel)
+        return pixels.masked_fill(near[:, 0, :, None] & near[:, 1, None], 0)
     if kind == "contrast":
         return pixels / 3
     raise ValueError(f"kind = {kind!r}: must be one of {', '.join(CORRUPTIONS)}")
@@ -186,12 +165,7 @@ def windows(length: int = 24, vocabulary: int = 400) -> tuple[Int[Tensor, "windo
     scikit-learn's descriptions of its data sets (1), as many of either, in the order of the texts.
 
     Words are numbered by how often they come, from 1 on; rare ones are `UNKNOWN`. The texts are those of the installed
-    versions: figures may move a little with them.
-
-    ``length``: words in a window; windows do not overlap.
-    ``vocabulary``: how many tokens there are, with the unknown one.
-
-    Raises ValueError for a length below 1 or a vocabulary below 2.
+    versions: figures may move a little with them. Raises ValueError for a length below 1 or a vocabulary below 2.
     """
     at_least(length=(length, 1), vocabulary=(vocabulary, 2))
     from pydoc_data.topics import topics  # noqa: PLC0415 (half a megabyte of text, for this alone)

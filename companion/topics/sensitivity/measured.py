@@ -71,15 +71,17 @@ def of_function(task: str, config: ClassifierConfig, many: int) -> Callable[[nn.
 
 
 def of_images() -> Callable[[nn.Module], Tensor]:
-    """Measures accuracy on the training digits, on the others, and sensitivity to each of the `NOISES` on a patch."""
+    """Measures accuracy on the training digits, on the others, and, on training digits as Vasudeva et al. (2025,
+    arXiv:2403.06925) do, sensitivity to each of the `NOISES` on a patch.
+    """
     images, labels = digits()
     x, held = patches(images[:TRAINED]), patches(images[TRAINED:])
-    copies = [noisy_parts(held[:60], std, generator=5) for std in NOISES]
+    copies = [noisy_parts(x[:150], std, generator=5) for std in NOISES]
     return lambda model: torch.stack(
         [
             right(model, x[:400], labels[:400]),
             right(model, held, labels[TRAINED:]),
-            *(changes(model, held[:60], each).double().mean() for each in copies),
+            *(changes(model, x[:150], each).double().mean() for each in copies),
         ]
     )
 
@@ -101,42 +103,14 @@ def of_words(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
     )
 
 
-def measure_of(name: str, scale: str = "course") -> Callable[[nn.Module], Tensor]:
-    """What is measured of a recipe for a task, digits or text while it trains."""
-    config = recipe(name, scale).config
-    task = name.split("-")[1]
-    if task == "digits":
-        return of_images()
-    return of_words(config) if task == "text" else of_function(task, config, TASKS[task][1] if scale != "smoke" else 64)
-
-
-def sharpness(kind: str, n: int, seed: int, scale: str = "course") -> Tensor:
-    """Of a transformer trained on all strings of n bits: share right, loss, and the loss's rise under noise of
-    `SHAKEN` on the weights.
-
-    ``kind``: "parity" or "majority".
-    ``n``: how many bits; one of those with a recipe.
-    ``seed``: of weights and batches.
-    ``scale``: of the recipe.
+def of_pairs(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
+    """Measures accuracy on training pairs, on the others, and how often the answer changes under noise of `NUDGE` on
+    one of a training pair's two vectors.
     """
-    model, _ = recipe(f"sensitivity-{kind}-{n}", scale).train(seed=seed)
-    config = model.config
-    x, labels = one_hot(cube(config.length), 2), truth_table(kind, config.length)
-    with torch.no_grad():
-        loss = fit(model, x, labels).double()
-    rise = rise_under_noise(lambda: fit(model, x, labels), model, SHAKEN, generator=seed)
-    return torch.stack([right(model, x, labels), loss, torch.tensor(rise).double()])
-
-
-def grokking(model: nn.Module) -> Tensor:
-    """Of a model of sums: accuracy on training pairs, on the others, and how often the answer changes under noise of
-    `NUDGE` on one of its tokens' vectors, on training pairs.
-    """
-    config = model.config
-    tokens, labels, train = table_of_sums(config.classes, 0.5)
+    tokens, labels, train = table_of_sums(config.classes)
     x = one_hot(tokens, config.features)
     noisy = noisy_parts(x[train], NUDGE, generator=7)
-    return torch.stack(
+    return lambda model: torch.stack(
         [
             right(model, x[train], labels[train]),
             right(model, x[~train], labels[~train]),
@@ -145,19 +119,14 @@ def grokking(model: nn.Module) -> Tensor:
     )
 
 
-def robustness(model: nn.Module, *, seed: int = 0) -> Tensor:
-    """Of a model of digits: accuracy on images held out under each of the `CORRUPTIONS`, the Hessian's largest
-    eigenvalue and the loss's rise under noise on the weights, both on 200 training images.
-    """
-    images, labels = digits()
-    held, asked = images[TRAINED:], labels[TRAINED:]
-    shares = [right(model, patches(corrupted(held, kind, generator=seed)), asked) for kind in CORRUPTIONS]
-    x, y = patches(images[:200]), labels[:200]
-    sharp = [
-        largest_curvature(lambda: fit(model, x, y), model, generator=seed),
-        rise_under_noise(lambda: fit(model, x, y), model, SHAKEN, generator=seed),
-    ]
-    return torch.cat([torch.stack(shares), torch.tensor(sharp).double()])
+def measure_of(name: str, scale: str = "course") -> Callable[[nn.Module], Tensor]:
+    """What is measured of a recipe for a task, digits, text or sums while it trains."""
+    config, task = recipe(name, scale).config, name.split("-")[1]
+    if task == "digits":
+        return of_images()
+    if task in ("text", "sums"):
+        return {"text": of_words, "sums": of_pairs}[task](config)
+    return of_function(task, config, TASKS[task][1] if scale != "smoke" else 64)
 
 
 FUNCTION = ("training_accuracy", "sensitivity", "clean_accuracy")
@@ -189,13 +158,8 @@ def curve(task: str, seed: int, scale: str, network: str) -> list[Row]:
     ``seed``, ``scale``: of the training.
     """
     name = _name(task, network)
-    measure = grokking if task == "sums" else measure_of(name, scale)
-    _, rows = measured(recipe(name, scale), measure, seed=seed)
+    _, rows = measured(recipe(name, scale), measure_of(name, scale), seed=seed)
     return [{"mark": mark, **dict(zip(CURVES[task][1], row, strict=True))} for mark, row in enumerate(rows.tolist())]
-
-
-def _plans(task: str, scale: str) -> list[Recipe]:
-    return [recipe(_name(task, network), scale) for network in CURVES[task][0]]
 
 
 for _task, (_networks, _) in CURVES.items():
@@ -203,7 +167,7 @@ for _task, (_networks, _) in CURVES.items():
         f"sensitivity-{_task}",
         f"accuracy and sensitivity of the task '{_task}' at {MARKS} marks of training, by {', '.join(_networks)}",
         cells=[{"network": network} for network in _networks],
-        recipes=partial(_plans, _task),
+        recipes=lambda scale, task=_task: [recipe(_name(task, network), scale) for network in CURVES[task][0]],
         seeds=(0, 1, 2),
         tolerance=0.15,
         because=DRIFT,
@@ -219,9 +183,15 @@ for _task, (_networks, _) in CURVES.items():
     because="the eigenvalue of a trained network moves by a tenth with its rounding, and accuracies by some images",
 )
 def robust(seed: int, scale: str, network: str) -> list[Row]:
-    """Train a network on digits and measure its `robustness`."""
+    """Train a network on digits and measure accuracy on images held out under each of the `CORRUPTIONS`, the Hessian's
+    largest eigenvalue and the loss's rise under noise on the weights, both on 200 training images.
+    """
     model, _ = measured(recipe(_name("digits", network), scale), of_images(), seed=seed)
-    return [dict(zip((*CORRUPTIONS, "curvature", "rise"), robustness(model).tolist(), strict=True))]
+    images, labels = digits()
+    x, y, held, asked = patches(images[:200]), labels[:200], images[TRAINED:], labels[TRAINED:]
+    row = {kind: right(model, patches(corrupted(held, kind, generator=0)), asked).item() for kind in CORRUPTIONS}
+    row["curvature"] = largest_curvature(lambda: fit(model, x, y), model, generator=0)
+    return [row | {"rise": rise_under_noise(lambda: fit(model, x, y), model, SHAKEN, generator=0)}]
 
 
 @measurement(
@@ -236,5 +206,13 @@ def robust(seed: int, scale: str, network: str) -> list[Row]:
     quick=True,
 )
 def sharp(seed: int, scale: str, bits: int, function: str) -> list[Row]:
-    """Train a transformer on all strings and measure its `sharpness`."""
-    return [dict(zip(("accuracy", "loss", "rise"), sharpness(function, bits, seed, scale).tolist(), strict=True))]
+    """Train a transformer on all strings and measure the share right, the loss, and its rise under noise of `SHAKEN`
+    on the weights.
+    """
+    model, _ = recipe(f"sensitivity-{function}-{bits}", scale).train(seed=seed)
+    n = model.config.length
+    x, labels = one_hot(cube(n), 2), truth_table(function, n)
+    with torch.no_grad():
+        loss = fit(model, x, labels).item()
+    rise = rise_under_noise(lambda: fit(model, x, labels), model, SHAKEN, generator=seed)
+    return [{"accuracy": right(model, x, labels).item(), "loss": loss, "rise": rise}]

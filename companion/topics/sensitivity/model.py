@@ -2,6 +2,7 @@
 or a CNN.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from companion.core.arguments import as_generator, at_least, check_range, positive
 from companion.core.decoder import Decoder, DecoderConfig
 from companion.core.lstm import LSTM, LSTMConfig
+from companion.topics.sensitivity.data import PATCH, SIDE, pixels
 
 KINDS = ("transformer", "lstm", "mlp", "cnn")
 
@@ -21,7 +23,7 @@ KINDS = ("transformer", "lstm", "mlp", "cnn")
 class ClassifierConfig:
     """Sequences of ``length`` vectors of ``features`` numbers, in ``classes`` classes.
 
-    ``kind``: what computes; a CNN takes the vectors for patches of an image, row by row.
+    ``kind``: what computes; a CNN takes the vectors for the patches of a digit, row by row.
     ``width``, ``layers``, ``heads``: of the network; heads mean nothing but to the transformer.
     ``readout``: of the last place, or of the mean of all; the MLP and the CNN have neither.
     """
@@ -42,13 +44,8 @@ class ClassifierConfig:
             raise ValueError(f"kind = {self.kind!r}: must be one of {', '.join(KINDS)}")
         if self.readout not in ("last", "mean"):
             raise ValueError(f"readout = {self.readout!r}: must be 'last' or 'mean'")
-        if self.kind == "cnn" and not (_root(self.length) and _root(self.features)):
-            raise ValueError(f"length = {self.length}, features = {self.features}: a CNN needs squares")
-
-
-def _root(number: int) -> int:
-    root = round(number**0.5)
-    return root if root * root == number else 0
+        if self.kind == "cnn" and (self.length, self.features) != (SIDE**2 // PATCH**2, PATCH**2):
+            raise ValueError(f"length = {self.length}, features = {self.features}: a CNN reads the patches of a digit")
 
 
 class Classifier(nn.Module):
@@ -57,38 +54,30 @@ class Classifier(nn.Module):
     def __init__(self, config: ClassifierConfig):
         super().__init__()
         self.config = config
-        width, into = config.width, config.features
+        width, into, out = config.width, config.features, config.width
         if config.kind == "mlp":
-            sizes = [config.length * into, *[width] * config.layers]
+            sizes = pairwise([config.length * into, *[width] * config.layers])
             self.network = nn.Sequential(
-                nn.Flatten(), *(part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.GELU()))
+                nn.Flatten(), *(part for pair in sizes for part in (nn.Linear(*pair), nn.GELU()))
             )
         elif config.kind == "cnn":
-            channels = [1, *[width] * config.layers]
+            sizes = pairwise([1, *[width] * config.layers])
+            halving = {"kernel_size": 3, "stride": 2, "padding": 1}
             self.network = nn.Sequential(
-                *(
-                    part
-                    for pair in pairwise(channels)
-                    for part in (nn.Conv2d(*pair, 3, stride=2, padding=1), nn.GELU())
-                ),
-                nn.Flatten(),
+                *(part for pair in sizes for part in (nn.Conv2d(*pair, **halving), nn.GELU())), nn.Flatten()
             )
+            out *= math.ceil(SIDE / 2**config.layers) ** 2
         elif config.kind == "lstm":
             self.network = LSTM(LSTMConfig(width, config.layers))
         else:
             shape = {"heads": config.heads, "context": config.length, "causal": False}
             self.network = Decoder(DecoderConfig(width, config.layers, **shape))
         self.read = nn.Linear(into, width) if config.kind in ("transformer", "lstm") else nn.Identity()
-        sides = _root(config.length) * _root(config.features)
-        for _ in range(config.layers if config.kind == "cnn" else 0):
-            sides = (sides + 1) // 2
-        self.answer = nn.Linear(width * sides**2 if config.kind == "cnn" else width, config.classes)
+        self.answer = nn.Linear(out, config.classes)
 
     def forward(self, x: Float[Tensor, "batch length features"]) -> Float[Tensor, "batch classes"]:
         if self.config.kind == "cnn":
-            side = _root(self.config.length) * _root(self.config.features)
-            patch = _root(self.config.features)
-            x = F.fold(x.mT, (side, side), patch, stride=patch)  # (batch, 1, side, side)
+            x = pixels(x)[:, None]  # (batch, 1, 8, 8)
         states = self.network(self.read(x))
         if states.ndim == 3:
             states = states[:, -1] if self.config.readout == "last" else states.mean(1)

@@ -1,6 +1,4 @@
-"""How much a function changes when one part of its input does: bit by bit, as a spectrum, by sampling; and how much a
-loss does when the weights do.
-"""
+"""How often an answer changes when one part of the input does, and how much a loss does when the weights do."""
 
 from collections.abc import Callable
 
@@ -12,31 +10,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from companion.core.arguments import as_generator, at_least
 
 MANY = 4096  # inputs at a time
-
-
-def influences(values: Float[Tensor, "inputs"]) -> Float[Tensor, "n"]:
-    """Measure the share of inputs at which flipping bit i changes a function's value; their mean is the sensitivity.
-
-    ``values`` is the truth table by number, bit i counting 2^i (`companion.topics.sensitivity.data`).
-    """
-    number = torch.arange(len(values), device=values.device)
-    n = len(values).bit_length() - 1
-    return torch.stack([(values != values[number ^ (1 << bit)]).double().mean() for bit in range(n)])
-
-
-def weight_by_degree(values: Float[Tensor, "inputs"]) -> Float[Tensor, "degrees"]:
-    """W_d, the sum of squared Fourier coefficients of the products of d bits, for d = 0 .. n, of values -1 and 1.
-
-    The coefficient of a set of bits is the mean of f(x) times the product of their signs, (-1)^bit; all 2^n come from n
-    rounds of sums and differences, the fast Walsh-Hadamard transform. The sensitivity is sum_d d W_d / n.
-    """
-    n = len(values).bit_length() - 1
-    for bit in range(n):
-        pairs = values.view(-1, 2, 2**bit)
-        values = torch.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], 1).flatten()
-    number = torch.arange(2**n, device=values.device)
-    degree = (number[:, None] >> torch.arange(n, device=values.device) & 1).sum(-1)
-    return torch.zeros(n + 1, dtype=values.dtype, device=values.device).index_add(0, degree, (values / 2**n).square())
 
 
 @torch.no_grad()

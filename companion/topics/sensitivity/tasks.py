@@ -60,7 +60,7 @@ def draw_tokens(task: str, many: int, n: int, seed: int) -> Tensor:
     ``many``, ``n``: how many strings, and tokens in each.
     ``seed``: of the draw.
     """
-    return writes(many, n, generator=seed)[0] if task == "writes" else strings(many, n, generator=seed)
+    return (writes if task == "writes" else strings)(many, n, generator=seed)
 
 
 @cache
@@ -76,10 +76,13 @@ def examples(task: str, n: int, many: int) -> tuple[Tensor, Tensor]:
     return (tokens, labels) if task == "clean" else (tokens, turned(labels, flipped, generator=2))
 
 
-def batches(x: Tensor, labels: Tensor, vocabulary: int = 0) -> Callable[[int, torch.Generator], tuple[Tensor, Tensor]]:
-    """Random examples of a fixed set; tokens of a ``vocabulary`` become `one_hot` vectors."""
+def batches(
+    load: Callable[[], tuple[Tensor, Tensor]], vocabulary: int = 0
+) -> Callable[[int, torch.Generator], tuple[Tensor, Tensor]]:
+    """Random examples of the set that ``load`` gives; tokens of a ``vocabulary`` become `one_hot` vectors."""
 
     def draw(batch, generator):
+        x, labels = load()
         chosen = torch.randint(len(x), (batch,), generator=generator, device=generator.device).cpu()
         picked = one_hot(x[chosen], vocabulary) if vocabulary else x[chosen]
         return picked.to(generator.device), labels[chosen].to(generator.device)
@@ -89,49 +92,39 @@ def batches(x: Tensor, labels: Tensor, vocabulary: int = 0) -> Callable[[int, to
 
 def of_task(config: ClassifierConfig, task: str, many: int):
     """Batches of a task's training set."""
-
-    def draw(batch, generator):
-        return batches(*examples(task, config.length, many), config.features)(batch, generator)
-
-    return draw
+    return batches(lambda: examples(task, config.length, many), config.features)
 
 
 def of_digits(config: ClassifierConfig):  # noqa: ARG001 - images have one size
     """Batches of the training digits, as patches."""
-
-    def draw(batch, generator):
-        images, labels = digits()
-        return batches(patches(images[:TRAINED]), labels[:TRAINED])(batch, generator)
-
-    return draw
+    return batches(lambda: (patches(digits()[0][:TRAINED]), digits()[1][:TRAINED]))
 
 
 def of_text(config: ClassifierConfig):
     """Batches of the first three quarters of the windows."""
 
-    def draw(batch, generator):
+    def load():
         tokens, labels = windows(config.length, config.features)
         train = len(tokens) * 3 // 4
-        return batches(tokens[:train], labels[:train], config.features)(batch, generator)
+        return tokens[:train], labels[:train]
 
-    return draw
+    return batches(load, config.features)
 
 
 def of_cube(config: ClassifierConfig, kind: str):
     """Batches of all strings, and their parity or majority."""
-    bits = cube(config.length)
-    return batches(bits, truth_table(kind, config.length), 2)
+    return batches(lambda: (cube(config.length), truth_table(kind, config.length)), 2)
 
 
-def of_sums(config: ClassifierConfig, share: float = 0.5):
-    """Batches of part of the table of a + b modulo the number of classes."""
-    tokens, labels, train = table_of_sums(config.classes, share)
-    return batches(tokens[train], labels[train], config.classes)
+def of_sums(config: ClassifierConfig):
+    """Batches of half of the table of a + b modulo the number of classes."""
+    tokens, labels, train = table_of_sums(config.classes)
+    return batches(lambda: (tokens[train], labels[train]), config.classes)
 
 
 @cache
-def table_of_sums(modulus: int, share: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return all pairs, their sums modulo a number, and which pairs are for training."""
+def table_of_sums(modulus: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return all pairs, their sums modulo a number, and which pairs, about half, are for training."""
     tokens = torch.cartesian_prod(torch.arange(modulus), torch.arange(modulus))
-    train = torch.rand(len(tokens), generator=torch.Generator().manual_seed(0)) < share
+    train = torch.rand(len(tokens), generator=torch.Generator().manual_seed(0)) < 0.5
     return tokens, tokens.sum(1) % modulus, train

@@ -50,7 +50,7 @@ def test_uniform_weights_are_uniform_and_biases_zero():
     [
         (lambda: ClassifierConfig("tree", 4), "kind = 'tree'"),
         (lambda: ClassifierConfig("mlp", 4, readout="first"), "readout = 'first'"),
-        (lambda: ClassifierConfig("cnn", 15, 4), "a CNN needs squares"),
+        (lambda: ClassifierConfig("cnn", 15, 4), "a CNN reads the patches of a digit"),
         (lambda: ClassifierConfig("mlp", 0), "length = 0"),
         (lambda: one_hot(torch.tensor([[2]]), 2), "tokens: 2 is out of range"),
         (lambda: uniform_weights(Classifier(ClassifierConfig("mlp", 4)), 0, generator=0), "size = 0"),
