@@ -75,7 +75,7 @@ def undecoded(path: Path) -> list[str]:
 
 
 def test_every_text_is_read_and_written_as_utf_8():
-    linux_alone = {"bubblewrap.py", "cgroups.py", "sandbox.py"}  # what they read is the kernel's
+    linux_alone = {"bubblewrap.py", "sandbox.py"}  # what they read is the kernel's
     modules = [path for path in (ROOT / "companion").rglob("*.py") if path.name not in linux_alone]
     found = [place for path in modules for place in undecoded(path)]
     assert [place for place in found if "distribution.read_text(" not in place] == [], "of a package: no encoding"

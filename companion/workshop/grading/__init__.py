@@ -4,7 +4,7 @@ handout       what a lesson asks, and what an answer earns (`questions` says it 
 handins       what was handed in, when, and which of it counts (`settings`: deadlines; `roster`: who is in the class)
 submissions   the answers in a notebook, read without running anything (`syntax`, `flags`; `parsing`)
 alone         a process for each: it is read, and marked, by one that ends with it
-sandbox       where a learner's function runs (`bubblewrap`, `cgroups`; it sees a course without answers: `package`)
+sandbox       where a learner's function runs (`bubblewrap`; it sees a course without answers: `package`)
 worker        what runs in there, and speaks with `marking` over `wire`
 marking       the check, outside: draws the inputs, compares the answers
 workers       the processes of one submission

@@ -1,6 +1,8 @@
 """What the sandbox is made of, looked at from inside."""
 
+import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -124,6 +126,22 @@ def test_a_sandbox_that_does_not_start_is_told_from_a_wrong_answer(monkeypatch):
 )
 def test_there_is_no_memory_that_no_limit_counts(process, body):
     assert inside(process, f"import ctypes\n{body}")["raised"] == "PermissionError"
+
+
+@pytest.mark.parametrize("open_zero", ["-1", "os.open('/dev/zero', os.O_RDWR)"])
+def test_no_memory_is_shared(process, open_zero):
+    assert inside(process, f"import mmap\nmmap.mmap({open_zero}, 1 << 20)")["raised"] == "PermissionError"
+
+
+def test_all_the_memory_that_it_can_get_is_less_than_700_mib():
+    with Process(Limits(call=60)) as process:
+        process.send(wire.encode({"limits": sandbox.as_message(process.limits)}))
+        takes = "kept = []\ntry:\n    while True: kept.append(b'x' * (1 << 20))\nexcept MemoryError:\n"
+        takes += "    raise ValueError(len(kept))"
+        process.allow(60)
+        assert 200 < int(inside(process, takes)["text"]) < 320
+        peak = Path(f"/proc/{process.clock.process.pid}/status").read_text()
+        assert int(re.search(r"VmHWM:\s+(\d+)", peak)[1]) + (process.limits.scratch >> 10) < 700 << 10
 
 
 def test_few_files_are_open_at_a_time(process):

@@ -66,10 +66,10 @@ CALLS = {
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),
 }
-CLONE, CLONE3 = (56, 220), (435, 435)
+CLONE, CLONE3, MMAP = (56, 220), (435, 435), (9, 222)
 LOAD, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # steps of a classic BPF program
 ALLOW, KILL, REFUSE, UNKNOWN = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
-CLONE_THREAD = 0x00010000
+CLONE_THREAD, MAP_SHARED = 0x00010000, 0x01
 
 
 def missing() -> str:
@@ -153,6 +153,8 @@ def seccomp(file: BinaryIO) -> int:
             program += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, REFUSE)]
     program += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, UNKNOWN)]  # libc then asks for clone
     program += [(EQUAL, 0, 3, CLONE[column]), (LOAD, 0, 0, 16), (HAS, 1, 0, CLONE_THREAD), (RETURN, 0, 0, REFUSE)]
+    # memory that is shared counts as no process's own
+    program += [(EQUAL, 0, 3, MMAP[column]), (LOAD, 0, 0, 40), (HAS, 0, 1, MAP_SHARED), (RETURN, 0, 0, REFUSE)]
     program += [(RETURN, 0, 0, ALLOW)]
     file.write(b"".join(struct.pack("HBBI", *step) for step in program))
     file.flush()

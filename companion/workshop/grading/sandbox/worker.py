@@ -10,6 +10,7 @@ import linecache
 import os
 import traceback
 from importlib import import_module
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
@@ -94,8 +95,10 @@ def limit(values: dict[str, Any]) -> None:
     """
     import resource  # noqa: PLC0415 (not on Windows, where there is no sandbox either)
 
+    taken = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[5]) * resource.getpagesize()
     for what, value in (
-        (resource.RLIMIT_AS, values["memory"]),
+        (resource.RLIMIT_DATA, taken + values["memory"]),
+        (resource.RLIMIT_AS, values["space"]),
         (resource.RLIMIT_NPROC, values["processes"]),
         (resource.RLIMIT_FSIZE, values["file"]),
         (resource.RLIMIT_NOFILE, values["open"]),
