@@ -3,21 +3,26 @@
 import base64
 import json
 import time
+from contextlib import suppress
 
 import nbformat
 import pytest
+import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from workshop.grading.hostile import SLY
 from workshop.grading.reading import assembled, small_handout
 from workshop.grading.small_lesson import RIGHT, cell, edited, handed_in, solved
+from workshop.grading.variants import WAYS
 
 from companion import __version__
+from companion.lesson.attempts import own_function
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course import book, classpage, classroom, feedback, formgrader, lms
-from companion.workshop.grading.notebook import parsing
+from companion.workshop.grading.notebook import parsing, submissions, syntax
 from companion.workshop.grading.notebook.handout import handout
 from companion.workshop.grading.notebook.submissions import Unreadable, assemble, cells
 from companion.workshop.grading.notebook.syntax import needed, parse, pieces, plain
+from companion.workshop.grading.sandbox.worker import NoMagic
 
 NEWTON = "newton-step-check"
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
@@ -70,6 +75,19 @@ def test_a_notebook_is_read_in_a_process_that_may_fail(monkeypatch):
         parsing.parsed(data, small_handout())
 
 
+def test_what_is_the_same_for_every_hand_in_is_read_once():
+    remembered = (syntax.plain, syntax.pieces, syntax.likeness, submissions.of_the_lesson)
+    for function in remembered:
+        function.cache_clear()
+    parsing.prepare.cache_clear()
+    parsing.prepare(small_handout())
+    before = [function.cache_info().misses for function in remembered]
+    assembled(handed_in({}))
+    new = [function.cache_info().misses - many for function, many in zip(remembered, before, strict=True)]
+    stubs, lessons = len(RIGHT), 0
+    assert new[1] <= 2 * stubs and new[3] == lessons, "of the lesson's own cells nothing is read again"
+
+
 @pytest.mark.parametrize(
     "scratch", ["q = " + "+".join(["1"] * 400), "q = x" + ".a()" * 300, "q = " + "-" * 5_000 + "1"]
 )
@@ -100,13 +118,16 @@ def test_what_only_a_notebook_understands_does_nothing(source, python):
 def runs(notebook):
     """What newton_step gives, as the sandbox runs it: the statements it needs, then its cell."""
     submission = assembled(notebook)
-    namespace = {"display": print}
-    for piece in [*submission.before["newton-step-check"], submission.code["newton-step-check"]]:
+    namespace = {"display": print, "get_ipython": NoMagic}
+    for piece in [*submission.before[NEWTON], submission.code[NEWTON]]:
         exec(piece.replace("@exercises.newton_step\n", ""), namespace)
-    import torch
+    return is_right(namespace["newton_step"]), submission
 
-    M = torch.eye(2, dtype=torch.float64)
-    return torch.equal(namespace["newton_step"](M, M), M), submission
+
+def is_right(newton_step):
+    M = torch.tensor([[0.5, 0.1], [0.2, 0.4]], dtype=torch.float64)
+    S = M.mT + 1
+    return torch.equal(own_function(newton_step)(M, S), 2 * M - M @ S @ M)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +150,6 @@ def test_an_answer_finds_what_other_cells_have_made(scratch, body):
     notebook = solved(newton_step=f"{HEAD}    {body}\n%timeit 1 + 1")
     notebook.cells.insert(3, new_code_cell(scratch))
     right, submission = runs(notebook)
-    import torch
-
     torch.set_default_dtype(torch.float32)
     assert right and not submission.flags and before
 
@@ -226,6 +245,26 @@ def test_what_counts_is_what_the_notebook_says_from_top_to_bottom(style):
     assert right and submission.flags == []
     ran = [*submission.before[NEWTON], submission.code[NEWTON]]
     assert not any(sign in source for source in ran for sign in ("plt.", "randn", "10**9", "undefined"))
+
+
+def top_to_bottom(notebook):
+    """Whether newton_step is right once all cells above its check have run, one after the other, as in a kernel."""
+    namespace = {"display": print, "get_ipython": NoMagic}
+    for one in notebook.cells[: notebook.cells.index(cell(notebook, NEWTON))]:
+        if one.cell_type == "code" and not one.metadata.get("nbgrader", {}).get("grade_id", "").endswith("-check"):
+            with suppress(Exception):
+                exec(plain(one.source), namespace)
+    return is_right(namespace["newton_step"])
+
+
+@pytest.mark.parametrize("way", [*STYLES, *WAYS], ids=lambda way: getattr(way, "__name__", way))
+def test_what_is_run_of_a_notebook_gives_what_all_of_it_gives(way, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    above, answer, below = STYLES[way] if isinstance(way, str) else (*way(RIGHT["newton-step"]), [])
+    notebook = styled(above, answer, below)
+    assert runs(notebook)[0]
+    if way != "a helper at the end":  # which a kernel has only if cells were run in another order
+        assert top_to_bottom(notebook)
 
 
 def test_an_answer_that_was_corrected_below_the_check_is_read_too():

@@ -3,6 +3,7 @@ false claims in the metadata. A flag takes no points.
 """
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Set
 
@@ -48,24 +49,19 @@ DUNDER = re.compile(r"__[a-z]\w*?__")
 PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
 
 
-def odd(code: list[str], reached: list[Reached], modules: set[str], handout: Handout) -> list[str]:
-    """Return what is odd in the answers and in the code that they reach, in at most two sentences.
+def odd(code: list[str], reached: list[Reached], modules: Set[str], handout: Handout) -> list[str]:
+    """Return what is odd in the answers and in the ``code`` that they reach, by cells, in at most two sentences.
 
-    ``code``: that code, by cells.
-    ``reached``: the same for each answer: its function, which name stands there for which part of the course, and the
-        code that is not the lesson's own.
-    ``modules``: what the lesson imports.
-    ``handout``: the lesson, whose own exercises an answer may decorate, and whose solutions say what they are made of.
+    ``reached`` has for each answer its function, which name stands there for which part of the course, and the code
+    that is not the lesson's own; ``modules`` is what the lesson imports. The ``handout`` has the exercises that an
+    answer may decorate, and the solutions, which say what answers are made of.
     """
-    mentioned = set()
-    functions = {question.exercise[1]: question.function for question in handout.automatic}
-    course = {part for answer in reached for part in _of_course(*answer, functions)}
-    course -= set(_of_course("", aliases(handout.code), list(map(plain, handout.solutions.values())), functions))
+    course = {part for answer in reached for part in _of_course(*answer, handout)} - _of_solutions(handout)
     trees = list(filter(None, map(parse, dict.fromkeys(code))))
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     modules = {*modules, *(alias.asname or alias.name.split(".")[0] for node in imports for alias in node.names)}
     strange = dict(found for node in imports for found in _strange(node))
-    mentioned |= _builtins([source for source in code if parse(source)], trees, modules)
+    mentioned = _builtins([source for source in code if parse(source)], trees, modules)
     for tree in trees:
         fine = _fine(tree, strange)
         for node in ast.walk(tree):
@@ -78,8 +74,15 @@ def odd(code: list[str], reached: list[Reached], modules: set[str], handout: Han
     return [flag if len(flag) <= MOST else f"{flag[:MOST]} …" for flag in flags]
 
 
-def _of_course(function: str, names: dict[str, str], code: list[str], functions: dict[str, str]) -> Iterator[str]:
+@functools.lru_cache(1)
+def _of_solutions(handout: Handout) -> frozenset[str]:
+    """The parts of the course of which the lesson's own solutions are made."""
+    return frozenset(_of_course("", aliases([*handout.code]), [*map(plain, handout.solutions.values())], handout))
+
+
+def _of_course(function: str, names: dict[str, str], code: list[str], handout: Handout) -> Iterator[str]:
     """The parts of the course with which an answer computes, or which it is itself."""
+    functions = {question.exercise[1]: question.function for question in handout.automatic}
     yield from [names[function]] if function in names else []
     for source in code:
         tree, free = parse(source), used(source)
@@ -106,11 +109,11 @@ def _fine(tree: ast.Module, strange: dict[str, str]) -> set[int]:
     """The names that stand where they do no harm: ``sys`` in ``sys.maxsize``, ``getattr`` where it is called."""
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            harmless = HARMLESS_PARTS.get(strange.get(node.value.id, ""), ())
-            found |= {id(node.value)} if node.attr in harmless else set()
-        elif isinstance(node, ast.Call):
-            found |= {id(node.func)} if getattr(node.func, "id", "") == "getattr" else set()
+        match node:
+            case ast.Attribute(ast.Name(name) as whole, part) if part in HARMLESS_PARTS.get(strange.get(name, ""), ()):
+                found.add(id(whole))
+            case ast.Call(ast.Name("getattr") as called):
+                found.add(id(called))
     return found
 
 
@@ -120,46 +123,43 @@ def _builtins(code: list[str], trees: list[ast.Module], modules: set[str]) -> Se
     """
     free = set().union(*map(used, code))
     own = set().union(*map(defined, code)) | modules
-    called = {node.func.id for tree in trees for node in ast.walk(tree) if _calls_name(node)}
+    calls = [node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = {function.id for function in calls if isinstance(function, ast.Name)}
     return ((NAMES | ATTRIBUTES) & free - own) | (NAMES & free & own & called)
-
-
-def _calls_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
 def _mentions(node: ast.AST, modules: set[str]) -> Iterator[str]:
     """The odd names in one node of a tree."""
-    if isinstance(node, ast.ImportFrom):
-        yield from [node.module or "."] if node.names[0].name == "*" and next(_strange(node), None) else []
-    elif isinstance(node, ast.Name):
-        yield from [node.id] if _special(node.id) else []
-    elif isinstance(node, ast.Attribute):
-        of_module = isinstance(node.value, ast.Name) and node.value.id in modules
-        odd = node.attr in ATTRIBUTES or node.attr.startswith("read_") or (of_module and _private(node.attr))
-        asks_its_class = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
-        yield from [node.attr] if odd or (_special(node.attr) and not asks_its_class) else []
-        if isinstance(node.ctx, ast.Store) and of_module:
-            yield f"{node.value.id}.{node.attr} ="
-    elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-        yield from [node.name] if _special(node.name) else []
-    elif isinstance(node, ast.MatchClass):
-        yield from (name for name in node.kwd_attrs if name in ATTRIBUTES or _special(name))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from [repr(node.value[:40])] if _odd_text(node.value[:20_000]) else []
-    elif isinstance(node, ast.While):
-        clocks = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(node.test)} & CLOCKS
-        yield from ["a loop by the clock"] if clocks else []
-    elif isinstance(node, ast.keyword):
-        none = isinstance(node.value, ast.Constant) and node.value.value in (0, None)
-        yield from [node.arg] if node.arg in KEYWORDS and not (node.arg == "num_workers" and none) else []
-    elif isinstance(node, ast.Call):
-        yield from _odd_call(node)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        text = [
-            side for side in (node.left, node.right) if isinstance(side, ast.Constant) and isinstance(side.value, str)
-        ]
-        yield from ["a very long text"] if text and _number(node.left, node.right) >= LONG else []
+    match node:
+        case ast.ImportFrom(module, [ast.alias("*")]) if next(_strange(node), None):
+            yield module or "."
+        case ast.Name(name) | ast.FunctionDef(name) | ast.ClassDef(name) if _special(name):
+            yield name
+        case ast.Attribute(whole, name, context):
+            of_module = isinstance(whole, ast.Name) and whole.id in modules
+            asks_its_class = name == "__class__" and isinstance(context, ast.Load)
+            odd = _odd_name(name) or name.startswith("read_") or (of_module and _private(name))
+            yield from [name] if odd and not asks_its_class else []
+            yield from [f"{whole.id}.{name} ="] if of_module and isinstance(context, ast.Store) else []
+        case ast.MatchClass(kwd_attrs=names):
+            yield from filter(_odd_name, names)
+        case ast.Constant(str(text)) if _odd_text(text[:20_000]):
+            yield repr(text[:40])
+        case ast.While(test):
+            asked = {getattr(part, "attr", getattr(part, "id", "")) for part in ast.walk(test)}
+            yield from ["a loop by the clock"] if asked & CLOCKS else []
+        case ast.keyword(name, what) if name in KEYWORDS and (name != "num_workers" or getattr(what, "value", 1)):
+            yield name
+        case ast.Call(ast.Name("getattr"), [_, ast.Constant(name), *_]):
+            yield from filter(_odd_name, [str(name)])
+        case ast.Call(ast.Name("getattr")):  # a name that is put together
+            yield "getattr"
+        case ast.Call(ast.Name("type"), [_, _, _]):  # makes a class
+            yield "type"
+        case ast.Call(ast.Name(name) | ast.Attribute(attr=name), sizes) if name in MAKERS and _number(*sizes) >= LARGE:
+            yield "a very large tensor"
+        case ast.BinOp(ast.Constant(str()), ast.Mult(), many) | ast.BinOp(many, ast.Mult(), ast.Constant(str())):
+            yield from ["a very long text"] if _number(many) >= LONG else []
 
 
 def _odd_text(text: str) -> bool:
@@ -167,21 +167,6 @@ def _odd_text(text: str) -> bool:
     inside = any(_special(word) for word in DUNDER.findall(text))
     way = PATH.fullmatch(text) and ATTRIBUTES.intersection(text.split("."))
     return text in WORDS or text.startswith("companion.") or inside or bool(way or MARKUP.search(text))
-
-
-def _odd_call(node: ast.Call) -> Iterator[str]:
-    """``getattr`` with a name that is put together, and ``type`` that makes a class."""
-    name = node.func.id if isinstance(node.func, ast.Name) else ""
-    if name == "getattr" and not (len(node.args) > 1 and isinstance(node.args[1], ast.Constant)):
-        yield "getattr"
-    if name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-        word = str(node.args[1].value)
-        if word in ATTRIBUTES or _special(word):
-            yield word
-    if getattr(node.func, "attr", name) in MAKERS and _number(*node.args) >= LARGE:
-        yield "a very large tensor"
-    if name == "type" and len(node.args) == 3:
-        yield "type"
 
 
 def _number(*nodes: ast.AST) -> int:
@@ -194,6 +179,10 @@ def _number(*nodes: ast.AST) -> int:
             base, times = _number(node.left), min(_number(node.right), 64)
             largest = max(largest, base << times if isinstance(node.op, ast.LShift) else min(base, 1 << 64) ** times)
     return largest
+
+
+def _odd_name(name: str) -> bool:
+    return name in ATTRIBUTES or _special(name)
 
 
 def _private(name: str) -> bool:
@@ -211,11 +200,11 @@ def _decorators(tree: ast.Module, names: dict[str, str], functions: dict[str, st
     found = set()
     for node in ast.walk(tree):
         marks = [(mark, node.name) for mark in getattr(node, "decorator_list", [])]
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            inner = node.func.value if node.func.attr in ("check", "grade") else node.func
-            marks.append((inner, functions.get(getattr(inner, "attr", ""), "")))
+        match node:
+            case ast.Call(ast.Attribute(mark, "check" | "grade")) | ast.Call(ast.Attribute() as mark):
+                marks.append((mark, functions.get(getattr(mark, "attr", ""))))
         for mark, function in marks:
-            of_course = isinstance(mark, ast.Attribute) and isinstance(mark.value, ast.Name) and mark.value.id in names
-            if of_course and function and functions.get(mark.attr) == function:
-                found.add(id(mark.value))
+            match mark:
+                case ast.Attribute(ast.Name(name) as whole, exercise) if name in names and function:
+                    found |= {id(whole)} if functions.get(exercise) == function else set()
     return found

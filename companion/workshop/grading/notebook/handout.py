@@ -41,7 +41,7 @@ def handout(source: Path, released: Path) -> Handout:
             questions.append(Question(marks.grade_id, answer_id, points, stubs[answer_id], function, exercise))
         elif cell.cell_type == "code":
             code.append(cell.source)
-    return Handout(source.stem, questions, code, stubs, solutions)
+    return Handout(source.stem, tuple(questions), tuple(code), stubs, solutions)
 
 
 def _graded(lesson: str, cell: nbformat.NotebookNode, modules: dict, functions: dict) -> tuple[tuple[str, str], str]:

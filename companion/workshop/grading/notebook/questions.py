@@ -24,9 +24,9 @@ class Handout:
     """
 
     name: str
-    questions: list[Question]
-    code: list[str]
-    sources: dict[str, str]
+    questions: tuple[Question, ...]
+    code: tuple[str, ...]
+    sources: dict[str, str] = field(hash=False)
     solutions: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property

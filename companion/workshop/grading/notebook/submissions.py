@@ -9,6 +9,7 @@ be edited, copied, moved or deleted: they are never run, and no metadata of the 
 import ast
 import base64
 import binascii
+import functools
 import json
 import os
 import re
@@ -224,6 +225,7 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
         if place not in [at for at, _ in chosen[question.id]]
     }
     reading, looked, reached = Reading(handout, code, sources, idle), [], []
+    lesson, modules = of_the_lesson(handout)
     for question in handout.automatic:
         if not chosen[question.id]:
             submission.flags.append(f"{question.answer_id}: no cell defines {question.function}")
@@ -235,14 +237,14 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
         submission.before[question.id], submission.code[question.id] = ways[0]
         submission.below |= {question.id: ways[1]} if ways[1:] else {}
         for (place, _), (before, run) in zip(chosen[question.id], ways, strict=True):
-            own = [source for source in before if likeness(source) not in reading.lesson]
+            own = [source for source in before if likeness(source) not in lesson]
             looked += [sources[place], *own]
             reached += [
                 ("", aliases([sources[place]]), [sources[place]]),
                 (question.function, aliases([*before, run]), [*own, run]),
             ]
     submission.flags += _changed(handout, all_cells)
-    submission.flags += flags.odd(list(dict.fromkeys(looked)), reached, reading.modules, handout)
+    submission.flags += flags.odd(list(dict.fromkeys(looked)), reached, modules, handout)
     submission.course = any(not EXERCISES.fullmatch(part) for _, names, _ in reached for part in names.values())
     submission.passed = [
         question.id
@@ -252,24 +254,28 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
     return submission
 
 
+@functools.lru_cache(1)
+def of_the_lesson(handout: Handout) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the likeness of each statement of the lesson's own cells, and what these import."""
+    course = [*map(plain, handout.code)]
+    statements = [piece.source for cell in course for piece in pieces(cell, frozenset())]
+    return frozenset(map(likeness, statements)), frozenset().union(*map(imported, course))
+
+
 class Reading:
-    """A notebook's code as it reads from top to bottom; the lesson's cells that it has lost come first. ``lesson`` has
-    the likeness of the lesson's own statements, and ``modules`` what it imports.
-    """
+    """A notebook's code as it reads from top to bottom; the lesson's cells that it has lost come first."""
 
     def __init__(self, handout: Handout, code: list[Cell], sources: list[str], idle: Set[int]):
         self.sources, there = sources, {cell.source for cell in code}
-        course, checks = [*map(plain, handout.code)], {question.id for question in handout.automatic}
+        checks = {question.id for question in handout.automatic}
         functions = {question.function for question in handout.automatic}
         lost = [plain(source) for source in handout.code if source not in there]
         kept = [  # of the checks, which are never run, what defines an answer
             "" if place in idle or (cell.grade_id in checks and not functions & defined(source)) else source
             for place, (cell, source) in enumerate(zip(code, sources, strict=True))
         ]
-        every = frozenset().union(*map(imported, [*course, *kept]))
-        self.cells, self.lost = [pieces(cell, every) for cell in [*lost, *kept]], len(lost)
-        self.lesson = {likeness(piece.source) for cell in course for piece in pieces(cell, every)}
-        self.modules = set().union(*map(imported, course))
+        modules = of_the_lesson(handout)[1].union(*map(imported, kept))
+        self.cells, self.lost = [pieces(cell, modules) for cell in [*lost, *kept]], len(lost)
 
     def of(self, question: Question, place: int, end: int) -> tuple[list[str], str]:
         """Return what to run of the other cells, and then of the cell at ``place``, which answers the question once the
