@@ -26,13 +26,11 @@ class Ended(RuntimeError):
 
 
 def alone(function: Callable[..., Any], *arguments: Any, seconds: float, memory: int, prepare: Any = None) -> Any:
-    """Return ``function(*arguments)``, computed in a process of its own. Raises what it raises, TimeoutError and Ended.
+    """Return ``function(*arguments)``, computed in a process of its own, in at most ``seconds`` on the wall clock,
+    whatever it waits for, and ``memory`` bytes on top of what it has to begin with. Raises what it raises, TimeoutError
+    and Ended. Function, arguments and result must be such as can be sent to another process.
 
-    ``function``, ``arguments`` and the result must be such as can be sent to another process.
-
-    ``seconds``: on the wall clock, whatever it waits for.
-    ``memory``: bytes, on top of what the process has to begin with.
-    ``prepare``: is called before, in the process that forks: what it imports or makes is there for all later calls.
+    ``prepare`` is called before, in the process that forks: what it imports or makes is there for all later calls.
     """
     try:
         parent, pipe = _idle.pop()

@@ -2,12 +2,13 @@
 
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
 
 import pytest
 
 from companion.workshop.grading.course import classroom, marking
 from companion.workshop.grading.sandbox import package, wire, workers
-from companion.workshop.grading.sandbox.sandbox import Limits, Process, as_message
+from companion.workshop.grading.sandbox.sandbox import Limits, Process
 
 # Time enough on any machine, however busy: for what is said of an answer, not for how long it took
 PATIENT = Limits(call=60, exercise=120, submission=600, search=60, searches=600)
@@ -17,7 +18,7 @@ PATIENT = Limits(call=60, exercise=120, submission=600, search=60, searches=600)
 def one_process(limits: Limits, *, course: bool = False):
     """A process as `companion.workshop.grading.sandbox.workers` starts them."""
     with Process(limits, course=package.without_answers(course=course)) as process:
-        process.send(wire.encode({"limits": as_message(limits)}))
+        process.send(wire.encode({"limits": asdict(limits)}))
         yield process
 
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ JOB = {
 @pytest.fixture(scope="module")
 def process():
     with Process(Limits(call=5)) as process:
-        process.send(wire.encode({"limits": sandbox.as_message(process.limits)}))
+        process.send(wire.encode({"limits": asdict(process.limits)}))
         yield process
 
 
@@ -135,7 +136,7 @@ def test_no_memory_is_shared(process, open_zero):
 
 def test_all_the_memory_that_it_can_get_is_less_than_700_mib():
     with Process(Limits(call=60)) as process:
-        process.send(wire.encode({"limits": sandbox.as_message(process.limits)}))
+        process.send(wire.encode({"limits": asdict(process.limits)}))
         takes = "kept = []\ntry:\n    while True: kept.append(b'x' * (1 << 20))\nexcept MemoryError:\n"
         takes += "    raise ValueError(len(kept))"
         process.allow(60)

@@ -62,20 +62,13 @@ def grade(
     only: str = "",
     force: bool = False,
 ) -> list[str]:
-    """Grade one lesson's submissions; the names of those that could not be marked, because the sandbox failed.
+    """Grade the submissions of one lesson (its ``handout`` and, for the form grader, its ``source``) in the checkout
+    ``root``, ``jobs`` at a time, without a sandbox if ``unsafe``; return the names of those that could not be marked,
+    because the sandbox failed. ``only`` names the one student whose hand-in is marked, ``force`` marks again what is
+    known, and ``limits`` is what each may use. Raises SettingsError.
 
     Submissions are marked through joblib: ``joblib.parallel_config(backend="dask")`` around this call spreads them over
-    a cluster whose machines share the disk. Results are kept and the gradebook is written here, by one process. Raises
-    SettingsError.
-
-    ``handout``: the lesson as its learners got it.
-    ``source``: its solution, from which the form grader's notebooks are made.
-    ``root``: the checkout, in which ``grading/`` lies.
-    ``jobs``: how many submissions at a time; as many as joblib is told, unless said.
-    ``unsafe``: mark without a sandbox, where the system has none.
-    ``limits``: what a submission may use.
-    ``only``: the one student whose hand-in is marked; everybody's, if empty.
-    ``force``: mark again what is known.
+    a cluster whose machines share the disk. Results are kept and the gradebook is written here, by one process.
     """
     grading, limits = root / "grading", limits or Limits()
     folder = grading / handout.name
@@ -182,12 +175,8 @@ def _attempt(
 
 
 def fingerprint(handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> str:
-    """Return a SHA-256 of all that decides a result but the submission: also of course, grader, Python and torch.
-
-    ``handout``: the lesson as its learners got it.
-    ``seeds``: of the secret inputs.
-    ``limits``: what a submission may use.
-    ``unsafe``: whether there is no sandbox.
+    """Return a SHA-256 of all that decides a result but the submission: of lesson (``handout``), secret inputs
+    (``seeds``), ``limits`` and whether there is a sandbox (``unsafe``), of course, grader, Python and torch.
     """
     about = (handout, seeds, limits, unsafe, torch.__version__, platform.python_version())
     digest = hashlib.sha256(repr(about).encode())
@@ -215,7 +204,8 @@ def _seeds(grading: Path, lesson: str) -> list[int]:
     """The seeds of the inputs on which answers are graded: the same for everybody and every time, but known to the
     staff alone.
     """
-    return list(_integers(_secret(grading) + lesson, 6))
+    keys = (f"{_secret(grading)}{lesson}/{number}" for number in range(6))
+    return [int.from_bytes(hashlib.sha256(key.encode()).digest()[:6], "big") for key in keys]
 
 
 def _secret(grading: Path) -> str:
@@ -224,8 +214,3 @@ def _secret(grading: Path) -> str:
         atomic_write(path, secrets.token_hex(16) + "\n")
         path.chmod(0o600)
     return path.read_text(encoding="utf-8").strip()
-
-
-def _integers(key: str, many: int) -> Iterator[int]:
-    for number in range(many):
-        yield int.from_bytes(hashlib.sha256(f"{key}/{number}".encode()).digest()[:6], "big")

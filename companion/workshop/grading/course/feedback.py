@@ -79,7 +79,8 @@ def summary(book: Book, failed: list[str]) -> str:
     for question in handout.written:
         waiting = sum(book.scores(student)[question.id] is None for student in book.results)
         lines += ["", f"{question.id}: {waiting} written answers to be marked by a person (`grade --formgrader`)."]
-    lines += ["", "## What needs a person", "", *(_attention(book, student) for student in people(book))]
+    attention = [(book.label(student), "; ".join(reasons(book, student))) for student in people(book)]
+    lines += ["", "## What needs a person", "", *(f"- {markdown(name)}: {markdown(why)}" for name, why in attention)]
     lines += [f"- {markdown(book.label(name))}: NOT MARKED, the sandbox failed; run it again" for name in failed]
     return "\n".join(lines if lines[-1] else [*lines, "Nothing but the written answers."]) + "\n"
 
@@ -92,10 +93,6 @@ def people(book: Book) -> list[str]:
 def reasons(book: Book, student: str) -> list[str]:
     """Return why, but for written answers that wait."""
     return [reason for reason in book.needs(student) if not reason.startswith("to be marked")]
-
-
-def _attention(book: Book, student: str) -> str:
-    return f"- {markdown(book.label(student))}: {markdown('; '.join(reasons(book, student)))}"
 
 
 def page(book: Book, student: str) -> str:

@@ -1,5 +1,6 @@
 """nbgrader's side of grading: its gradebook, the notebooks that its form grader shows, and the form grader itself."""
 
+import copy
 import html
 import os
 import shutil
@@ -64,15 +65,10 @@ def persons(grading: Path, handout: Handout) -> dict[str, dict[str, tuple[float 
 
 
 def record(grading: Path, handout: Handout, source: Path, points: Book, new: set[str]) -> None:
-    """Write what is ``new`` into the gradebook and into ``autograded/``.
+    """Write ``points`` for a lesson (its ``handout`` and ``source``) into the gradebook in ``grading`` and into
+    ``autograded/``: of those who are ``new`` in this run, or are not there.
 
     Points that a person has given stay. Where the submission has changed since, the form grader asks for them again.
-
-    ``grading``: the folder that all of it lies in.
-    ``handout``: the lesson as its learners got it.
-    ``source``: its solution.
-    ``points``: everybody's results.
-    ``new``: the students whose hand-ins were marked in this run.
     """
     solution = nbformat.read(source, as_version=4)
     with _gradebook(grading) as book:
@@ -96,11 +92,6 @@ def _gradebook(grading: Path) -> Iterator[Gradebook]:
     with warnings.catch_warnings(), Gradebook(f"sqlite:///{grading / 'gradebook.db'}") as book:
         warnings.simplefilter("ignore")  # of SQLAlchemy, about what nbgrader does with it
         yield book
-
-
-def grade_is_empty(name: str, result: dict[str, Any]) -> bool:
-    """Return whether the written answer was found and is empty; one that was not found is for a person to look for."""
-    return result["written"].get(name) == ""
 
 
 def _assignment(book: Gradebook, lesson: str, solution: NotebookNode) -> None:
@@ -130,11 +121,9 @@ def _save(book: Gradebook, lesson: str, student: str, result: dict[str, Any]) ->
         grade.auto_score, grade.needs_manual_grade = entry["points"], grade.manual_score is not None
     [graded] = book.find_submission(lesson, student).notebooks
     for grade in (grade for grade in graded.grades if grade.name not in result["exercises"]):
-        empty = grade_is_empty(grade.name, result)
-        grade.auto_score, grade.needs_manual_grade = (
-            (0.0 if empty else None),
-            not empty or grade.manual_score is not None,
-        )
+        empty = result["written"].get(grade.name) == ""  # one that was not found is for a person to look for
+        grade.auto_score = 0.0 if empty else None
+        grade.needs_manual_grade = not empty or grade.manual_score is not None
     book.db.commit()
 
 
@@ -143,8 +132,7 @@ def _marked(solution: NotebookNode, handout: Handout, result: dict[str, Any]) ->
     outputs or HTML.
     """
     answer_of = {question.answer_id: question for question in handout.automatic}
-    notebook = nbformat.from_dict(solution)
-    notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)
+    notebook = copy.deepcopy(solution)
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
         if cell.cell_type == "code":
@@ -155,15 +143,10 @@ def _marked(solution: NotebookNode, handout: Handout, result: dict[str, Any]) ->
             cell.source = result["answers"].get(answer_of[name].id, "# no answer was found")
         elif name in result["exercises"]:
             entry = result["exercises"][name]
-            cell.outputs = [
-                nbformat.v4.new_output("stream", name="stdout", text=f"{entry['outcome']}: {entry['diagnosis']}\n")
-            ]
-        elif name in result["written"]:
-            cell.source = (
-                _shown(result["written"][name], result["pictures"].get(name, []))
-                if result["written"][name]
-                else cell.source
-            )
+            said = f"{entry['outcome']}: {entry['diagnosis']}\n"
+            cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=said)]
+        elif result["written"].get(name):
+            cell.source = _shown(result["written"][name], result["pictures"].get(name, []))
     return notebook
 
 

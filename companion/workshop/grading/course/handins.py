@@ -37,12 +37,8 @@ class HandIn:
 
 
 def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dict[str, HandIn]:
-    """Keep what is new, and choose: the hand-in that counts, by student, in the order of their names.
-
-    ``grading``: the folder with ``submitted`` and ``kept`` in it.
-    ``lesson``: its name, NN-topic.
-    ``settings``: which say what is late.
-    ``largest``: the most bytes that a notebook may have.
+    """Keep what is new in the folder ``grading`` of a ``lesson`` (NN-topic), if it has at most ``largest`` bytes, and
+    choose, since ``settings`` say what is late: the hand-in that counts, by student, in the order of their names.
     """
     by_student: dict[str, list[HandIn]] = {}
     for place in _inside(grading / "submitted"):
@@ -120,13 +116,8 @@ def _moment(seconds: float) -> datetime:
 
 
 def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> None:
-    """Keep a notebook, unless it is the very one that was kept last.
-
-    ``grading``: the folder with ``kept`` in it.
-    ``name``: the student's.
-    ``lesson``: its name, NN-topic.
-    ``data``: the notebook's bytes.
-    ``when``: it was handed in.
+    """Keep in the folder ``grading`` the notebook, as ``data``, that the student ``name`` has handed in for ``lesson``
+    at the time ``when``, unless it is the very one that was kept last.
     """
     folder = grading / "kept" / file_name(name) / lesson
     digest = hashlib.sha256(data).hexdigest()[:16]

@@ -27,6 +27,7 @@ from torch import Tensor
 from companion.lesson.exercise import CHECK_SEEDS, Exercise, Mistake, NotAttempted
 from companion.lesson.summit import Summit
 from companion.lesson.trials import Late
+from companion.workshop.grading.course.names import one_line
 from companion.workshop.grading.notebook.questions import Handout, Question
 from companion.workshop.grading.notebook.submissions import Submission
 from companion.workshop.grading.sandbox import package, wire
@@ -149,15 +150,9 @@ class Remote:
 
 
 def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
-    """Return a submission's result, as it is kept: points and diagnosis of each exercise, written answers, flags.
-
-    Raises SandboxError where the sandbox itself fails.
-
-    ``submission``: the submission, parsed.
-    ``handout``: the lesson as its learners got it.
-    ``seeds``: of the secret inputs, on which what passes the public check is tried again.
-    ``limits``: what the submission's process may use.
-    ``unsafe``: run it without a sandbox.
+    """Return the result of a ``submission`` to a lesson (``handout``), as it is kept: points and diagnosis of each
+    exercise, written answers, flags. What passes the public check is tried again on inputs of the secret ``seeds``; it
+    runs within ``limits``, and without a sandbox if ``unsafe``. Raises SandboxError where the sandbox itself fails.
     """
     started = time.monotonic()
     entries: dict[str, Entry] = {}
@@ -199,10 +194,8 @@ def _corrected(question: Question, submission: Submission, seeds: list[int], wor
 
 
 def prepare(handout: Handout, wrong: Set[str]) -> None:
-    """Do once, in the process from which those that mark are forked, what is the same for every submission.
-
-    ``handout``: the lesson, whose exercises are imported.
-    ``wrong``: the questions whose near misses will be needed.
+    """Do once, in the process from which those that mark are forked, what is the same for every submission: import the
+    lesson's exercises, and make the near misses of the questions that somebody got ``wrong``.
     """
     package.with_answers()
     for course in (False, True):
@@ -267,5 +260,4 @@ def _marked(question: Question, submission: Submission, seeds: Any, workers: Wor
 
 def entry(points: float, outcome: str, diagnosis: str) -> Entry:
     """Return what is kept of one exercise. A diagnosis is one line of letters that can be printed."""
-    text = "".join(letter if letter.isprintable() else " " for letter in diagnosis)
-    return {"points": points, "outcome": outcome, "diagnosis": text[:600]}
+    return {"points": points, "outcome": outcome, "diagnosis": one_line(diagnosis)[:600]}

@@ -16,6 +16,7 @@ UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 LIKE_NONE = {"time", "capture", "prun"}  # magics that run the rest of the cell as it stands
 LONG = 60  # nodes of a syntax tree: shorter answers are alike by necessity
 INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+PARTS = ast.Attribute | ast.Subscript
 KEPT = 4096  # sources of which it is remembered what was found: a notebook has far fewer
 HARMLESS = {"print", "display", "repr", "len", "help"}  # calls of these change nothing
 CHECKS = {"check", "grade"}
@@ -79,9 +80,13 @@ def _without_magics(source: str) -> str:
     if tree is None:
         return source
     lines = _lines(source)
-    magics = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and _magic(node.value)]
+    magics = []  # what IPython makes of a magic: get_ipython().run_line_magic(...)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Call(ast.Name("get_ipython"))))):
+                magics.append(node.value)
     for node in sorted(magics, key=lambda node: (node.lineno, node.col_offset), reverse=True):
-        words = [word.value for word in node.value.args if isinstance(word, ast.Constant)]
+        words = [word.value for word in node.args if isinstance(word, ast.Constant)]
         run = words[1] if words[:1] == ["time"] and len(words) > 1 and parse(words[1]) else "pass"
         first, last = lines[node.lineno - 1], lines[node.end_lineno - 1]
         new = first[: node.col_offset] + run.encode() + last[node.end_col_offset :]
@@ -94,17 +99,6 @@ def _lines(source: str) -> list[bytes]:
     columns.
     """
     return [line.encode() for line in re.findall(r"[^\n]*\n|[^\n]+", source)]
-
-
-def _magic(node: ast.expr) -> bool:
-    """Whether this is what IPython makes of a magic: ``get_ipython().run_line_magic(...)``."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Call)
-        and isinstance(node.func.value.func, ast.Name)
-        and node.func.value.func.id == "get_ipython"
-    )
 
 
 # -- which names
@@ -140,13 +134,13 @@ def _defines(top: list[ast.AST]) -> set[str]:
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
+        elif isinstance(node, ast.Name | PARTS) and isinstance(node.ctx, ast.Store):
             names |= _root(node)
     return names - {"*"}
 
 
 def _root(node: ast.AST) -> set[str]:
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+    while isinstance(node, PARTS | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return {node.id} if isinstance(node, ast.Name) else set()
 
@@ -266,13 +260,12 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
             continue
         text, top = _text(lines, node), _top(node)
         stars = [part for part in top if isinstance(part, ast.ImportFrom) and part.names[0].name == "*"]
-        star = bool(stars)
         names = frozenset(_defines(top)).union(*(_public(part.module or "") for part in stars))
-        binds = names if not isinstance(node, UNCERTAIN) else frozenset()
-        binds -= _roots_of_parts(top)
+        parts = [part for part in top if isinstance(part, PARTS) and isinstance(part.ctx, ast.Store)]
+        binds = names.difference(*map(_root, parts)) if not isinstance(node, UNCERTAIN) else frozenset()
         changes = names | _changes(top, modules)
         later = used(text, later=True) if any(isinstance(part, INNER) for part in ast.walk(node)) else ()
-        found.append(Piece(text, binds, changes, frozenset(_reads([node], set())), frozenset(later), star))
+        found.append(Piece(text, binds, changes, frozenset(_reads([node], set())), frozenset(later), bool(stars)))
     return tuple(found)
 
 
@@ -280,14 +273,6 @@ def _public(module: str) -> set[str]:
     """The names that a star import gives, of a module that is loaded here; none of another."""
     found = vars(sys.modules[module]) if module in sys.modules else {}
     return set(found.get("__all__", [name for name in found if not name.startswith("_")]))
-
-
-def _roots_of_parts(top: list[ast.AST]) -> set[str]:
-    """The names of which a statement stores a part, as in ``x[0] = 1`` and ``x.y = 1``."""
-    parts = [
-        node for node in top if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
-    ]
-    return set().union(*map(_root, parts))
 
 
 @functools.lru_cache(KEPT)
@@ -339,16 +324,12 @@ def _text(lines: list[bytes], node: ast.stmt) -> str:
 
 
 def needed(function: str, at: int, every: list[Piece], end: int) -> list[int]:
-    """Return the numbers of the statements on which a function rests.
+    """Return the numbers of the statements, of ``every`` in order, on which a ``function`` rests that is defined above
+    ``at`` and called when ``end`` of them have run.
 
     A name means what was bound to it last, above where it is read; what a function reads, above ``end``. Where nothing
     above gives it a value, what stands below does, as in a notebook whose cells were run in another order. Whatever
     else stands there, drawing and training, is not run.
-
-    ``function``: its name.
-    ``at``: the statement below its definition.
-    ``every``: statement, in order.
-    ``end``: how many of them have run when it is called.
     """
     changing = defaultdict(list)
     for number, piece in enumerate(every):

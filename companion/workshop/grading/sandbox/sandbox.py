@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -233,8 +233,3 @@ class Process:
         if self.ready:
             self.left -= self.clock.used()
         self.clock.restart()
-
-
-def as_message(limits: Limits) -> dict:
-    """Return the limits, for `companion.workshop.grading.sandbox.worker.limit`."""
-    return asdict(limits)

@@ -4,11 +4,12 @@ the course's answers. Both are started when they are first needed, and only as l
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from companion.workshop.grading.notebook.questions import Handout
 from companion.workshop.grading.sandbox import package, wire
-from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped, as_message
+from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 
 TRIES = 3  # starts of a sandbox: a busy machine may refuse one
 
@@ -75,7 +76,7 @@ class Workers:
         for attempt in range(TRIES):
             try:
                 process = Process(self.limits, course=course, unsafe=self.unsafe)
-                process.send(wire.encode({"limits": as_message(self.limits)}))
+                process.send(wire.encode({"limits": asdict(self.limits)}))
                 return process
             except (SandboxError, Stopped) as error:
                 if attempt == TRIES - 1:
