@@ -3,6 +3,7 @@
 from math import log2
 
 import pytest
+import torch
 
 from companion import shipped
 from companion.core.measuring import measured_table
@@ -11,6 +12,7 @@ from companion.lesson.verdicts import Experiment
 from companion.topics.facts.data import every_fact
 from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import facts_of
+from companion.topics.limits.exercises import flip_slope
 
 LAYERS = {  # lesson 02's claims: the checkpoint, the column, and what is taken of it
     "reaches-least-squares": ("regression-isotropic", "error", lambda error: 1 / error),
@@ -164,3 +166,14 @@ def test_the_dimensions_of_lesson_07_are_of_the_shipped_bank_and_of_their_table(
         found.append(sum(enough.values()) / len(enough))
     evidence = statements("07-factual-recall")["attention-alone-needs-dimensions"].evidence
     assert evidence.ours == pytest.approx(found, abs=0.01)
+
+
+def test_the_slopes_of_lesson_12_are_of_the_table_of_worst_flips():
+    rows = measured_table("limits-worst-flips").where(scores="as they are")
+    lengths = torch.tensor(rows.values("length"), dtype=torch.float64)
+    slopes = [
+        flip_slope.answer(row[:, None], lengths).item() for row in torch.tensor(rows.grid("seed", "length", of="worst"))
+    ]
+    assert statements("12-limits")["one-flip-in-t"].evidence.ours == pytest.approx(
+        [-slope for slope in slopes], abs=1e-3
+    )

@@ -14,13 +14,21 @@ A permutation of n points is the n x n table that has a 1 at [x, where x goes]. 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from companion.core.arguments import at_least, check_range, positive
 from companion.core.blocks import Blocks
 from companion.core.decoder import Decoder, DecoderConfig
 
 GATE = 10.0  # GELU(-10) is 0 and GELU(10) is 10, to 1e-21
+
+
+def _fill(mlp: nn.Sequential, up: Float[Tensor, "units width"], down: Float[Tensor, "units width"]) -> None:
+    """Give a decoder's MLP its first units, what each reads and what it writes, and silence the others."""
+    for layer in (mlp[1], mlp[3]):
+        layer.weight.zero_()
+    mlp[1].weight[: len(up)] = up
+    mlp[3].weight[:, : len(down)] = down.mT
 
 
 class WordDecoder:
@@ -62,11 +70,7 @@ class WordDecoder:
                 ]
             )
             block.attention.out.weight[:] = torch.eye(width, dtype=torch.float64)
-            up, down = self._composition(n)
-            for weight in (block.mlp[1].weight, block.mlp[3].weight):
-                weight.zero_()
-            block.mlp[1].weight[:hidden] = up
-            block.mlp[3].weight[:, :hidden] = down
+            _fill(block.mlp, *self._composition(n))
         self.dtype, self.decoder = dtype, self.decoder.to(dtype)
 
     def _composition(self, n: int) -> tuple[Tensor, Tensor]:
@@ -79,7 +83,7 @@ class WordDecoder:
         old = torch.cat([rows["f"], rows["g"]])
         up = torch.cat([chains, old, -old])
         down = torch.cat([rows["f"][n * x + z] / GATE, -old, old])
-        return up, down.mT
+        return up, down
 
     def stream(self, words: Int[Tensor, "batch length n"]) -> Float[Tensor, "batch places width"]:
         """Return what the decoder reads: the identity, then the symbols. Raises ValueError for a word that is too long
@@ -102,6 +106,84 @@ class WordDecoder:
         """The table of every prefix."""
         f = self.decoder.to(words.device)(self.stream(words).to(self.dtype))[:, 1:, self.blocks["f"]]
         return f.unflatten(-1, (self.points, self.points))
+
+
+class CircleDecoder:
+    """The turn of every prefix of a word of turns and flips of a circle of ``n`` points, by two counts: two layers of
+    one head, whatever the length, and an MLP of O(n length) units. For n = 3 that is S3.
+
+    >>> CircleDecoder(n=3, length=64)(turns, flips)    # (batch, 64) each -> (batch, 64)
+
+    Each head gives every place so far the same weight, 1 / (length + 1), and place 0, which is empty, what is left. So
+    the first finds the number of flips, which the MLP folds into a parity and into turns with signs; the second adds
+    those, and its MLP takes the sum modulo n, with the sign of the parity (Liu et al. 2023, arXiv:2210.10749, theorem
+    2, has the depth; the weights are ours). Raises ValueError for n below 2 or a length below 1.
+    """
+
+    def __init__(self, n: int, length: int):
+        at_least(n=(n, 2), length=(length, 1))
+        self.n, self.length = n, length
+        self.blocks = Blocks(turn=n, flip=1, one=1, place=length + 1, flips=1, odd=1, signed=1, turns=1, state=1)
+        width, layers = self.blocks.width, (self._signs(), self._sums())
+        hidden = max(len(up) for up, _ in layers)
+        shape = {"context": length + 1, "norm": False, "mlp": -(-hidden // width), "positions": False}
+        self.decoder = Decoder(DecoderConfig(width, 2, heads=1, **shape)).double().requires_grad_(False)
+        rest = torch.zeros(length + 1, length + 1, dtype=torch.float64)
+        rest[0] = torch.arange(length + 1, 0, -1).double().log()  # [place 0, place that looks]
+        for block, counted, units in zip(self.decoder.blocks, ("flip", "signed"), layers, strict=True):
+            block.attention.qkv.weight[:] = torch.cat(
+                [
+                    width**0.5 * self.blocks.matrix("place", "place", rest),  # the decoder divides scores by that root
+                    self.blocks.matrix("place", "place"),
+                    (length + 1) * self.blocks.matrix({"flip": "flips", "signed": "turns"}[counted], counted),
+                ]
+            )
+            block.attention.out.weight[:] = torch.eye(width, dtype=torch.float64)
+            _fill(block.mlp, *units)
+
+    def _signs(self) -> tuple[Tensor, Tensor]:
+        """An MLP that folds the number of flips into a zigzag, its parity, and turns each symbol about if it is odd."""
+        turn, one, flips, odd, signed = map(self.blocks.rows, ("turn", "one", "flips", "odd", "signed"))
+        kinks = torch.arange(self.length, dtype=torch.float64)[:, None]
+        slopes = 2 * (-1) ** kinks
+        slopes[0] = 1
+        up, down = [flips - kinks * one], [slopes * odd]
+        for a in range(1, self.n):  # a gate for each turn: a becomes n - a where the parity is odd
+            up += [up[0] - self.n * self.length * (one - turn[a]), turn[a : a + 1]]
+            down += [(self.n - 2 * a) * slopes * signed, a * signed]
+        return GATE * torch.cat(up), torch.cat(down) / GATE
+
+    def _sums(self) -> tuple[Tensor, Tensor]:
+        """An MLP that takes the sum of turns modulo n, or its negative, as the parity is even or odd."""
+        one, odd, turns, state = map(self.blocks.rows, ("one", "odd", "turns", "state"))
+        up, down, most = [], [], (self.n - 1) * self.length
+        for sign, first, gate in ((1, self.n - 1, odd), (-1, 0, one - odd)):
+            left = turns - 2 * most * gate
+            steps = torch.arange(first, most + 1, self.n, dtype=torch.float64)[:, None]  # n is taken away after each
+            up += [left, left - steps * one, left - (steps + 1) * one]
+            down += [
+                sign * state,
+                -sign * self.n * state.expand(len(steps), -1),
+                sign * self.n * state.expand(len(steps), -1),
+            ]
+        return GATE * torch.cat(up), torch.cat(down) / GATE
+
+    def __call__(
+        self, turns: Int[Tensor, "batch length"], flips: Int[Tensor, "batch length"]
+    ) -> Float[Tensor, "batch length"]:
+        """The turn of every prefix, from 0 to n - 1. Raises ValueError for a word that is too long, and for a turn that
+        is not from 0 to n - 1.
+        """
+        batch, length = turns.shape
+        if length > self.length:
+            raise ValueError(f"turns of shape {tuple(turns.shape)}: at most {self.length} symbols")
+        check_range(turns=(turns, self.n))
+        x = torch.zeros(batch, length + 1, self.blocks.width, dtype=torch.float64, device=turns.device)
+        x[:, 1:, self.blocks["turn"]] = F.one_hot(turns, self.n).double()
+        x[:, 1:, self.blocks["flip"]] = (flips[..., None] < 0).double()
+        x[..., self.blocks["one"]] = 1
+        x[..., self.blocks["place"]] = torch.eye(self.length + 1, dtype=torch.float64)[: length + 1]
+        return self.decoder.to(turns.device)(x)[:, 1:, self.blocks["state"]].squeeze(-1)
 
 
 class HopDecoder:

@@ -1,17 +1,30 @@
-"""What lesson 12 shows of networks that learned to hop along pointers."""
+"""What lesson 12 shows of runs longer than its own: hops along pointers, parities of unfair coins, and worst flips."""
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
+from companion.core.decoder import Decoder, DecoderConfig
 from companion.core.measuring import Row, measurement
-from companion.core.recipe import recipe
+from companion.core.recipe import Recipe, recipe
+from companion.core.training import seeded
 from companion.topics.limits.baselines import follow
-from companion.topics.limits.data import crowded_pointers, hops_asked, rings
+from companion.topics.limits.data import coins, crowded_pointers, hops_asked, rings
 from companion.topics.limits.model import StepModel
+from companion.topics.limits.probes import changes_by_place, sharpen
 from companion.topics.limits.recipes import DEPTHS
 
 NETWORKS = (*map(str, DEPTHS), "2-crowded")
+COUNTERS = ("limits-prefix", "limits-prefix-lstm")
+SHARES = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)  # the probability of a 1
+FACTORS = {  # of a random network's scores, by the length
+    "as they are": lambda length: 1,
+    "doubled": lambda length: 2,
+    "times log T": math.log,
+    "hard": lambda length: 1000,
+}
 
 
 @torch.no_grad()
@@ -45,3 +58,46 @@ def errors_by_hops(seed: int, scale: str, network: str) -> list[Row]:
     model, _ = recipe(f"limits-hops-{network}", scale).train(seed=seed)
     along = crowded_pointers if network.endswith("crowded") else rings
     return [{"hops": k, "error": error} for k, error in enumerate(hop_errors(model, along=along), 1)]
+
+
+def on_32_bits(name: str, scale: str) -> Recipe:
+    """Return a recipe of prefix parities with strings of 32 bits, of which training shows next to none."""
+    plan = recipe(name, scale)
+    return plan if scale == "smoke" else plan.with_(config=replace(plan.config, context=32))
+
+
+@measurement(
+    "limits-parity-by-coins",
+    "the parity of 32 bits by one layer of attention and by an LSTM, both trained on fair coins, for unfair coins",
+    cells=[{"network": network} for network in COUNTERS],
+    recipes=lambda scale: [on_32_bits(network, scale) for network in COUNTERS],
+    tolerance=0.3,
+    because="what a network says of counts that training never showed depends on rounding",
+)
+def parity_by_coins(seed: int, scale: str, network: str) -> list[Row]:
+    """Train a network on fair coins, and measure its accuracy at the last bit for coins of every share."""
+    plan = on_32_bits(network, scale)
+    model, _ = plan.train(seed=seed)
+    drawn = [coins(2000, plan.config.context, share, generator=99) for share in SHARES]
+    with torch.no_grad():
+        right = [(model(bits)[:, -1].argmax(-1) == bits.sum(1) % 2).double().mean().item() for bits in drawn]
+    return [{"share": share, "right": each} for share, each in zip(SHARES, right, strict=True)]
+
+
+@measurement(
+    "limits-worst-flips",
+    "how far the worst flip of a symbol, and the mean one, moves the last place of random networks, by length",
+    cells=[{"scores": scores} for scores in FACTORS],
+    tolerance=0.01,
+    because="sums of float32 round otherwise on another machine",
+)
+def worst_flips(seed: int, scale: str, scores: str) -> list[Row]:
+    """Measure `changes_by_place` in a random network of two layers and width 32, for strings of 16 symbols and more."""
+    rows = []
+    for length in (16, 32) if scale == "smoke" else (16, 32, 64, 128, 256, 512):
+        with seeded(seed):
+            network = Decoder(DecoderConfig(32, 2, 2, length, positions=False))
+            symbols = 2.0 * torch.randint(2, (length, 32)) - 1
+        changes = changes_by_place(sharpen(network, FACTORS[scores](length)), symbols)
+        rows.append({"length": length, "worst": changes.max().item(), "mean": changes.mean().item()})
+    return rows

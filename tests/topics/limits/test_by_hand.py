@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 
 from companion.topics.limits.baselines import follow, running_products
-from companion.topics.limits.by_hand import HopDecoder, WordDecoder, counted_parity
-from companion.topics.limits.data import coins, pointers, words
+from companion.topics.limits.by_hand import CircleDecoder, HopDecoder, WordDecoder, counted_parity
+from companion.topics.limits.data import coins, pointers, turns_and_flips, words
 from companion.topics.limits.probes import right_prefixes
 
 
@@ -40,6 +40,23 @@ def test_the_error_falls_with_the_sharpness(beta, least, most):
     drawn = words(20, 32, 5, generator=2)
     off = (WordDecoder(5, 32, 5, beta=beta)(drawn) - F.one_hot(running_products(drawn), 5)).abs().max()
     assert least <= off < most
+
+
+@pytest.mark.parametrize(("n", "length"), [(2, 1), (2, 9), (3, 7), (3, 64), (4, 32), (5, 20)])
+def test_turns_and_flips_are_counted_in_two_layers_and_not_without_their_signs(n, length):
+    turns, flips = turns_and_flips(40, length, n, generator=length)
+    symbols = (turns[..., None] + flips[..., None] * torch.arange(n)) % n
+    right = running_products(symbols)[..., 0].double()
+    net = CircleDecoder(n, length)
+    torch.testing.assert_close(net(turns, flips), right, atol=1e-9, rtol=0)
+    net.decoder.blocks[0].mlp[3].weight[net.blocks["odd"]] = 0  # nobody knows how many flips there were
+    assert length < 3 or n == 2 or (net(turns, flips)[:, -1] - right[:, -1]).abs().gt(0.5).double().mean() > 0.2
+
+
+def test_a_shorter_word_is_counted_by_the_same_weights():
+    turns, flips = turns_and_flips(20, 33, 3, generator=1)
+    net = CircleDecoder(3, 33)
+    torch.testing.assert_close(net(turns[:, :9], flips[:, :9]), net(turns, flips)[:, :9], atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 8, 21, 31, 32, 50])
@@ -80,6 +97,10 @@ def test_counting_gives_the_parity(length):
         (lambda: WordDecoder(3, 4, 2)(words(1, 5, 3, generator=0)), "at most 4 symbols, of 3 points"),
         (lambda: WordDecoder(3, 4, 2)(words(1, 4, 2, generator=0)), "at most 4 symbols, of 3 points"),
         (lambda: WordDecoder(3, 4, 2)(words(1, 4, 3, generator=0) + 1), "words: 3 is out of range"),
+        (lambda: CircleDecoder(1, 4), "n = 1"),
+        (lambda: CircleDecoder(3, 0), "length = 0"),
+        (lambda: CircleDecoder(3, 4)(*turns_and_flips(1, 5, 3, generator=0)), "at most 4 symbols"),
+        (lambda: CircleDecoder(3, 9)(*turns_and_flips(9, 9, 5, generator=0)), "turns: 4 is out of range"),
         (lambda: HopDecoder(4, 0), "hops = 0"),
         (lambda: HopDecoder(4, 2)(pointers(1, 5, generator=0)), "must have 4 places"),
         (lambda: HopDecoder(4, 2)(pointers(1, 4, generator=0) - 1), "pointers: -1 is out of range"),
