@@ -151,7 +151,6 @@ CALLS = {
     "topics.graphs.baselines.diameters": lambda f, i: f(i.graphs()),
     "topics.graphs.baselines.rounds": lambda f, i: f(i.graphs(), 2),
     "topics.graphs.baselines.union_find": lambda f, i: f(i.graphs()[0]),
-    "topics.graphs.baselines.degree_products": lambda f, i: f(i.graphs()),
     "topics.graphs.baselines.degree_rule": lambda f, i: f(i.graphs(), 3.0),
     "topics.limits.baselines.running_products": lambda f, i: f(i.normal(2, 5, 4).argsort(-1)),
     "topics.limits.baselines.follow": lambda f, i: f(i.normal(2, 5).argsort(-1), 3),

@@ -177,3 +177,10 @@ def test_the_slopes_of_lesson_12_are_of_the_table_of_worst_flips():
     assert statements("12-limits")["one-flip-in-t"].evidence.ours == pytest.approx(
         [-slope for slope in slopes], abs=1e-3
     )
+
+
+def test_the_falls_of_lesson_12_are_of_the_table_of_coins():
+    table = measured_table("limits-parity-by-coins").where(network="limits-prefix")
+    fair, often = (table.where(share=share).columns["right"] for share in (0.5, 0.95))
+    falls = [100 * (one - other) for one, other in zip(fair, often, strict=True)]
+    assert statements("12-limits")["shortcuts-are-brittle"].evidence.ours == pytest.approx(falls, abs=0.1)

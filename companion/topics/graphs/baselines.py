@@ -62,14 +62,9 @@ def union_find(graph: Float[Tensor, "n n"]) -> tuple[Int[Tensor, "n"], int]:
     return torch.tensor([root(node) for node in range(len(graph))], device=graph.device), followed
 
 
-def degree_products(graphs: Float[Tensor, "batch n n"]) -> Float[Tensor, "batch n n"]:
-    """d_i d_j, what the heuristic sees of two nodes; degrees count the self-loop."""
-    degrees = graphs.sum(-1)
-    return degrees[:, :, None] * degrees[:, None, :]
-
-
 def degree_rule(graphs: Float[Tensor, "batch n n"], threshold: float) -> Bool[Tensor, "batch n n"]:
-    """Apply the heuristic: two nodes are connected if the product of their degrees exceeds a threshold, or if they are
-    one or neighbours.
+    """Apply the heuristic: two nodes are connected if the product d_i d_j of their degrees, which count the self-loop,
+    exceeds a threshold, or if they are one or neighbours.
     """
-    return (degree_products(graphs) > threshold) | (graphs > 0)
+    degrees = graphs.sum(-1)
+    return (degrees[:, :, None] * degrees[:, None, :] > threshold) | (graphs > 0)

@@ -69,12 +69,9 @@ def disjoint(
 def reach(graphs: Float[Tensor, "batch n n"], steps: int) -> Bool[Tensor, "batch n n"]:
     """Return which nodes are at most so many steps apart: A^steps > 0. Raises ValueError for steps below 0."""
     at_least(steps=(steps, 0))
-    power = graphs > 0
-    reached = torch.eye(graphs.shape[-1], dtype=torch.bool, device=graphs.device).expand_as(power)
-    for digit in range(steps.bit_length()):
-        if steps >> digit & 1:
-            reached = reached.float() @ power.float() > 0
-        power = power.float() @ power.float() > 0
+    reached = torch.eye(graphs.shape[-1], dtype=torch.bool, device=graphs.device).expand_as(graphs)
+    for _ in range(steps):
+        reached = reached.to(graphs.dtype) @ graphs > 0
     return reached
 
 
@@ -95,10 +92,6 @@ def matched(
 ) -> Bool[Tensor, "batch"]:
     """Draw the control of a filter: as many graphs are kept as ``kept`` keeps, of each number of connected pairs just
     as many, but chosen blindly among them. The base rate is the filter's; its choice is not.
-
-    ``graphs``: what is filtered.
-    ``kept``: which of them the filter keeps.
-    ``generator``: a seed, or a generator.
     """
     generator = as_generator(generator)
     pairs = connected(graphs).flatten(1).sum(1)

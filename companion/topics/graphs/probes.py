@@ -21,20 +21,14 @@ def by_distance(said: Bool[Tensor, "batch n n"], distance: Float[Tensor, "batch 
     return {step: said[distance == step].double().mean().item() for step in sorted(set(distance.flatten().tolist()))}
 
 
-def without(model: nn.Module, channel: str, *, readout: bool = True) -> nn.Module:
-    """Return a copy of a `companion.topics.graphs.model.Channels` of which one channel is removed: its numbers are 0 in
-    every layer and, with ``readout``, there, too.
-
-    ``model``: what is copied.
-    ``channel``: 'local', the algorithm's, or 'degree', the heuristic's.
-    ``readout``: whether the readout loses it as well.
-
-    Raises ValueError for another channel.
+def without(model: nn.Module, channel: str) -> nn.Module:
+    """Return a copy of a `companion.topics.graphs.model.Channels` whose numbers of one channel are 0 in every layer
+    and in the readout: 'local', the algorithm's, or 'degree', the heuristic's. Raises ValueError for another channel.
     """
     if channel not in ("local", "degree"):
         raise ValueError(f"channel = {channel!r}: must be 'local' or 'degree'")
     model = copy.deepcopy(model)
-    for numbers in [*getattr(model, channel), *[getattr(model, f"read_{channel}")] * readout]:
+    for numbers in [*getattr(model, channel), getattr(model, f"read_{channel}")]:
         numbers.data.zero_()
     return model
 

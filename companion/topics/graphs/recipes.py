@@ -29,12 +29,8 @@ def every_pair(model, graphs, answers):
 
 @cache
 def pool(n: int, p: tuple[float, float], steps: int, many: int) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Random graphs, their answers, and which of them are ``within`` the capacity, ``beyond`` it, kept by the filter's
-    control, or there at ``all``; drawn once.
-
-    ``n``, ``p``: nodes, and the range of the edge probability.
-    ``steps``: the capacity.
-    ``many``: how many graphs.
+    """Draw ``many`` random graphs of ``n`` nodes once, with edges from the range ``p``; return them, their answers, and
+    which are ``within`` the capacity of ``steps``, ``beyond`` it, kept by the filter's control, or there at ``all``.
     """
     graphs = erdos_renyi(many, n, *p, generator=n)
     kept = within(graphs, steps)
@@ -89,39 +85,33 @@ register(
     course=(ChannelsConfig(1, RUNS), Schedule(1000, 32, 0.1, warmup=1, clip=math.inf), arms | EIGHT),
     paper=(ChannelsConfig(2, RUNS), Schedule(10_000, 256, 0.01, clip=math.inf), arms | TWENTY),
 )
-for arm in ("within", "all", "matched"):
-    register(
-        f"graphs-relu-{arm}",
-        f"connectivity by a decoder that attends by ReLU(QK^T) / n, graphs {SAYS[arm]} (lesson 11)",
-        model=GraphModel,
-        sampler=chosen,
-        loss=every_pair,
-        smoke=(
-            GraphModelConfig(5, 16, mlp=2, attention="relu"),
-            Schedule(40, 16, 1e-2, warmup=5),
-            {"arms": (arm,)} | SMALL,
-        ),
-        course=(
-            GraphModelConfig(8, 64, attention="relu"),
-            Schedule(8000, 64, 2e-3, warmup=50),
-            {"arms": (arm,)} | EIGHT | {"many": 100_000},
-        ),
-        paper=(
-            GraphModelConfig(20, 512, 2, attention="relu"),
-            Schedule(1_000_000, 1000, 1e-4),
-            {"arms": (arm,)} | TWENTY,
-        ),
-        stored=torch.bfloat16,
-    )
-for arm in ("within", "all"):
-    register(
-        f"graphs-standard-{arm}",
-        f"connectivity by the course's decoder, graphs {SAYS[arm]} (lesson 11)",
-        model=GraphModel,
-        sampler=chosen,
-        loss=every_pair,
-        smoke=(GraphModelConfig(5, 16, mlp=2), Schedule(40, 16, 1e-2, warmup=5), {"arms": (arm,)} | SMALL),
-        course=(GraphModelConfig(8, 32), Schedule(2000, 64, 5e-3, warmup=50), {"arms": (arm,)} | EIGHT),
-        paper=(GraphModelConfig(20, 512, 2), Schedule(1_000_000, 1000, 1e-4), {"arms": (arm,)} | TWENTY),
-        stored=torch.bfloat16,
-    )
+STANDARD = (  # attention, arms, what attends, width, schedule, graphs
+    ("relu", ("within", "all", "matched"), "a decoder that attends by ReLU(QK^T) / n", 64, (8000, 2e-3), 100_000),
+    ("standard", ("within", "all"), "the course's decoder", 32, (2000, 5e-3), EIGHT["many"]),
+)
+for kind, arms, who, width, (steps, lr), many in STANDARD:
+    attention = "relu" if kind == "relu" else "softmax"
+    for arm in arms:
+        register(
+            f"graphs-{kind}-{arm}",
+            f"connectivity by {who}, graphs {SAYS[arm]} (lesson 11)",
+            model=GraphModel,
+            sampler=chosen,
+            loss=every_pair,
+            smoke=(
+                GraphModelConfig(5, 16, mlp=2, attention=attention),
+                Schedule(40, 16, 1e-2, warmup=5),
+                {"arms": (arm,)} | SMALL,
+            ),
+            course=(
+                GraphModelConfig(8, width, attention=attention),
+                Schedule(steps, 64, lr, warmup=50),
+                {"arms": (arm,)} | EIGHT | {"many": many},
+            ),
+            paper=(
+                GraphModelConfig(20, 512, 2, attention=attention),
+                Schedule(1_000_000, 1000, 1e-4),
+                {"arms": (arm,)} | TWENTY,
+            ),
+            stored=torch.bfloat16,
+        )

@@ -31,9 +31,8 @@ def test_the_degree_channel_goes_and_the_model_stays():
     model = Channels(ChannelsConfig(1, 2))
     graphs = erdos_renyi(3, 6, 0.3, 0.3, generator=3)[:, None]
     before = model(graphs)
-    less = without(model, "degree", readout=False)
-    assert not less.degree[0].any() and less.read_degree.all()
-    assert not without(model, "degree").read_degree.any()
+    less = without(model, "degree")
+    assert not less.degree[0].any() and not less.read_degree.any() and less.read_local.all()
     assert not without(model, "local").local[0].any() and without(model, "local").degree[0].all()
     with pytest.raises(ValueError, match="channel = 'J'"):
         without(model, "J")
