@@ -5,7 +5,7 @@ import contextlib
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -14,20 +14,21 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from companion.lesson.near_misses import steps
 from companion.lesson.near_misses.borne_out import evidence
-from companion.lesson.near_misses.table import Scene, Site, at_arguments, at_expression, at_statement
+from companion.lesson.near_misses.several import groups
+from companion.lesson.near_misses.sites import Scene, edits
 from companion.lesson.near_misses.trees import (
     BEFORE,
     Edit,
-    all_statements,
     compiled,
     definition,
     edited,
     expressions,
+    loops,
     made,
     remembers,
 )
+from companion.lesson.near_misses.whole import of_the_whole
 from companion.lesson.near_misses.words import Words, size_words
 
 DRAW_SEEDS = range(2000, 2004)
@@ -38,6 +39,7 @@ PAIR_COST = 1.1  # only the likelier single steps are combined
 MOST_ENTRIES = 100_000  # of a tensor on the way
 SECONDS = 20.0  # of computing, for one exercise's near misses: a stop for answers that are slow, not the rule
 NEAR = 0.3  # of the cheapest near miss that agrees: the first of these that the program bears out is told
+MISFITS = (SyntaxError, TypeError, ValueError, LookupError, AttributeError, StopIteration, RecursionError)  # of a row
 KNOWN = 8  # entries, not all zero, in which an answer must differ from the right one, so that two steps explain it
 
 
@@ -75,6 +77,7 @@ class Family:
         self._paired = False
         if self.tree is None:
             return
+        self.ending = loops(self.tree)
         self.home = {**self.answer.__globals__, "torch": torch}
         text = ast.unparse(self.tree)
         watched = "lstsq" in text or "2 ** " in text or _picks_in_a_loop(self.tree)
@@ -98,13 +101,13 @@ class Family:
     def _make_singles(self) -> None:
         assert self.tree is not None and self._likely is not None
         end = time.process_time() + SECONDS
-        scene, values = self._scene()
-        edits = list(self._edits(scene, values))
-        for function, says, cost in steps.of_the_whole(self.answer, self.draws):
+        for function, says, cost in of_the_whole(self.answer, self.draws):
             miss = NearMiss(function, (says,), cost)
             if self._differs(miss, self._values):
                 self.singles.append(miss)
-        several = [((edit,), edit.cost) for edit in edits] + [*steps.groups(self.tree, edits, scene)]
+        scene = self._scene()
+        single = list(edits(scene))
+        several = [((edit,), edit.cost) for edit in single] + [*groups(single, scene)]
         for group, cost in sorted(several, key=lambda each: each[1]):
             if (miss := self._made(group, self._values, cost)) is not None:
                 self.singles.append(miss)
@@ -113,31 +116,13 @@ class Family:
             if time.process_time() > end:
                 break
 
-    def _scene(self) -> tuple[Scene, dict[tuple, Any]]:
+    def _scene(self) -> Scene:
         assert self.tree is not None
         probed = [_probed(self.tree, self.home, list(draw.values())) for draw in self.draws]
         variables = [self._variables(draw, each) for draw, each in zip(self.draws, probed, strict=True)]
-        ndims = {name: value.ndim for name, value in variables[0].items() if isinstance(value, Tensor)}
-        words = Words(self.tree, ndims)
+        words = Words(self.tree, {name: each.ndim for name, each in variables[0].items() if isinstance(each, Tensor)})
         sizes, tied = _sizes(self.draws, variables, words)
-        by_node = {id(node): probed[0][path] for path, node, _ in expressions(self.tree) if path in probed[0]}
-        return Scene(words, variables[0], sizes, tied, by_node), probed[0]
-
-    def _edits(self, scene: Scene, values: dict[tuple, Any]) -> Iterator[Edit]:
-        tree = self.tree
-        assert tree is not None
-        last = (("body", len(tree.body) - 1), ("value", None))
-        for path, node, above in expressions(tree):
-            if not any(remembers(each) for each in above):
-                site = Site(path, node, above, values.get(path), path == last)
-                yield from at_expression(site, scene)
-                yield from steps.expression_edits(site, scene)
-        for path, line, _ in all_statements(tree):
-            if not remembers(line):
-                yield from at_statement(path, line, scene.words.defined, scene)
-        yield from at_arguments(self.draws[0], scene)
-        yield from steps.argument_steps(self.draws[0], scene)
-        yield from steps.statement_edits(tree, scene)
+        return Scene(self.tree, words, self.draws[0], variables[0], sizes, tied, probed[0])
 
     def _variables(self, draw: dict[str, Any], values: dict[tuple, Any]) -> dict[str, Any]:
         """Return what each name was, the arguments and what is made on the way."""
@@ -152,17 +137,8 @@ class Family:
     def _made(self, edits: tuple[Edit, ...], values: dict, cost: float, *, pair: bool = False) -> NearMiss | None:
         try:
             tree = edited(self.tree, edits)
-            function = compiled(tree, self.home)
-        except (
-            SyntaxError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            IndexError,
-            StopIteration,
-            RecursionError,
-            KeyError,
-        ):
+            function = compiled(tree, self.home, ending=self.ending)
+        except MISFITS:
             return None
         says = tuple(dict.fromkeys(edit.says for edit in edits))
         if not pair and len(says) > 1:
@@ -323,28 +299,15 @@ def _sizes(
     """Return the sizes that an answer may meet, as code and in words, and which axes of arguments share one in every draw.
 
     A size of what is made on the way counts where it is none of an argument's; a whole number among the arguments may be
-    a size, too; and a matrix that is now wide, now high, has a larger side.
+    a size, too.
     """
     tied: dict[tuple[int, ...], list[tuple[str, int]]] = {}
-    sizes, sides = [], []
+    sizes = []
     for name, value in draws[0].items():
         for dim in range(value.ndim if isinstance(value, Tensor) else 0):
             tied.setdefault(tuple(draw[name].shape[dim] for draw in draws), []).append((name, dim))
         if type(value) is int:
             sizes.append((name, name))
-        if (
-            isinstance(value, Tensor)
-            and value.ndim == 2
-            and {
-                (draw[name].shape[0] > draw[name].shape[1]) - (draw[name].shape[0] < draw[name].shape[1])
-                for draw in draws
-            }
-            == {1, -1}
-        ):
-            sides += [
-                (f"{way}({name}.shape)", f"the {word} side of {name}")
-                for way, word in (("max", "larger"), ("min", "smaller"))
-            ]
     for (name, dim), *_ in tied.values():
         sizes.append((f"{name}.shape[{dim}]", size_words(name, dim, draws[0][name].ndim)))
     known = set(tied)
@@ -355,7 +318,7 @@ def _sizes(
             if rows not in known and len(set(rows)) > 1:
                 known.add(rows)
                 sizes.append((f"len({name})", words.size(made(f"len({name})")) or ""))
-    return sizes + sides, list(tied.values())
+    return sizes, list(tied.values())
 
 
 def _probed(tree: Any, home: dict[str, Any], inputs: list[Any]) -> dict[tuple, Any]:
@@ -371,7 +334,7 @@ def _probed(tree: Any, home: dict[str, Any], inputs: list[Any]) -> dict[tuple, A
         return lambda now: made(f"note_({at}, X)", X=now)
 
     probes = tuple(Edit(path, noting(at), "", "", 0) for at, path in enumerate(paths) if not _awkward(tree, path))
-    called(compiled(edited(tree, probes), {**home, "note_": note}), inputs)
+    called(compiled(edited(tree, probes), {**home, "note_": note}, ending=loops(tree)), inputs)
     return values
 
 
@@ -411,7 +374,7 @@ def same(got: Tensor, other: Tensor, tolerance: float) -> bool:
     got, other = got.to(wide), other.to(wide)
     sizes = other.abs()
     within = tolerance * torch.where(sizes.isfinite(), sizes, 0).max()
-    return bool(((got == other) | ((got - other).abs() <= within) | (got.isnan() & other.isnan())).all())
+    return torch.allclose(got, other, rtol=0, atol=float(within), equal_nan=True)
 
 
 _families: dict[int, Family] = {}

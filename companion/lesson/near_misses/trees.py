@@ -72,9 +72,16 @@ def remembers(line: ast.AST) -> bool:
     return isinstance(target, ast.Name) and target.id.startswith(BEFORE)
 
 
-def compiled(tree: ast.FunctionDef, home: dict[str, Any]) -> Callable[..., Any]:
-    """Make the function that a tree defines, among the names of ``home``. A ``while`` of over 1,000 rounds raises."""
-    if any(isinstance(node, ast.While) for node in ast.walk(tree)):
+def loops(tree: ast.AST) -> bool:
+    """Return whether a tree has a ``while``. No row makes one."""
+    return any(isinstance(node, ast.While) for node in ast.walk(tree))
+
+
+def compiled(tree: ast.FunctionDef, home: dict[str, Any], *, ending: bool) -> Callable[..., Any]:
+    """Make the function that a tree defines, among the names of ``home``; if ``ending``, a ``while`` of over 1,000
+    rounds raises.
+    """
+    if ending:
         tree = ast.fix_missing_locations(_Ending().visit(copy.deepcopy(tree)))
     module = ast.Module(body=[tree], type_ignores=[])
     code = next(
@@ -162,8 +169,8 @@ def template(text: str) -> Any:
 
 
 def made(text: str, **nodes: Any) -> Any:
-    """Make an expression or a statement from its text, in which capital names stand for ``nodes``, a list of statements
-    among them.
+    """Make an expression or a statement from its text, in which the names of ``nodes`` stand for these, a list of
+    statements among them; what is called by such a name makes a node, or is a call to be made of another tensor.
     """
     return _filled(template(text), nodes)
 
@@ -188,8 +195,9 @@ def with_inner(now: ast.Call, new: ast.expr) -> ast.Call:
 
 
 def _filled(node: Any, nodes: dict[str, Any]) -> Any:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTION_LETTERS:
-        return _located(with_inner(nodes[node.func.id], _filled(node.args[0], nodes)))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in nodes:
+        function, given = nodes[node.func.id], [_filled(each, nodes) for each in node.args]
+        return _located(function(*given) if callable(function) else with_inner(function, *given))
     if isinstance(node, ast.Name):
         if node.id not in nodes:
             return node

@@ -3,36 +3,22 @@
 import ast
 import functools
 from collections.abc import Mapping
+from pathlib import Path
 
 from companion.lesson.near_misses.trees import BEFORE, from_module, root
 
-OPERATIONS = {
-    "mT": "transpose", "T": "transpose", "sum": "sum", "mean": "mean", "norm": "length", "std": "standard deviation", "var": "variance",
-    "square": "square", "sqrt": "square root", "abs": "absolute value", "log": "logarithm", "exp": "exponential", "log2": "logarithm to base 2",
-    "log10": "logarithm to base 10", "log1p": "logarithm of 1 more", "expm1": "exponential less 1", "neg": "negative",
-    "softmax": "softmax", "sigmoid": "sigmoid", "tanh": "tanh", "relu": "ReLU", "cos": "cosine", "sin": "sine", "tan": "tangent", "prod": "product",
-    "amin": "smallest entry", "amax": "largest entry", "min": "smallest entry", "max": "largest entry", "argmax": "place of the largest entry",
-    "argmin": "place of the smallest entry", "cumsum": "running sum", "cummin": "running minimum", "cummax": "running maximum",
-    "cumprod": "running product", "sort": "sorted order", "argsort": "sorted order", "median": "median", "masked_fill": "masked form",
-    "solve": "solution", "lstsq": "least-squares fit", "normalize": "normalised version", "entr": "entropy", "clamp": "clamped version",
-    "clamp_min": "positive part", "clamp_max": "capped version", "outer": "outer product", "one_hot": "one-hot form", "triu": "upper triangle",
-    "tril": "lower triangle", "gather": "picked entries", "flip": "reversed order", "roll": "shifted version", "diagonal": "diagonal",
-    "log_softmax": "log-softmax", "logsumexp": "log of the summed exponentials", "sign": "sign", "diff": "differences", "trace": "trace",
-    "floor": "whole part", "round": "rounded value", "any": "any", "all": "all", "cdist": "distances", "inv": "inverse", "pinv": "pseudo-inverse",
-}  # fmt: skip
-PLAIN = {
-    "to", "double", "float", "long", "clone", "contiguous", "unsqueeze", "squeeze", "view", "reshape", "expand", "values", "solution", "int",
-    "expand_as", "nan_to_num", "flatten", "unflatten", "item", "tolist", "ceil", "type_as",
-}  # fmt: skip
+_named = [
+    line.partition("=") for line in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines()[1:]
+]
+OPERATIONS = {name.strip(): word.strip() for name, _, word in _named}
 COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-RELATIONS = {
-    "<": "is below",
-    "<=": "is at most",
-    ">": "is above",
-    ">=": "is at least",
-    "==": "equals",
-    "!=": "differs from",
-}
+RELATIONS = dict(
+    zip(
+        COMPARISONS.values(),
+        ["is below", "is at most", "is above", "is at least", "equals", "differs from"],
+        strict=True,
+    )
+)
 JOINED = {
     ast.MatMult: "the product of {} and {}", ast.Mult: "{} times {}", ast.Div: "{} over {}", ast.Add: "the sum of {} and {}",
     ast.Sub: "the difference of {} and {}", ast.Pow: "{} to the power of {}",
@@ -75,23 +61,6 @@ class Words:
             if isinstance(each, ast.Name) and not isinstance(node.value, ast.Tuple)
         }
 
-    def inside(self, name: str) -> list[ast.expr]:
-        """Return what a variable's definition is made of, a step or two down."""
-        found: list[ast.expr] = []
-        layer: list[ast.AST] = [self.defined[name]] if name in self.defined else []
-        for _ in range(2):
-            layer = [child for node in layer for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-            found += [node for node in layer if isinstance(node, ast.BinOp | ast.Call | ast.Subscript | ast.UnaryOp)]
-        return found
-
-    def made_of_what_changes(self, name: str) -> ast.expr | None:
-        """Return a variable's definition, if it may be another one by the time that the variable is used."""
-        definition = self.defined.get(name)
-        if definition is None or name in self.changing | self.unpacked or name.startswith(BEFORE):
-            return None
-        used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
-        return definition if used & self.changing else None
-
     @functools.lru_cache(maxsize=8192)  # noqa: B019  # lives as long as the family of near misses it belongs to
     def noun(self, node: ast.AST, depth: int = 3) -> str:
         """Say what a node is, in a few words."""
@@ -112,10 +81,10 @@ class Words:
             marks = {ast.USub: "minus {}", ast.Invert: "the opposite of {}", ast.Not: "the opposite of {}"}
             return marks.get(type(node.op), "{}").format(self.noun(node.operand, depth))
         name, inside = operation(node)
-        if name in PLAIN and inside is not None:
-            return self._noun(inside, depth)
         if name is not None:
             word = OPERATIONS.get(name)
+            if word == "" and inside is not None:
+                return self._noun(inside, depth)
             return f"the {word} of {self.noun(inside, depth - 1)}" if word and inside is not None else ""
         if isinstance(node, ast.Subscript):
             return self._part(node, depth)
