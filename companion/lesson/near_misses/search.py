@@ -45,12 +45,11 @@ KNOWN = 8  # entries, not all zero, in which an answer must differ from the righ
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A function beside the answer, what it gets wrong, the rows of the table that it comes from, and its definition."""
+    """A function beside the answer, what it gets wrong, how unlikely it is, and its definition."""
 
     function: Callable[..., Any]
     says: tuple[str, ...]
     cost: float
-    rows: tuple[int, ...] = ()
     tree: ast.FunctionDef | None = None
 
     @property
@@ -93,8 +92,7 @@ class Family:
         """Return every function one step away."""
         if self._likely is None and self.tree is not None:
             self._likely = []
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 self._make_singles()
         return self.singles
 
@@ -143,7 +141,7 @@ class Family:
         says = tuple(dict.fromkeys(edit.says for edit in edits))
         if not pair and len(says) > 1:
             says = (f"{says[0]}, and likewise elsewhere",)
-        miss = NearMiss(function, says, cost, tuple(edit.row for edit in edits), tree)
+        miss = NearMiss(function, says, cost, tree)
         return miss if self._differs(miss, values) else None
 
     def _differs(self, miss: NearMiss, values: dict) -> bool:
@@ -207,16 +205,13 @@ class Family:
         if known < KNOWN and self.exact:
             return None
         if not self._paired and PAIRS:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 self._make_pairs()
         return self._agreeing(trial, self._pair_values)
 
     def _agreeing(self, trial: "_Trial", values: dict) -> str | None:
         first = trial.got[1]  # on the input that the near misses' values are known for
-        if first is None:
-            return None
-        if self.whole and first.is_floating_point():
+        if first is None or (self.whole and first.is_floating_point()):
             return None
         close = [miss for value, miss in values.get(tuple(first.shape), []) if same(first, value, self.tolerance)]
         found = [miss for miss in sorted(close, key=lambda miss: miss.cost)[:100] if trial.agrees(miss)]
@@ -324,7 +319,7 @@ def _sizes(
 def _probed(tree: Any, home: dict[str, Any], inputs: list[Any]) -> dict[tuple, Any]:
     """Return what every expression of the answer was, on one input."""
     values: dict[tuple, Any] = {}
-    paths = [path for path, node, _ in expressions(tree)]
+    paths = [path for path, node, _ in expressions(tree) if not _has_no_value(node, path)]
 
     def note(at: int, value: Any) -> Any:
         values.setdefault(paths[at], value)
@@ -333,19 +328,13 @@ def _probed(tree: Any, home: dict[str, Any], inputs: list[Any]) -> dict[tuple, A
     def noting(at: int) -> Callable[[Any], Any]:
         return lambda now: made(f"note_({at}, X)", X=now)
 
-    probes = tuple(Edit(path, noting(at), "", "", 0) for at, path in enumerate(paths) if not _awkward(tree, path))
+    probes = tuple(Edit(path, noting(at), "", "", 0) for at, path in enumerate(paths))
     called(compiled(edited(tree, probes), {**home, "note_": note}, ending=loops(tree)), inputs)
     return values
 
 
-def _awkward(tree: Any, path: tuple) -> bool:
-    """Return whether an expression has no value: a slice, or the name of a module."""
-    node = tree
-    for name, index in path:
-        node = getattr(node, name) if index is None else getattr(node, name)[index]
-    if type(node).__name__ in ("Slice", "Starred"):
-        return True
-    return type(node).__name__ == "Tuple" and path[-1][0] == "slice"
+def _has_no_value(node: ast.expr, path: tuple) -> bool:
+    return isinstance(node, ast.Slice | ast.Starred) or (isinstance(node, ast.Tuple) and path[-1][0] == "slice")
 
 
 def called(function: Callable[..., Any], inputs: list[Any]) -> Tensor | None:

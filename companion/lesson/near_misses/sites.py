@@ -52,14 +52,12 @@ Parts = Callable[[Any], dict[str, Any]]  # from a node, which may have been edit
 class Site:
     """A place in an answer: an expression, a statement, or an argument before the first step.
 
-    ``above``: the nodes above it.
     ``value``: what it was on a drawn input.
     ``kinds``, ``tags``: which headings it has, and their words.
     """
 
     path: Path
     node: Any
-    above: tuple[ast.AST, ...]
     value: Any
     kinds: set[str]
     tags: set[str]
@@ -99,13 +97,13 @@ def _sites(scene: Scene) -> Iterator[Site]:
             kinds = _kinds(node, above, value, scene.words) | ({"answer"} if path == last else set())
             turned = {"matrix"} if operation(node)[0] in ("mT", "T") else set()  # to turn it back is a row of its own
             tags = _tags(value) - turned | _standing(node, above, path == last)
-            yield Site(path, node, above, value, kinds, tags)
+            yield Site(path, node, value, kinds, tags)
     for path, line, _ in all_statements(scene.tree):
         if not remembers(line):
-            yield Site(path, line, (), None, {"loop"} if isinstance(line, ast.For) else {"shift"}, set())
+            yield Site(path, line, None, {"loop"} if isinstance(line, ast.For) else {"shift"}, set())
     for name, value in scene.inputs.items():
-        yield Site(SLOT, ast.Name(name, ast.Load()), (), value, {"argument"}, _tags(value))
-    yield Site(SLOT, None, (), None, set(ARGUMENTS) - {"argument"}, set())
+        yield Site(SLOT, ast.Name(name, ast.Load()), value, {"argument"}, _tags(value))
+    yield Site(SLOT, None, None, set(ARGUMENTS) - {"argument"}, set())
 
 
 def _tags(value: Any) -> set[str]:
