@@ -185,7 +185,8 @@ def _edits_at(site: Site, scene: Scene) -> Iterator[Edit]:
                     def change(now: Any, new=new, parts=parts, hole=hole) -> Any:
                         return made(new, **parts(now), **hole)
 
-                    kind = f"{site.kinds & {'argument'}} {said}"  # the same for a mistake in several forms
+                    same = row.says if block.kind == "list" else said  # for a mistake in several forms
+                    kind = f"{site.kinds & {'argument'}} {same}"
                     yield Edit(site.path, change, sentence, kind, base + row.cost + more, row.line)
 
 
