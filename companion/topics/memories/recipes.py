@@ -6,7 +6,6 @@ Embeddings are frozen, as in Nichani, Lee, Bietti (2024), arXiv:2412.06538, who 
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from companion.core.arguments import at_least, positive
 from companion.core.recipe import register
 from companion.core.training import Schedule
+from companion.topics.memories.by_hand import read
 from companion.topics.memories.data import embeddings, tokens
 from companion.topics.memories.model import Facts, FactsConfig
 
@@ -56,113 +56,74 @@ register(
 )
 
 
-def trained_accuracy(
-    N: int, d: int, *, rank: int | None = None, runs: int = 1, steps: int = 150, lr: float = 0.5, seed: int = 0
-) -> float:
+def trained_accuracy(N: int, d: int, *, runs: int = 1, steps: int = 150, lr: float = 0.5, seed: int = 0) -> float:
     """The share of ``N`` facts that a trained d x d memory gets right, over ``runs`` memories trained at once by
     full-batch Adam.
 
-    With a ``rank`` the memory is W_1^T W_2, both (rank, d), random at the start and both trained. Raises ValueError for
-    N, d, runs or steps below 1, and for a rank that is not within 1 and d.
+    Raises ValueError for N, d, runs or steps below 1.
 
     ``N``, ``d``: how many facts there are, and the width.
-    ``rank``: of the memory; None for any.
     ``runs``: how many memories.
     ``steps``, ``lr``: of Adam.
     ``seed``: of embeddings and starts.
     """
     at_least(N=(N, 1), d=(d, 1), runs=(runs, 1), steps=(steps, 1))
-    if rank is not None and not 1 <= rank <= d:
-        raise ValueError(f"rank = {rank!r}: must be at least 1 and at most {d}")
     generator = torch.Generator().manual_seed(seed)
     U, V = (embeddings(N, d, runs=(runs,), generator=generator) for _ in range(2))
-    starts = (
-        [torch.zeros(runs, d, d)]
-        if rank is None
-        else [embeddings(rank, d, runs=(runs,), generator=generator) for _ in range(2)]
-    )
-    factors = [nn.Parameter(start) for start in starts]
-    optimizer = torch.optim.Adam(factors, lr=lr, betas=(0.9, 0.99))
+    W = nn.Parameter(torch.zeros(runs, d, d))
+    optimizer = torch.optim.Adam([W], lr=lr, betas=(0.9, 0.99))
     target = torch.arange(N).expand(runs, N)
-
-    def logits():  # v_k^T W u_z, or (W_1 v_k)^T (W_2 u_z)
-        return U @ (V @ factors[0]).mT if rank is None else (U @ factors[1].mT) @ (V @ factors[0].mT).mT
 
     # A loop of its own: all facts at every step and a rate that falls in a line, for many memories at once.
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = lr * (1 - step / steps)
         # the sum over runs of a mean over facts
-        loss = runs * F.cross_entropy(logits().flatten(0, 1), target.flatten())
+        loss = runs * F.cross_entropy(read(W, U, V).flatten(0, 1), target.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     with torch.no_grad():
-        return (logits().argmax(-1) == target).float().mean().item()
-
-
-class Stored(NamedTuple):
-    """Memories after training: for each step size and repeat, how strongly each token is stored, and the mass of the
-    wrong ones.
-    """
-
-    strengths: Float[Tensor, "lrs repeats N"]
-    errors: Float[Tensor, "lrs repeats"]
+        return (read(W, U, V).argmax(-1) == target).float().mean().item()
 
 
 def optimise(
     p: Float[Tensor, "N"],
     d: int,
     *,
-    optimizer: Literal["sgd", "adam", "normalised"] = "sgd",
     lrs: Sequence[float],
     batch: int = 1,
     steps: int = 1000,
     repeats: int = 4,
-    decay_at: int | None = None,
     seed: int = 0,
-) -> Stored:
-    """Train d x d memories from 0 on tokens with frequencies ``p``, each token its own answer: all step sizes and
-    repeats at once.
+) -> Float[Tensor, "lrs repeats N"]:
+    """Train d x d memories from 0 by SGD on tokens with frequencies ``p``, each token its own answer, all step sizes
+    and repeats at once, and return how strongly each token is stored.
 
     ``p``: the probability of each of the N tokens.
     ``d``: dimensions of their embeddings.
-    ``optimizer``: 'sgd'; 'adam', with betas .9 and .99; 'normalised', which divides the gradient by its length, as a
-    layer norm does to what it reads.
     ``lrs``: step sizes, each for memories of its own.
     ``batch``: tokens a step.
     ``steps``: how many.
     ``repeats``: memories for each step size, with embeddings and tokens of their own.
-    ``decay_at``: the step from which on the step size is a tenth; None for never.
     ``seed``: decides embeddings and tokens.
 
     The strength of z is the coefficient of v_z u_z^T in W = sum_{k, z} C[k, z] v_k u_z^T, by least squares: exact where
-    the embeddings are independent and W lies in their span. Raises ValueError for an unknown optimizer, and for d,
-    batch, steps, repeats or a step size that are not positive.
+    the embeddings are independent and W lies in their span. Raises ValueError for
+    d, batch, steps, repeats or a step size that are not positive.
     """
-    if optimizer not in ("sgd", "adam", "normalised"):
-        raise ValueError(f"optimizer = {optimizer!r}: must be 'sgd', 'adam' or 'normalised'")
     positive(d=d, batch=batch, steps=steps, repeats=repeats, lrs=min(lrs, default=0))
     generator = torch.Generator().manual_seed(seed)
     N, runs = len(p), len(lrs) * repeats
     U, V = (embeddings(N, d, runs=(repeats,), generator=generator).repeat(len(lrs), 1, 1) for _ in range(2))
     size = torch.tensor(lrs, dtype=torch.float32).repeat_interleave(repeats)[:, None, None]
-    W, first, second = (torch.zeros(runs, d, d) for _ in range(3))
+    W = torch.zeros(runs, d, d)
     each_run = torch.arange(runs)[:, None]
     # A loop of its own: its updates are the subject, written out for all step sizes at once.
-    for step in range(steps):
+    for _ in range(steps):
         z = tokens(p, repeats * batch, generator=generator).view(repeats, batch).repeat(len(lrs), 1)
         u = U[each_run, z]
         residual = (u @ W.mT @ V.mT).softmax(-1)
         residual[each_run, torch.arange(batch), z] -= 1
-        G = (residual @ V).mT @ u / batch
-        if optimizer == "adam":
-            first, second = 0.9 * first + 0.1 * G, 0.99 * second + 0.01 * G.square()
-            G = (first / (1 - 0.9 ** (step + 1))) / ((second / (1 - 0.99 ** (step + 1))).sqrt() + 1e-12)
-        elif optimizer == "normalised":
-            G = G / G.norm(dim=(1, 2), keepdim=True).clamp_min(1e-12)
-        W = W - size * G * (0.1 if decay_at is not None and step >= decay_at else 1.0)
-    logits = U @ W.mT @ V.mT
-    errors = ((logits.argmax(-1) != torch.arange(N)) * p.to(logits)).sum(-1)
+        W = W - size * (residual @ V).mT @ u / batch
     C = torch.linalg.pinv(V.mT) @ W @ torch.linalg.pinv(U)
-    strengths = C.diagonal(dim1=1, dim2=2)
-    return Stored(strengths.unflatten(0, (len(lrs), repeats)), errors.view(len(lrs), repeats))
+    return C.diagonal(dim1=1, dim2=2).unflatten(0, (len(lrs), repeats))

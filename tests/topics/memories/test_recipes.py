@@ -32,14 +32,6 @@ def test_training_holds_more_than_one_step(d, N):
     assert accuracy(read(write(U, V, torch.arange(N)), U, V), torch.arange(N)) < 0.8
 
 
-@pytest.mark.parametrize(("d", "rank"), [(20, 3), (24, 8)])
-def test_a_trained_bottleneck_holds_a_nat_for_each_free_number(d, rank):
-    free = rank * (2 * d - rank)
-    few, many = (int(share * free / np.log(free)) for share in (0.6, 2.5))
-    assert trained_accuracy(few, d, rank=rank, runs=4, lr=0.1, seed=1) > 0.93
-    assert trained_accuracy(many, d, rank=rank, runs=4, lr=0.1, seed=2) < 0.8
-
-
 def strength_slope(strengths, p):
     """The power of the frequency that the mean strength of the thirty most frequent tokens goes with."""
     return np.polyfit(np.log(p[:30].numpy()), np.log(strengths.mean(0)[:30].numpy()), 1)[0]
@@ -48,44 +40,11 @@ def strength_slope(strengths, p):
 @pytest.mark.parametrize("seed", [3, 4])
 def test_the_optimiser_decides_what_is_stored(seed):
     p = zipf(60, 1.5)
-    slow, fast = optimise(p, 120, lrs=[0.01, 100.0], seed=seed).strengths
+    slow, fast = optimise(p, 120, lrs=[0.01, 100.0], seed=seed)
     assert strength_slope(slow, p) > 0.9
     assert strength_slope(fast, p) < 0.2
     once = optimise(p, 120, lrs=[1.0], batch=20_000, steps=1, seed=seed)
-    assert strength_slope(once.strengths[0], p) == pytest.approx(1, abs=0.15)
-
-
-def test_adam_is_torchs():
-    p = zipf(12, 1.5)
-    ours = optimise(p, 16, optimizer="adam", lrs=[0.05], batch=4, steps=5, repeats=1, seed=2).strengths[0, 0]
-    from companion.topics.memories.data import tokens
-
-    generator = torch.Generator().manual_seed(2)
-    U, V = (embeddings(12, 16, runs=(1,), generator=generator)[0] for _ in range(2))
-    W = torch.nn.Parameter(torch.zeros(16, 16))
-    adam = torch.optim.Adam([W], lr=0.05, betas=(0.9, 0.99), eps=1e-12)
-    for _ in range(5):
-        z = tokens(p, 4, generator=generator)[0]
-        adam.zero_grad()
-        torch.nn.functional.cross_entropy(U[z] @ W.mT @ V.mT, z).backward()
-        adam.step()
-    torch.testing.assert_close(
-        ours, (torch.linalg.pinv(V.mT) @ W.detach() @ torch.linalg.pinv(U)).diagonal(), rtol=1e-3, atol=1e-4
-    )
-
-
-def test_a_normalised_step_has_its_length_and_a_decay_comes_at_its_time():
-    p = zipf(12, 1.5)
-    shared = {"lrs": [2.0], "batch": 8, "repeats": 2, "seed": 1}
-    once = optimise(p, 20, optimizer="normalised", steps=1, **shared)
-    twice = optimise(p, 20, optimizer="normalised", steps=1, **{**shared, "lrs": [4.0]})
-    torch.testing.assert_close(2 * once.strengths, twice.strengths, rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(
-        optimise(p, 20, steps=3, decay_at=0, **shared).strengths,
-        optimise(p, 20, steps=3, **{**shared, "lrs": [0.2]}).strengths,
-        rtol=1e-3,
-        atol=1e-4,
-    )
+    assert strength_slope(once[0], p) == pytest.approx(1, abs=0.15)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +54,7 @@ def test_a_normalised_step_has_its_length_and_a_decay_comes_at_its_time():
         (lambda: trained_accuracy(4, 0), "d = 0"),
         (lambda: trained_accuracy(4, 4, runs=0), "runs = 0"),
         (lambda: trained_accuracy(4, 4, steps=0), "steps = 0"),
-        (lambda: trained_accuracy(4, 4, rank=0), "rank = 0: must be at least 1 and at most 4"),
-        (lambda: trained_accuracy(4, 4, rank=5), "rank = 5"),
-        (lambda: optimise(zipf(4, 2.0), 4, optimizer="sgd", lrs=[]), "lrs = 0: must be positive"),
+        (lambda: optimise(zipf(4, 2.0), 4, lrs=[]), "lrs = 0: must be positive"),
         (lambda: optimise(zipf(4, 2.0), 4, lrs=[-1.0]), "lrs = -1.0"),
         (lambda: optimise(zipf(4, 2.0), 0, lrs=[1.0]), "d = 0"),
         (lambda: optimise(zipf(4, 2.0), 4, lrs=[1.0], batch=0), "batch = 0"),
