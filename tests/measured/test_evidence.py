@@ -123,7 +123,7 @@ def _of_heads(effect):
     """What lesson 07's banks of heads give: the shipped one, and those of the table."""
     bank, _ = shipped("facts-heads")
     asked = every_fact(facts_of(bank.config), bank.config.length, rounds=4, generator=0)
-    table = measured_table("facts-heads-by-seed")
+    table = measured_table("facts-by-seed").where(bank="facts-heads")
     rights = [recall_accuracy(bank, asked).tolist(), *(table.where(seed=seed).columns["right"] for seed in (1, 2))]
     return [
         effect({(one.heads, one.mlp): right for one, right in zip(bank.config.members, each, strict=True)})
@@ -155,7 +155,7 @@ def test_the_seeds_of_lesson_07_on_its_plateau_are_of_their_table():
 def test_the_dimensions_of_lesson_07_are_of_the_shipped_bank_and_of_their_table():
     bank, _ = shipped("facts-attention")
     asked = every_fact(facts_of(bank.config), bank.config.length, rounds=4, generator=0)
-    table = measured_table("facts-attention-by-seed")
+    table = measured_table("facts-by-seed").where(bank="facts-attention")
     rights = [recall_accuracy(bank, asked).tolist(), *(table.where(seed=seed).columns["right"] for seed in (1, 2))]
     found = []
     for right in rights:

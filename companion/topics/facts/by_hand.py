@@ -18,6 +18,7 @@ from companion.core.arguments import at_least, positive
 from companion.topics.facts.model import Bank, BankConfig, Member
 
 END_SCORE = 0.6  # of a listed word's score: the last word is looked at where no listed word is
+GAIN = 20.0  # what an open neuron adds to its answer's logit for each 1 above its threshold
 
 
 def attention_only(
@@ -38,19 +39,15 @@ def attention_only(
 
     Raises ValueError for a size below 1, beta <= 0, or an answer that its relation does not have.
 
-    ``table``: each subject's answer in each relation; relation r's are numbered r D to r D + D - 1.
-    ``answers``: D, how many answers a relation has.
-    ``d``: the embeddings' dimension.
-    ``head_width``: how many words a head's list has.
-    ``noise``: how many noise words there are.
-    ``length``: how many words a sentence has.
+    ``table``, ``answers``: each subject's answer in each relation, r D to r D + D - 1 in relation r, and D.
+    ``d``, ``head_width``: the embeddings' dimension, and how many words a head's list has.
+    ``noise``, ``length``: how many noise words there are, and words in a sentence.
     ``beta``: how sharply the heads look.
     """
     bank = _bank(table, answers, Member(d, _heads(table, head_width), head_width, 0, *table.shape), noise, length)
     writes = dual(bank.answers[0])
-    by_subject = writes[table].sum(1)
     by_relation = writes.view(table.shape[1], answers, d).sum(1)
-    _attend(bank, table.shape, beta, torch.cat([by_subject, by_relation]))
+    _attend(bank, table.shape, beta, torch.cat([writes[table].sum(1), by_relation]))
     return bank
 
 
@@ -64,7 +61,6 @@ def with_mlp(
     noise: int,
     length: int,
     beta: float = 60.0,
-    gain: float = 20.0,
 ) -> Bank:
     """Heads copy subject and relation; a neuron keeps up to ``each`` subjects that have one answer in one relation, and
     writes it.
@@ -72,14 +68,12 @@ def with_mlp(
     It opens for a listed subject together with its relation, f_s . x + f_r . x > 3/2 with f the dual of e; the last
     word serves as the threshold. m = S R / each neurons are enough, with ``each`` ~ d up to logarithms: m d ~ S R.
 
-    Raises ValueError for a size below 1, beta <= 0, gain <= 0, or an answer that its relation does not have.
+    Raises ValueError for a size below 1, beta <= 0, or an answer that its relation does not have.
 
     ``table``, ``answers``, ``d``, ``head_width``, ``noise``, ``length``, ``beta``: as for `attention_only`.
     ``each``: at most how many subjects a neuron keeps.
-    ``gain``: how much an open neuron adds to its answer's logit for each 1 above its threshold.
     """
     at_least(each=(each, 1))
-    positive(gain=gain)
     S, R = table.shape
     lists = [
         (relation, answer, chunk)
@@ -93,7 +87,7 @@ def with_mlp(
     reads, writes = dual(bank.words[0]), dual(bank.answers[0])
     for neuron, (relation, answer, chunk) in enumerate(lists):
         bank.up[0, neuron] = reads[chunk].sum(0) + reads[S + relation] - 1.5 * reads[-1]
-        bank.down[0, :, neuron] = gain * writes[answer]
+        bank.down[0, :, neuron] = GAIN * writes[answer]
     return bank
 
 

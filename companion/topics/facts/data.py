@@ -55,12 +55,10 @@ def random_world(
     So whoever knows the relation alone can do no better than guess one of D (one of ceil(S / D) / S is right, exactly 1
     / D if D divides S). The paper draws answers independently, which leaves some of them more frequent.
 
-    Raises ValueError for a number below 1, or more answers to a relation than subjects.
-
-    ``subjects``, ``relations``: how many, S and R.
-    ``answers``: D, how many a relation has.
-    ``noise``: how many noise words.
+    ``subjects``, ``relations``, ``answers``, ``noise``: S, R, D, and how many noise words there are.
     ``generator``: of the orders, or its seed.
+
+    Raises ValueError for a number below 1, or more answers to a relation than subjects.
     """
     at_least(subjects=(subjects, 1), relations=(relations, 1), answers=(answers, 1), noise=(noise, 1))
     if answers > subjects:
@@ -95,13 +93,11 @@ def sentences(
     """Draw one subject and one relation at two random places among noise words; the last word is the end of the
     sentence.
 
-    Raises ValueError for batch < 1, length < 3, or numbers beyond the world's.
-
-    ``batch``: how many sentences.
-    ``facts``: the world that they are about.
-    ``length``: how many words each has.
+    ``batch``, ``facts``, ``length``: how many sentences, about which world, and of how many words.
     ``subjects``, ``relations``: subject and relation are uniform among so many first ones; all, unless told.
     ``generator``: of all that is random, or its seed.
+
+    Raises ValueError for batch < 1, length < 3, or numbers beyond the world's.
     """
     subjects, relations = subjects or facts.subjects, relations or facts.relations
     at_least(batch=(batch, 1))
@@ -118,12 +114,11 @@ def sentences(
 def every_fact(facts: World, length: int, *, rounds: int = 1, generator: torch.Generator | int = 0) -> Sentences:
     """Sentences about each of the S R facts, places and noise words at random: what 'stored exactly' is checked on.
 
-    Raises ValueError for rounds < 1 or length < 3.
-
-    ``facts``: the world.
-    ``length``: how many words a sentence has.
+    ``facts``, ``length``: the world, and how many words a sentence has.
     ``rounds``: how many sentences each fact has; after a round comes the next.
     ``generator``: of places and noise words, or its seed.
+
+    Raises ValueError for rounds < 1 or length < 3.
     """
     at_least(rounds=(rounds, 1))
     generator = as_generator(generator)

@@ -99,11 +99,6 @@ class Bank(Hooked):
             self.up[k, :m, :d] = torch.randn(m, d) / d**0.5
             self.down[k, :d, :m] = torch.randn(d, m) / max(m, 1) ** 0.5
 
-    def pattern(self, tokens: Int[Tensor, "members batch length"]) -> Float[Tensor, "members batch length heads"]:
-        """Return how much the last word attends to each word, head by head."""
-        scores = torch.einsum("kvd,khcd,khc->kvh", self.words, self.key, self.query)
-        return scores[torch.arange(len(tokens))[:, None, None], tokens].softmax(dim=2)
-
     def forward(self, tokens: Int[Tensor, "members batch length"]) -> Float[Tensor, "members batch answers"]:
         """Compute every answer's logit. Raises ValueError for unknown words, or sentences for another number of
         members.
@@ -113,8 +108,10 @@ class Bank(Hooked):
             raise ValueError(f"tokens of shape {tuple(tokens.shape)}: must be for {members} members")
         check_range(tokens=(tokens, words))
         at = self.at
-        words = at("hook_embed", self.words[torch.arange(members)[:, None, None], tokens])  # (member, batch, length, d)
-        pattern = at("blocks.0.attn.hook_pattern", self.pattern(tokens).mT)  # (member, batch, head, key)
+        own = torch.arange(members)[:, None, None]
+        scores = torch.einsum("kvd,khcd,khc->kvh", self.words, self.key, self.query)  # of each word, for each head
+        words = at("hook_embed", self.words[own, tokens])  # (member, batch, length, d)
+        pattern = at("blocks.0.attn.hook_pattern", scores[own, tokens].softmax(2).mT)  # (member, batch, head, key)
         seen = pattern @ words  # (member, batch, head, d)
         attention = torch.einsum("khec,khcd,kbhd->kbe", self.out, self.value, seen)
         x = at("blocks.0.hook_resid_pre", words[:, :, -1]) + at("blocks.0.hook_attn_out", attention)

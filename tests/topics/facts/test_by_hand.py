@@ -80,7 +80,6 @@ TABLE = random_world(8, 2, 2).table
         (lambda: attention_only(TABLE, 2, d=9, head_width=2, noise=4, length=5, beta=0.0), "beta = 0.0"),
         (lambda: attention_only(TABLE + 1, 2, d=9, head_width=2, noise=4, length=5), "is not one of its relation's"),
         (lambda: with_mlp(TABLE, 2, d=9, head_width=2, each=0, noise=4, length=5), "each = 0"),
-        (lambda: with_mlp(TABLE, 2, d=9, head_width=2, each=1, noise=4, length=5, gain=-1.0), "gain = -1.0"),
     ],
 )
 def test_bad_arguments_are_named_with_their_value(call, message):

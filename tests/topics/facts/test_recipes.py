@@ -10,7 +10,7 @@ from companion.core.checkpoints import shipped
 from companion.core.recipe import recipe
 from companion.topics.facts.data import counts, every_fact, random_world, sentences
 from companion.topics.facts.exercises import learn_facts, saw_gradient
-from companion.topics.facts.measured import facts_at
+from companion.topics.facts.measured import by_learning_rate
 from companion.topics.facts.probes import conserved, knowledge, recall_accuracy
 from companion.topics.facts.recipes import cross_entropy, facts_of
 
@@ -67,9 +67,8 @@ def test_a_step_is_plain_gradient_descent():
     torch.testing.assert_close(found, both.grad, atol=1e-12, rtol=0)
 
 
-def test_another_rate_stores_little_in_few_steps_and_bad_arguments_are_named():
-    assert 0 <= facts_at(0.03, steps=2) < 100  # of worlds with 361 to 1,600 facts; after 5,000 steps 509
+def test_another_rate_stores_little_in_few_steps_and_no_rate_is_named():
+    [row] = by_learning_rate(seed=0, scale="smoke", rate=0.03)
+    assert 0 <= row["facts"] < 100  # of worlds with 361 to 1,600 facts; after 5,000 steps 509
     with pytest.raises(ValueError, match="lr = 0"):
-        facts_at(0.0)
-    with pytest.raises(ValueError, match="steps = 0"):
-        facts_at(0.03, steps=0)
+        by_learning_rate(seed=0, scale="smoke", rate=0.0)
