@@ -192,7 +192,6 @@ CALLS = {
     ],
     "topics.structures.baselines.trees.optimal_search_tree": lambda f, i: list(f(i.shares(5)))[1:],
     "topics.structures.baselines.trees.treap": lambda f, i: list(f(i.shares(5)))[1:],
-    "topics.structures.baselines.trees.depths": lambda f, i: f(treap(i.shares(5))),
     "topics.structures.baselines.search.binary_search": lambda f, i: f(*search(i), 3),
     "topics.structures.baselines.search.interpolation_search": lambda f, i: f(*search(i), 3),
     "topics.structures.baselines.search.quantile_search": lambda f, i: f(*search(i), 3, lambda q: (q + 1) / 2),

@@ -3,8 +3,8 @@
 Uniform, 'hard' and spherical points follow Salemohamed et al. (2024), arXiv:2411.03253, section 2; the pictures of
 numbers stand in for their three-digit MNIST. Streams of items are for lesson 08's sketches.
 
-Every sampler draws one query for each set of points, or as many as ``queries`` says: with k of them, queries i k to
-i k + k - 1 belong to set i.
+Every sampler draws ``batch`` sets of ``n`` points and, for each set, ``queries`` to ask it: with k of them, queries i k
+to i k + k - 1 belong to set i. ``generator`` is a generator, on whose device the draw is made, or its seed.
 """
 
 from collections.abc import Callable
@@ -47,11 +47,9 @@ def _one_of(points: Tensor, queries: int, generator: torch.Generator) -> Tensor:
 
 
 def uniform(batch: int, n: int, dim: int = 1, *, queries: int = 1, generator: torch.Generator | int) -> Search:
-    """Points and query uniform on [-1, 1]^dim. Raises ValueError for a number below 1.
+    """Points and query uniform on [-1, 1]^dim; ``batch``, ``n``, ``queries`` and ``generator`` as everywhere here.
 
-    ``batch``, ``n``, ``dim``: how many sets, points in each, and coordinates.
-    ``queries``: how many for each set.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
+    Raises ValueError for a number below 1.
     """
     at_least(batch=(batch, 1), n=(n, 1), dim=(dim, 1), queries=(queries, 1))
     generator = as_generator(generator)
@@ -63,13 +61,11 @@ def zipf_queries(
     batch: int, n: int, *, exponent: float = 1.2, queries: int = 1, generator: torch.Generator | int
 ) -> Search:
     """Points uniform among 1, .., 200, some of them more than once, and a query that is i with probability ~
-    i^-exponent: small numbers are asked for most (appendix B.7: 1.2). Raises ValueError for a number below 1, or a
-    negative exponent.
+    i^-exponent: small numbers are asked for most (appendix B.7: 1.2).
 
-    ``batch``, ``n``: how many sets, and points in each.
-    ``exponent``: how unequal the queries are; 0 for equal.
-    ``queries``: how many for each set.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
+    ``batch``, ``n``, ``queries``, ``generator``: as everywhere here. ``exponent``: 0 for equal queries.
+
+    Raises ValueError for a number below 1, or a negative exponent.
     """
     at_least(batch=(batch, 1), n=(n, 1), queries=(queries, 1), exponent=(exponent, 0))
     generator = as_generator(generator)
@@ -86,10 +82,7 @@ def sphere(
     """Points uniform on the unit sphere in ``dim`` dimensions, and a query whose inner product with one of them is
     ``rho``: q = rho x + sqrt(1 - rho^2) u, for u uniform among the unit vectors orthogonal to x (section 2.4: .8).
 
-    ``batch``, ``n``, ``dim``: how many sets, points in each, and coordinates.
-    ``rho``: the inner product of the query and its point.
-    ``queries``: how many for each set.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
+    ``batch``, ``n``, ``queries``, ``generator``: as everywhere here. ``dim``, ``rho``: of the sphere, and as above.
 
     Raises ValueError for a number below 1, dim < 2, or a rho that is not in [0, 1].
     """
@@ -111,12 +104,7 @@ def hard(batch: int, levels: int, *, queries: int = 1, generator: torch.Generato
     The root is uniform on +-7^levels; the children of a node at level k = 0, 1, .. lie d ~ U(0, 7^(levels - k - 1)) to
     its left and to its right. Quantiles say little about where a query lies: the spread is 7 times smaller at every
     level. As published (appendix B.6, a = 7), but for the root, which lies on both sides of 0 here. Numbers come in
-    random order.
-
-    ``batch``: how many sets.
-    ``levels``: of the tree.
-    ``queries``: how many for each set.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
+    random order; ``batch``, ``queries`` and ``generator`` as everywhere here.
 
     Raises ValueError for a number below 1.
     """
@@ -141,10 +129,9 @@ def hard_coordinates(
     batch: int, levels: int, dim: int = 2, *, queries: int = 1, generator: torch.Generator | int
 ) -> Search:
     """2^levels - 1 points whose coordinates come from `hard` sets of their own, independent of each other (section 2.3,
-    hard distribution); the query is one of them, plus N(0, 1) in every coordinate.
+    hard distribution), ``dim`` in all; the query is one of them, plus N(0, 1) in every coordinate.
 
     ``batch``, ``levels``, ``queries``, ``generator``: as in `hard`.
-    ``dim``: how many coordinates.
 
     Raises ValueError for a number below 1.
     """
@@ -167,9 +154,6 @@ def _digits() -> tuple[Tensor, Tensor]:
 def redrawn(digits: Float[Tensor, "*many 64"], generator: torch.Generator) -> Float[Tensor, "*many 64"]:
     """Draw the digits anew, each turned by up to .25 radians, sized and slanted by up to 15 and 20 %, moved by up to .6
     pixels, and with N(0, .01) added to every pixel.
-
-    ``digits``: 8 x 8 pixels each, row after row.
-    ``generator``: for how each is changed.
     """
     where = {"generator": generator, "device": digits.device}
     images = digits.reshape(-1, 1, 8, 8)
@@ -185,11 +169,8 @@ def redrawn(digits: Float[Tensor, "*many 64"], generator: torch.Generator) -> Fl
 def numbers(
     batch: int, n: int, *, queries: int = 1, generator: torch.Generator | int
 ) -> tuple[Int[Tensor, "batch n"], Int[Tensor, "asked"]]:
-    """``n`` different numbers from 0 to 199 in each of ``batch`` sets, and any ones to ask for.
-
-    ``batch``, ``n``: how many sets, and numbers in each.
-    ``queries``: how many for each set.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
+    """``n`` different numbers from 0 to 199 in each of ``batch`` sets, and any to ask for, ``queries`` for each, by
+    ``generator``.
 
     Raises ValueError for a number below 1, or n > 200.
     """
@@ -213,13 +194,13 @@ def pictures(
     numbers, which is not among what the pictures say.
 
     A picture is 192 numbers: three digits of 64 pixels. The first 1,400 digits are for training, the last 397
-    (``held_out``) for testing. Raises ValueError for a number that is not 0 to 199.
+    (``held_out``) for testing.
 
-    ``shown``: the numbers whose pictures are stored.
-    ``asked``: the numbers whose pictures are the queries, as many for each set.
-    ``held_out``: whether digits are those for testing.
+    ``shown``, ``asked``: the numbers whose pictures are stored, and those whose are the queries, as many for each set.
     ``changed``: whether every digit is `redrawn`, as in training: 1,400 digits are soon known by heart.
-    ``generator``: a seed, or a generator, for which digits are shown.
+    ``generator``: for which digits are shown, or its seed.
+
+    Raises ValueError for a number that is not 0 to 199.
     """
     check_range(shown=(shown, NUMBERS), asked=(asked, NUMBERS))
     (batch, n), queries = shown.shape, len(asked) // len(shown)
@@ -240,12 +221,8 @@ def pictures(
 def problems(
     kind: Kind, n: int, dim: int = SPHERE_DIM, *, queries: int = 1
 ) -> Callable[[int, torch.Generator], Search]:
-    """Return a sampler ``draw(batch, generator)`` of ``n`` points.
-
-    ``kind``: what they are.
-    ``n``: how many.
-    ``dim``: the sphere's.
-    ``queries``: how many for each set.
+    """Return a sampler ``draw(batch, generator)`` of sets of ``n`` points of a ``kind``, with ``queries`` for each set;
+    ``dim`` is the sphere's.
 
     Raises ValueError for another kind, or an n that no tree has.
     """
@@ -281,13 +258,8 @@ def gumbel(*shape: int, generator: torch.Generator) -> Tensor:
 def with_copies(
     points: Float[Tensor, "sets few dim"], nearest: Int[Tensor, "sets queries"], n: int, generator: torch.Generator
 ) -> tuple[Float[Tensor, "sets n dim"], Int[Tensor, "sets queries"]]:
-    """Sets of ``n`` points in which each of a few is about equally often, and for every query one copy of its nearest,
-    whichever.
-
-    ``points``: the few.
-    ``nearest``: which of them is nearest to each query.
-    ``n``: how many there are to be.
-    ``generator``: for which copy it is.
+    """Sets of ``n`` points in which each of few ``points`` is about equally often, and one copy, by ``generator``, of
+    the one that is ``nearest`` to each query.
     """
     which = torch.arange(n, device=points.device) * points.shape[1] // n
     copies = which.bincount(minlength=points.shape[1])
@@ -300,15 +272,13 @@ def zipf_streams(
     batch: int, length: int, items: int, *, exponent: float = 1.0, generator: torch.Generator | int
 ) -> Int[Tensor, "batch length"]:
     """Streams of items 0 .. items - 1; in each stream the r-th most popular item has probability ~ r^-exponent, and
-    which item that is is random. Raises ValueError for a number below 1, or a negative exponent.
+    which item that is is random.
 
-    ``batch``, ``length``: how many streams, and items in each.
-    ``items``: how many different ones.
-    ``exponent``: how unequal they are; 0 for equal.
-    ``generator``: a seed, or a generator, on whose device the draw is made.
+    ``batch``, ``length``: how many streams, and items in each. ``generator``: as everywhere here.
+
+    Raises ValueError for a number below 1, or a negative exponent.
     """
-    at_least(batch=(batch, 1), length=(length, 1), items=(items, 1))
-    at_least(exponent=(exponent, 0))
+    at_least(batch=(batch, 1), length=(length, 1), items=(items, 1), exponent=(exponent, 0))
     generator = as_generator(generator)
     where = {"generator": generator, "device": generator.device}
     popularity = torch.arange(1, items + 1, device=generator.device, dtype=torch.float32) ** -exponent

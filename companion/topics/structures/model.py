@@ -225,29 +225,10 @@ class Structure(Hooked):
         softmax((logits + noise) / temperature), as in training with Gumbel noise; without, the value at the largest
         logit.
 
-        ``values``: what is stored, as `store` says. Each set serves as many queries in a row: with 16 of them for each,
-        queries 0 to 15 search the first.
-        ``query``: what is asked for.
-        ``noise``: for training.
+        ``values``: what is stored, as `store` says. With 16 queries for each set, queries 0 to 15 search the first.
 
         Raises ValueError for a number of queries that is no multiple of the number of sets.
         """
-        return self._lookups(values, query, noise)[0]
-
-    def answers(
-        self,
-        values: Float[Tensor, "sets places seen"],
-        query: Float[Tensor, "batch dim"],
-        noise: Float[Tensor, "batch lookups places"],
-    ) -> Float[Tensor, "batch seen"]:
-        """Return what the last lookup reads, with ``noise`` as in `lookups`: the model's answer where nothing but its
-        value can be right, as when the data network rewrites the points.
-
-        ``values``, ``query``, ``noise``: as in `lookups`.
-        """
-        return self._lookups(values, query, noise)[1]
-
-    def _lookups(self, values: Tensor, query: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         if len(query) % len(values):
             raise ValueError(f"query: {len(query)} of them; must be a multiple of the {len(values)} sets")
         query, seen, logits = self.read(query), [], []
@@ -259,7 +240,7 @@ class Structure(Hooked):
             else:
                 look = ((logits[-1] + noise[:, i]) / self.config.temperature).softmax(-1)
             seen.append((look.view(len(values), -1, look.shape[-1]) @ cells).flatten(0, 1))
-        return torch.stack(logits, 1), seen[-1][:, : values.shape[-1]]
+        return torch.stack(logits, 1)
 
     @torch.no_grad()
     def search(

@@ -45,9 +45,7 @@ def cross_entropies(model: Structure, points, query, nearest, noise, *, earlier:
     """Sum over lookups of earlier^(how many come after it) x cross-entropy of the place where the nearest point is
     stored; plus spread x KL(slots read first || all slots alike), where there are extra slots.
 
-    ``model``: what stores the points and looks them up.
-    ``points``, ``query``: what is stored, and what is asked for.
-    ``nearest``: which point is the answer.
+    ``model``: what stores ``points`` and looks up each ``query``, of which ``nearest`` is the answer.
     ``noise``: Gumbel noise, for the lookups.
     ``earlier``: what a lookup counts for, against the one after it.
     ``spread``: what it counts for that first lookups share themselves out among the slots, as experts in a mixture are
@@ -67,12 +65,13 @@ def cross_entropies(model: Structure, points, query, nearest, noise, *, earlier:
 
 
 def squared_errors(model: Structure, points, query, nearest, noise):
-    """Mean of |answer - nearest point|^2: the loss where the data network rewrites the points, and no place holds one.
-
-    ``model``, ``points``, ``query``, ``nearest``, ``noise``: as in `cross_entropies`.
+    """Mean of |what the last lookup reads - nearest point|^2: the loss where the data network rewrites the points, and
+    no place holds one; ``model``, ``points``, ``query``, ``nearest``, ``noise`` as in `cross_entropies`.
     """
-    answers = model.answers(model.store(points).values, query.flatten(0, 1), noise.flatten(0, 1))
-    right = points.gather(1, nearest[..., None].expand(-1, -1, points.shape[2])).flatten(0, 1)
+    values = model.store(points).values
+    logits = model.lookups(values, query.flatten(0, 1), noise.flatten(0, 1))[:, -1].unflatten(0, nearest.shape)
+    answers = ((logits + noise[:, :, -1]) / model.config.temperature).softmax(-1) @ values
+    right = points.gather(1, nearest[..., None].expand_as(answers))
     return (answers - right).square().sum(-1).mean()
 
 
@@ -115,16 +114,9 @@ def _searches(
     stored: torch.dtype | None = None,
     published: tuple[int, int] = (100, 7),
 ) -> None:
-    """Register a search among points.
-
-    ``name``, ``kind``, ``about``: of the recipe, and what its points are.
-    ``config``, ``steps``, ``batch``, ``asked``, ``lr``, ``warmup``: at the scale ``course``; ``batch`` sets of points a
-    step, with ``asked`` queries for each.
-    ``few_first``: whether the first sets have few points.
-    ``earlier``: what a lookup counts for in the loss, against the one after it.
-    ``loss``: another than the cross-entropy of the place.
-    ``calibrate``, ``stored``: how the checkpoint is kept.
-    ``published``: the paper's number of points and of lookups.
+    """Register a search among points of a ``kind``: ``config`` and what follows at the scale ``course``, ``batch`` sets
+    of points a step with ``asked`` queries for each, few points first or not; ``published`` are the paper's number of
+    points and of lookups.
     """
     # Few points: every kind gets somewhere in seconds.
     tiny = 2 if kind == "sphere" else config.dim

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 from companion.topics.structures.data import item_counts, zipf_streams
 from companion.topics.structures.model import NOTES_FIRST, Sketch, SketchConfig, Structure, StructureConfig, soft_sort
+from companion.topics.structures.recipes import squared_errors
 
 # --- Storing points
 
@@ -95,19 +96,21 @@ def test_a_data_network_that_rewrites_stores_other_values_in_the_given_order():
     assert torch.equal(order, torch.eye(6).expand(20, 6, 6))
     assert values.shape == points.shape
     assert not torch.allclose(values, points, atol=0.1)
-    query, noise = torch.randn(20, 2), torch.randn(20, 3, 6)
-    weights = ((model.lookups(values, query, noise)[:, -1] + noise[:, -1]) / 2).softmax(-1)
-    answers = model.answers(values, query, noise)
-    torch.testing.assert_close(answers, (weights[..., None] * values).sum(1))
-    answers.square().mean().backward()
+
+
+def test_the_loss_of_a_rewriting_network_is_that_of_what_it_reads_last():
+    model = structure(rewrite=True)
+    points, query, noise = torch.randn(20, 6, 2), torch.randn(20, 3, 2), torch.randn(20, 3, 3, 6)
+    nearest, values, errors = torch.randint(6, (20, 3)), model.store(points).values, []
+    for k in range(20):
+        for j in range(3):
+            logits = step_by_step(model, values[k], query[k, j], noise[k, j])[-1]
+            read = ((logits + noise[k, j, -1]) / 2).softmax(-1) @ values[k]
+            errors.append((read - points[k, nearest[k, j]]).square().sum())
+    loss = squared_errors(model, points, query, nearest, noise)
+    torch.testing.assert_close(loss, torch.stack(errors).mean())
+    loss.backward()
     assert model.write.weight.grad.any()
-
-
-def test_a_lookup_in_training_reads_a_mean_at_its_temperature():
-    model = structure(temperature=0.5, lookups=1)
-    values, query, noise = torch.randn(9, 6, 2), torch.randn(9, 2), torch.randn(9, 1, 6)
-    weights = (2 * (model.lookups(values, query) + noise))[:, 0].softmax(-1)
-    torch.testing.assert_close(model.answers(values, query, noise), (weights[..., None] * values).sum(1))
 
 
 @pytest.mark.parametrize("temperature", [0, -1.0, float("nan")])
@@ -162,7 +165,7 @@ def step_by_step(model, values, query, noise=None):
         if noise is None:
             weights = [float(place == logits[-1].argmax()) for place in range(places)]
         else:
-            weights = torch.softmax((logits[-1] + noise[i]) / 2, 0).tolist()
+            weights = torch.softmax((logits[-1] + noise[i]) / model.config.temperature, 0).tolist()
         found = sum(weight * value for weight, value in zip(weights, values, strict=True))
         where = sum(weight * (2 * place / (places - 1) - 1) for place, weight in enumerate(weights))
         known += [
@@ -175,10 +178,10 @@ def step_by_step(model, values, query, noise=None):
     return torch.stack(logits)
 
 
-@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize(("noisy", "temperature"), [(False, 2.0), (True, 2.0), (True, 0.5)])
 @torch.no_grad()
-def test_lookups_are_those_of_a_loop(noisy):
-    model = structure(extra=2, scale=0.3)
+def test_lookups_are_those_of_a_loop(noisy, temperature):
+    model = structure(extra=2, scale=0.3, temperature=temperature)
     values, query = torch.randn(30, 8, 2), torch.randn(30, 2)
     noise = torch.randn(30, 3, 8) if noisy else None
     logits = model.lookups(values, query, noise)

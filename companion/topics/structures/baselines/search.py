@@ -76,9 +76,7 @@ def quantile_search(
     query's side, but never beyond the middle of what remains, until the query has points on both sides; the rest is
     `binary_search`.
 
-    ``points``, ``query``: what is stored, and what is asked for.
-    ``lookups``: how many places are looked at.
-    ``cdf``: what share of the points' distribution lies below a number.
+    ``points``, ``query``, ``lookups``: as everywhere here.
 
     Raises ValueError as `binary_search`, and for a ``cdf`` outside [0, 1].
     """
@@ -100,41 +98,22 @@ def quantile_search(
     return _narrow(points, query, lookups, place)
 
 
-def buckets(
-    points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "batch 1"], slots: int, lookups: int = 2
-) -> Int[Tensor, "batch lookups"]:
+def buckets(points: Float[Tensor, "#batch n 1"], query: Float[Tensor, "batch 1"], slots: int) -> Int[Tensor, "batch 2"]:
     """Extra space instead of lookups: [-1, 1] is cut into ``slots`` buckets, and a slot says which point is nearest to
     its bucket's middle.
 
-    The first lookup reads the slot of the query's bucket (-1: no point), the second the point it names; further ones go
-    to the next point in sorted order, towards the query, until they have passed it. A query beyond [-1, 1] belongs to
-    the last bucket on its side.
-
-    ``points``, ``query``: what is stored, and what is asked for.
-    ``slots``: how many buckets there are.
-    ``lookups``: how many are made, the one of a slot among them.
+    The first lookup reads the slot of the query's bucket (-1: no point), the second the point it names. A query beyond
+    [-1, 1] belongs to the last bucket on its side.
 
     Raises ValueError as `binary_search`, and for ``slots`` < 1.
     """
     at_least(slots=(slots, 1))
-    values, order = _sorted(points, query, lookups)
-    n, rows = values.shape[1], len(values)
-    middles = (2 * torch.arange(slots, device=values.device, dtype=values.dtype) + 1) / slots - 1
-    after = torch.searchsorted(values, middles.repeat(rows, 1)).clamp(max=n - 1)
-    before = (after - 1).clamp(min=0)
-    named = torch.where(
-        (values.gather(1, after) - middles).abs() < (values.gather(1, before) - middles).abs(), after, before
-    )
-    bucket = ((query[:, 0] + 1) / 2 * slots).long().clamp(0, slots - 1)
-    rank = named.expand(len(query), slots).gather(1, bucket[:, None])
-    values, order = values.expand(len(query), n), order.expand(len(query), n)
-    side = (query - values.gather(1, rank)).sign().long()
-    found = [torch.full_like(rank, -1)]
-    for _ in range(lookups - 1):
-        found.append(order.gather(1, rank))
-        short = side * (query - values.gather(1, rank)) > 0  # not yet at the query, or past it
-        rank = torch.where(short, (rank + side).clamp(0, n - 1), rank)
-    return torch.cat(found, 1)
+    _sorted(points, query, 2)
+    middles = (2 * torch.arange(slots, device=points.device, dtype=points.dtype) + 1) / slots - 1
+    named = (points - middles).abs().argmin(1)  # (sets, slots)
+    bucket = ((query + 1) / 2 * slots).long().clamp(0, slots - 1)
+    found = named.expand(len(query), slots).gather(1, bucket)
+    return torch.cat([torch.full_like(found, -1), found], 1)
 
 
 def tree_search(
@@ -145,9 +124,7 @@ def tree_search(
     Both neighbours of the query lie on the path, so the answer is exact at its end. Raises ValueError as
     `binary_search`, and for a tree of another number of keys.
 
-    ``tree``: of places in sorted order, such as `treap` makes it.
-    ``points``, ``query``: what is stored, and what is asked for.
-    ``lookups``: how many places are looked at.
+    ``tree``: of places in sorted order, such as `treap` makes it; ``points``, ``query``, ``lookups``: as everywhere.
     """
     values, order = _sorted(points, query, lookups)
     n, batch = values.shape[1], len(query)
@@ -245,46 +222,22 @@ def lsh(
     lookups: int,
     *,
     bits: int,
-    tables: int = 1,
     generator: torch.Generator | int,
 ) -> Int[Tensor, "batch lookups"]:
     """Locality-sensitive hashing by random hyperplanes (Indyk, Motwani 1998; Charikar 2002), new ones for every query.
 
-    A table gives each point a code of ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I). Lookup i goes to the point
-    whose code in table i mod ``tables`` is nearest to the query's and that has not been looked at. Nearest: the sum of
-    |r_k . q| over the bits that differ, the order in which multi-probe LSH (Lv et al. 2007) opens buckets; points with
-    the same code are taken as they come. The planes go through the origin: centre points that do not lie around it.
-
-    The choice of bits is one of space: the more, the better the answers, without end. A table with log2 n bits has as
-    many buckets as points, and its codes say no more than the order in which points are stored can: the fair one beside
-    a structure without extra space. On the sphere in 30 dimensions it finds the nearest of 32 points in 5 lookups for
-    .34 of the queries (guessing: .16), of 100 points in 6 for .20 (.06); a table for each lookup, in as many times the
-    space, .37 and .22. The .30 published for 100 points takes 11 bits.
-
-    ``points``, ``query``: what is stored, and what is asked for.
-    ``lookups``: how many points are looked at.
-    ``bits``: of a code.
-    ``tables``: how many there are, each with its own planes.
-    ``generator``: a seed, or a generator, for the planes.
+    Each point has a code of ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I), by ``generator`` or its seed. Lookups go
+    to the points whose codes are nearest to the query's: by the sum of |r_k . q| over the bits that differ, the order
+    in which multi-probe LSH (Lv et al. 2007) opens buckets. The planes go through the origin: centre points that do
+    not lie around it. With log2 n bits there are as many buckets as points, and codes say no more than the order in
+    which points are stored can: the fair choice beside a structure without extra space.
 
     Raises ValueError for a number below 1, more ``lookups`` than points, and shapes as `kd_tree`.
     """
-    at_least(bits=(bits, 1), tables=(tables, 1))
-    _check(points, query, lookups)
-    if lookups > points.shape[1]:
-        raise ValueError(f"lookups = {lookups!r}: must be at most n = {points.shape[1]}")
-    generator, (batch, dim) = as_generator(generator), query.shape
-    planes = torch.randn(batch, dim, tables * bits, generator=generator, device=generator.device, dtype=query.dtype).to(
-        query.device
-    )
-    margins = (query[:, None] @ planes).unflatten(2, (tables, bits))  # (batch, 1, tables, bits)
-    codes = (points @ planes).unflatten(2, (tables, bits)) > 0
-    apart = ((codes != (margins > 0)) * margins.abs()).sum(3)  # (batch, n, tables)
-    found = []
-    for i in range(lookups):
-        found.append(apart[:, :, i % tables].argmin(1))
-        apart[torch.arange(batch, device=query.device), found[-1]] = torch.inf
-    return torch.stack(found, 1)
+    planes = _planes(points, query, lookups, bits, as_generator(generator))
+    margins = query[:, None] @ planes  # (batch, 1, bits)
+    apart = (((points @ planes > 0) != (margins > 0)) * margins.abs()).sum(2)  # (batch, n)
+    return apart.argsort(dim=1, stable=True)[:, :lookups]
 
 
 def simhash(
@@ -302,20 +255,14 @@ def simhash(
     of the 2^bits codes (appendix B.8.1; bits are to be chosen best for the rival).
 
     ``points``, ``query``, ``lookups``: as everywhere here.
-    ``bits``: of a code.
-    ``generator``: a seed, or a generator, for the hyperplanes and the order of arrival.
+    ``generator``: for the hyperplanes and the order of arrival, or its seed.
 
-    Raises ValueError for bits < 1, more ``lookups`` than points, and shapes as `kd_tree`.
+    Raises ValueError as `lsh`.
     """
-    at_least(bits=(bits, 1))
-    _check(points, query, lookups)
-    (batch, dim), n = query.shape, points.shape[1]
     generator = as_generator(generator)
-    planes = torch.randn(batch, dim, bits, generator=generator, device=generator.device, dtype=query.dtype).to(
-        query.device
-    )
+    planes = _planes(points, query, lookups, bits, generator)
     digits = 2 ** torch.arange(bits, device=query.device)
-    codes = ((points @ planes > 0) * digits).sum(-1).expand(batch, n)
+    codes = ((points @ planes > 0) * digits).sum(-1)
     asked = ((query[:, None] @ planes > 0) * digits).sum(-1)[:, 0]
     return in_buckets(codes, asked, lookups, buckets=2**bits, generator=generator)
 
@@ -334,11 +281,9 @@ def in_buckets(
     one is full, into a vacant place anywhere. A query looks at the points of its own code's bucket, then at others at
     random (Salemohamed et al. 2024, arXiv:2411.03253, appendix B.8.1).
 
-    ``codes``: every point's bucket, 0 to ``buckets`` - 1.
-    ``asked``: the query's.
+    ``codes``, ``asked``: the bucket of every point and of the query, 0 to ``buckets`` - 1.
     ``lookups``: how many points are looked at.
-    ``buckets``: how many there are.
-    ``generator``: a seed, or a generator, for the order of arrival.
+    ``generator``: for the order of arrival, or its seed.
 
     Raises ValueError for a code that is no bucket, and more ``lookups`` than points.
     """
@@ -373,6 +318,17 @@ def _check(points: Tensor, query: Tensor, lookups: int) -> None:
             f"points of shape {tuple(points.shape)}: must be (1 or {len(query)}, n, {query.shape[1]}), as "
             "the queries are"
         )
+
+
+def _planes(points: Tensor, query: Tensor, lookups: int, bits: int, generator: torch.Generator) -> Tensor:
+    """Random hyperplanes of its own for every query, (batch, dim, bits)."""
+    at_least(bits=(bits, 1))
+    _check(points, query, lookups)
+    if lookups > points.shape[1]:
+        raise ValueError(f"lookups = {lookups!r}: must be at most n = {points.shape[1]}")
+    return torch.randn(*query.shape, bits, generator=generator, device=generator.device, dtype=query.dtype).to(
+        query.device
+    )
 
 
 def _sorted(points: Tensor, query: Tensor, lookups: int) -> tuple[Tensor, Tensor]:

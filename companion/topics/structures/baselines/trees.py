@@ -57,17 +57,6 @@ def treap(weights: Float[Tensor, "n"]) -> SearchTree:
     return _tree(n, lambda low, high: max(range(low, high), key=values.__getitem__), weights.device)
 
 
-def depths(tree: SearchTree) -> Int[Tensor, "n"]:
-    """Return the lookups that reach each key: 1 for the root. Their mean under the weights is the expected number."""
-    depth = torch.zeros_like(tree.left)
-    level, below = torch.tensor([tree.root], device=depth.device), 1
-    while len(level):
-        depth[level] = below
-        level, below = torch.cat([tree.left[level], tree.right[level]]), below + 1
-        level = level[level >= 0]
-    return depth
-
-
 def _check_weights(weights: Tensor) -> int:
     at_least(n=(len(weights), 1))
     if not (weights >= 0).all():

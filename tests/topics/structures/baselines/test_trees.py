@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from companion.topics.structures.baselines.search import tree_search
-from companion.topics.structures.baselines.trees import depths, optimal_search_tree, treap
+from companion.topics.structures.baselines.trees import optimal_search_tree, treap
 from companion.topics.structures.data import uniform
 from companion.topics.structures.probes import best_so_far
 
@@ -17,6 +17,16 @@ def all_depths(low, high):
         for left in all_depths(low, root):
             for right in all_depths(root + 1, high):
                 yield (*(d + 1 for d in left), 1, *(d + 1 for d in right))
+
+
+def depths(tree):
+    """The lookups that reach each key: 1 for the root."""
+    depth, level, below = torch.zeros_like(tree.left), torch.tensor([tree.root]), 1
+    while len(level):
+        depth[level] = below
+        level, below = torch.cat([tree.left[level], tree.right[level]]), below + 1
+        level = level[level >= 0]
+    return depth
 
 
 def zipf_weights(n, seed):
