@@ -440,6 +440,8 @@ def test_the_tables_of_learned_data_structures_are_as_printed():
         [7, 97.7, 76.2],  # pictures of numbers, table 1
         [6, 35, 30],  # the sphere and LSH, table 1
     ]
+    points, sphere = published_table("structures_sphere")
+    assert (points, sphere.tolist()) == ([100], [[6, 30, 34.4, 35.3, 35.1, 35]]), "SimHash to the network, table 1"
 
 
 def test_a_cell_without_a_figure_is_nan_and_no_other():

@@ -47,7 +47,7 @@ def _one_of(points: Tensor, queries: int, generator: torch.Generator) -> Tensor:
 
 
 def uniform(batch: int, n: int, dim: int = 1, *, queries: int = 1, generator: torch.Generator | int) -> Search:
-    """Points and query uniform on [-1, 1]^dim; ``batch``, ``n``, ``queries`` and ``generator`` as everywhere here.
+    """Points and query uniform on [-1, 1]^``dim``; ``batch``, ``n``, ``queries`` and ``generator`` as everywhere here.
 
     Raises ValueError for a number below 1.
     """
@@ -99,7 +99,7 @@ def sphere(
 
 
 def hard(batch: int, levels: int, *, queries: int = 1, generator: torch.Generator | int) -> Search:
-    """2^levels - 1 numbers at the nodes of a balanced tree; the query is one of them, plus N(0, 1).
+    """2^``levels`` - 1 numbers at the nodes of a balanced tree; the query is one of them, plus N(0, 1).
 
     The root is uniform on +-7^levels; the children of a node at level k = 0, 1, .. lie d ~ U(0, 7^(levels - k - 1)) to
     its left and to its right. Quantiles say little about where a query lies: the spread is 7 times smaller at every
@@ -274,7 +274,8 @@ def zipf_streams(
     """Streams of items 0 .. items - 1; in each stream the r-th most popular item has probability ~ r^-exponent, and
     which item that is is random.
 
-    ``batch``, ``length``: how many streams, and items in each. ``generator``: as everywhere here.
+    ``batch``, ``length``, ``items``: how many streams, arrivals in each, and different items. ``exponent``: 0 for equal
+    ones. ``generator``: as everywhere here.
 
     Raises ValueError for a number below 1, or a negative exponent.
     """

@@ -205,7 +205,9 @@ best_so_far = Exercise(
 # -- train_store
 
 FEW, LOOKUPS = 8, 2  # numbers, and lookups, of a store that learns in two seconds
-ENOUGH = 0.66  # of the queries: binary search answers a third, a store that is blind to what it found 63 %
+# What a store must find that sorts, and one that has folded the line in two, as some starts do. These found .44 to .60;
+# one that sorts and is blind to what it found .59 to .63; one whose order cannot learn .23 to .32, as binary search.
+SORTED, FOLDED = 0.66, 0.38
 
 
 def training_sets(n: int, lookups: int, steps: int, sets: int, asked: int, generator: Generator) -> dict[str, Tensor]:
@@ -303,15 +305,15 @@ def _finds_more_than_chance(inputs: dict, table: Tensor) -> str | None:
 
 
 def _finds_enough(inputs: dict, table: Tensor) -> str | None:
-    first, last = _shares(inputs, table)
-    if last >= ENOUGH:
+    (first, last), sorted_ = _shares(inputs, table), share_in_place(table, inputs["test_points"])
+    enough = SORTED if sorted_ > 0.6 else FOLDED
+    if last >= enough:
         return None
-    missing = f"{last:.0%} of the queries are answered after {LOOKUPS} lookups, and {ENOUGH:.0%} are asked for"
-    if (sorted_ := share_in_place(table, inputs["test_points"])) < 0.4:
+    missing = f"{last:.0%} of the queries are answered after {LOOKUPS} lookups, and {enough:.0%} are asked for"
+    if sorted_ < 0.4:
         return (
             f"{missing}; {sorted_:.0%} of the places hold what sorting would put there, so an order that helps to "
-            "search has not been learned. Does the gradient reach the scores, through soft_sort, and is the first line "
-            "torch.manual_seed(0)?"
+            "search has not been learned. Does the gradient reach the scores, through soft_sort?"
         )
     if last < first + 0.2:
         return f"{missing}; the second lookup adds {last - first:.0%}: is it shown what the first one read, and where?"

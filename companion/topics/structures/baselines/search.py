@@ -226,11 +226,11 @@ def lsh(
 ) -> Int[Tensor, "batch lookups"]:
     """Locality-sensitive hashing by random hyperplanes (Indyk, Motwani 1998; Charikar 2002), new ones for every query.
 
-    Each point has a code of ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I), by ``generator`` or its seed. Lookups go
-    to the points whose codes are nearest to the query's: by the sum of |r_k . q| over the bits that differ, the order
-    in which multi-probe LSH (Lv et al. 2007) opens buckets. The planes go through the origin: centre points that do
-    not lie around it. With log2 n bits there are as many buckets as points, and codes say no more than the order in
-    which points are stored can: the fair choice beside a structure without extra space.
+    Each of the ``points`` has a code of ``bits`` signs, sign(r_k . x) with r_k ~ N(0, I), by ``generator`` or its seed.
+    Lookups go to the points whose codes are nearest to the ``query``'s: by the sum of |r_k . q| over the bits that
+    differ, the order in which multi-probe LSH (Lv et al. 2007) opens buckets. The planes go through the origin: centre
+    points that do not lie around it. With log2 n bits there are as many buckets as points, and codes say no more than
+    the order in which points are stored can: the fair choice beside a structure without extra space.
 
     Raises ValueError for a number below 1, more ``lookups`` than points, and shapes as `kd_tree`.
     """
