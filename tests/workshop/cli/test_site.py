@@ -34,6 +34,7 @@ PAGES = (
     "glossary",
     "teaching",
     "made",
+    "reference/index",
     "reference/core",
     "_modules/companion/core/files",
 )
