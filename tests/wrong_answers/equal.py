@@ -45,7 +45,7 @@ EQUAL = {
         ),
     ],
     "flow_step": [
-        ("brought to length 1", "tokens have length 1"),
+        ("brought (to length 1|back to the length)", "tokens have length 1"),
         ("done twice", "what is tangent stays so"),
         ("diagonal", "what a token gives itself lies along it, and is projected out"),
         ("between 0 and 1", "an inner product of unit vectors"),

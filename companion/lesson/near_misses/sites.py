@@ -178,7 +178,8 @@ def _edits_at(site: Site, scene: Scene) -> Iterator[Edit]:
                 says = row.says.replace("{now}", RELATIONS.get(now_is, ""))
                 for new, said, hole, more in _each(text, says, site, held, scene):
                     try:
-                        sentence = _in_words(said, held, site, scene.words, name)
+                        same_call = text.startswith(("along", "other"))  # X is then what is inside, not the answer
+                        sentence = _in_words(said, held, site, scene.words, name, whole=not same_call)
                     except KeyError:
                         continue
 
@@ -507,7 +508,7 @@ def _of_places(says: str, places: list[tuple[str, int]], inputs: dict[str, Any])
     return says.format(one=f"{kinds[0]} of {shared}", many=f"{kinds[1]} of {shared}")
 
 
-def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, name: str) -> str:
+def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, name: str, *, whole: bool) -> str:
     """Put the parts that a sentence names into words. Raises KeyError for a part that is not there."""
 
     def noun(found: re.Match) -> str:
@@ -516,6 +517,6 @@ def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, name: 
             return OPERATIONS[operation(part)[0]]
         if site.path == SLOT:
             return part.id  # an argument, before anything has changed it
-        return "the answer" if found[1] == "X" and "answer" in site.kinds else words.noun(part)
+        return "the answer" if whole and found[1] == "X" and "answer" in site.kinds else words.noun(part)
 
     return re.sub(r"\{([A-Zfg])\}", noun, says).replace("{word}", OPERATIONS.get(name) or name)
