@@ -108,16 +108,22 @@ REBUILT = {  # exercises that keep the name of the course's own function: a lear
 }
 
 
+def is_exercise(node: ast.stmt) -> bool:
+    """Whether a definition is the course's answer to an exercise."""
+    made = [ast.unparse(each) for each in getattr(node, "decorator_list", [])]
+    return any(each.startswith(("exercise(", "summit(")) for each in made)
+
+
 def defined() -> dict[str, set[str]]:
-    """Where each public function and class of the companion is defined; all of the workshop, which nobody
-    reads to learn, counts as one place.
+    """Where each public function and class of the companion is defined, but for exercises; all of the workshop, which
+    nobody reads to learn, counts as one place.
     """
     places: dict[str, set[str]] = {}
     for path in (ROOT / "companion").rglob("*.py"):
         place = path.relative_to(ROOT / "companion").as_posix()
         place = "machinery" if place.startswith(("workshop/", "__main__")) else place
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_") | is_exercise(node):
                 places.setdefault(node.name, set()).add(place)
     return places
 
@@ -126,10 +132,7 @@ def exercises() -> list[str]:
     """The names of all exercises, which are those of the functions that learners write."""
     topics = ROOT / "companion/topics"
     paths = [*topics.glob("*/exercises.py"), *topics.glob("*/exercises/*.py")]
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
-    calls = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign)]
-    made = [node for node in calls if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "Exercise"]
-    return [target.id for node in made for target in node.targets]
+    return [node.name for path in paths for node in ast.parse(path.read_text("utf-8")).body if is_exercise(node)]
 
 
 def test_no_public_name_means_two_things():
@@ -138,7 +141,7 @@ def test_no_public_name_means_two_things():
 
 def test_an_exercise_shares_its_name_with_the_function_that_it_rebuilds_alone():
     names, places = exercises(), defined()
-    assert len(names) == len(set(names)) > 50
+    assert len(names) == len(set(names)) > 100
     assert {name: "".join(places[name]) for name in names if name in places} == REBUILT
 
 

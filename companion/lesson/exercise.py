@@ -290,6 +290,11 @@ class Exercise:
         )
 
 
+def exercise(*, draw: Callable[[torch.Generator], dict[str, Any]], **options: Any) -> Callable[..., Exercise]:
+    """Make the decorated function the course's answer to the exercise of its name."""
+    return lambda answer: Exercise(answer.__name__, answer, draw, **options)
+
+
 def _wide(values: Tensor) -> Tensor:
     return values.to(torch.complex128 if values.is_complex() else torch.float64)
 

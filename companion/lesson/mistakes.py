@@ -65,10 +65,11 @@ def topic_rows(package: str) -> dict[str, dict[str, Row]]:
 
 
 def source_parts(function: Callable[..., Any]) -> tuple[str, str]:
-    """Return a function's signature and its body, dedented, as they are written."""
-    lines = inspect.getsource(function).splitlines()
-    end = next(at for at, line in enumerate(lines, 1) if line.endswith(":"))
-    return textwrap.dedent("\n".join(lines[:end])), textwrap.dedent("\n".join(lines[end:]))
+    """Return a function's signature, without its decorators, and its body, dedented, as they are written."""
+    lines = textwrap.dedent(inspect.getsource(function)).splitlines()
+    begin = next(at for at, line in enumerate(lines) if line.startswith("def "))
+    end = next(at for at, line in enumerate(lines) if at >= begin and line.endswith(":")) + 1
+    return "\n".join(lines[begin:end]), textwrap.dedent("\n".join(lines[end:]))
 
 
 def replaced(text: str, pairs: list[str]) -> str:

@@ -7,7 +7,8 @@ missing and how far it is:
         right = (logits.argmax(-1) == inputs["targets"]).double().mean()
         return f"it is right on {right:.0%} of the held-out tokens; 90 % are asked for" if right < 0.9 else None
 
-    train_heads = Summit(name="train_heads", answer=_train_heads, draw=..., shape=..., stages=(learns,), seconds=4)
+    @summit(draw=..., shape=..., stages=(learns,), seconds=4)
+    def train_heads(tokens, targets): ...
 """
 
 from collections.abc import Callable, Sequence
@@ -58,3 +59,8 @@ class Summit(Exercise):
         for stage in self.stages:
             if missing := stage(inputs, got.detach()):
                 raise Mistake(f"{self.name}: {missing}")
+
+
+def summit(*, draw: Callable[[torch.Generator], dict[str, Any]], **options: Any) -> Callable[..., Summit]:
+    """Make the decorated function the course's answer to the summit of its name."""
+    return lambda answer: Summit(answer.__name__, answer, draw, **options)

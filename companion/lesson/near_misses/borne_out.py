@@ -46,7 +46,10 @@ def _source(function: Callable[..., Any]) -> ast.FunctionDef | ast.Lambda | None
         tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
     except (OSError, TypeError, SyntaxError):
         return None
-    return next((node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)), None)
+    found = next((node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)), None)
+    if isinstance(found, ast.FunctionDef):
+        found.decorator_list = []
+    return found
 
 
 def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str] | None = None) -> Counter[Hashable]:

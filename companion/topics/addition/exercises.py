@@ -5,10 +5,8 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
-
-# -- remove_waves
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 
 
 def _draw_rows(generator: Generator) -> dict:
@@ -19,20 +17,10 @@ def _draw_rows(generator: Generator) -> dict:
     return {"x": draw_normal(generator, width), "rows": rows}
 
 
-def _remove_waves(x: Tensor, rows: Tensor) -> Tensor:
+@exercise(draw=_draw_rows, now="you can take any band of waves out of a model, and nothing else")
+def remove_waves(x: Tensor, rows: Tensor) -> Tensor:
     c = torch.linalg.solve(rows @ rows.mT, rows @ x)
     return x - rows.mT @ c
-
-
-remove_waves = Exercise(
-    name="remove_waves",
-    answer=_remove_waves,
-    draw=_draw_rows,
-    now="you can take any band of waves out of a model, and nothing else",
-)
-
-
-# -- error_signature
 
 
 def _draw_errors(generator: Generator) -> dict:
@@ -42,7 +30,8 @@ def _draw_errors(generator: Generator) -> dict:
     return {"off": off[torch.randperm(len(off), generator=generator)]}
 
 
-def _error_signature(off: Tensor) -> Tensor:
+@exercise(draw=_draw_errors, now="three numbers tell which waves an adder lacks")
+def error_signature(off: Tensor) -> Tensor:
     wrong = off[off != 0]
     near = (wrong.abs() <= 2).double().mean()
     tens = (wrong % 10 == 0).double().mean()
@@ -50,36 +39,15 @@ def _error_signature(off: Tensor) -> Tensor:
     return torch.stack([near, tens, right])
 
 
-error_signature = Exercise(
-    name="error_signature",
-    answer=_error_signature,
-    draw=_draw_errors,
-    now="three numbers tell which waves an adder lacks",
-)
-
-
-# -- random_filter
-
-
 def _draw_directions(generator: Generator) -> dict:
     removed = draw_size(generator, 2, 4)
     return {"directions": draw_normal(generator, removed + draw_size(generator, 2, 4), removed)}
 
 
-def _random_filter(directions: Tensor) -> Tensor:
+@exercise(draw=_draw_directions, now="every filter can have a control that takes as many directions")
+def random_filter(directions: Tensor) -> Tensor:
     Q = torch.linalg.qr(directions).Q
     return torch.eye(len(Q), dtype=Q.dtype, device=Q.device) - Q @ Q.mT
-
-
-random_filter = Exercise(
-    name="random_filter",
-    answer=_random_filter,
-    draw=_draw_directions,
-    now="every filter can have a control that takes as many directions",
-)
-
-
-# -- excess_over_random
 
 
 def _draw_pairs(generator: Generator) -> dict:
@@ -93,21 +61,11 @@ def _draw_pairs(generator: Generator) -> dict:
     return {"waves": some(6), "control": torch.cat([some(16), torch.zeros(6, dtype=torch.long)])}
 
 
-def _excess_over_random(waves: Tensor, control: Tensor) -> Tensor:
+@exercise(draw=_draw_pairs, now="you can say what waves cost, and not merely what directions cost")
+def excess_over_random(waves: Tensor, control: Tensor) -> Tensor:
     lost = (control == 0).double().mean() - (waves == 0).double().mean()
     near = [(off[off != 0].abs() < 6).double().mean() for off in (waves, control)]
     return torch.stack([lost, near[0] - near[1]])
-
-
-excess_over_random = Exercise(
-    name="excess_over_random",
-    answer=_excess_over_random,
-    draw=_draw_pairs,
-    now="you can say what waves cost, and not merely what directions cost",
-)
-
-
-# -- share_of_logits
 
 
 def _draw_parts(generator: Generator) -> dict:
@@ -123,23 +81,13 @@ def _draw_parts(generator: Generator) -> dict:
     }
 
 
-def _share_of_logits(parts: Tensor, stream: Tensor, weight: Tensor, bias: Tensor, unembedding: Tensor) -> Tensor:
+@exercise(draw=_draw_parts, now="every module of any such model has its share of every answer")
+def share_of_logits(parts: Tensor, stream: Tensor, weight: Tensor, bias: Tensor, unembedding: Tensor) -> Tensor:
     scale = (stream.var(unbiased=False) + 1e-5).sqrt()
     normed = (parts - parts.mean(1, keepdim=True)) / scale
     shift = torch.zeros_like(parts)
     shift[0] = bias
     return (normed * weight + shift) @ unembedding.mT
-
-
-share_of_logits = Exercise(
-    name="share_of_logits",
-    answer=_share_of_logits,
-    draw=_draw_parts,
-    now="every module of any such model has its share of every answer",
-)
-
-
-# -- logit_lens
 
 
 def _draw_streams(generator: Generator) -> dict:
@@ -154,22 +102,12 @@ def _draw_streams(generator: Generator) -> dict:
     }
 
 
-def _logit_lens(parts: Tensor, weight: Tensor, bias: Tensor, unembedding: Tensor) -> Tensor:
+@exercise(draw=_draw_streams, now="you can watch an answer grow through the layers")
+def logit_lens(parts: Tensor, weight: Tensor, bias: Tensor, unembedding: Tensor) -> Tensor:
     streams = parts.cumsum(0)
     centred = streams - streams.mean(-1, keepdim=True)
     scale = (streams.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
     return (centred / scale * weight + bias) @ unembedding.mT
-
-
-logit_lens = Exercise(
-    name="logit_lens",
-    answer=_logit_lens,
-    draw=_draw_streams,
-    now="you can watch an answer grow through the layers",
-)
-
-
-# -- wave_rows
 
 
 def _draw_wave(generator: Generator) -> dict:
@@ -178,21 +116,14 @@ def _draw_wave(generator: Generator) -> dict:
     return {"n": draw_size(generator, 12, 16), "period": period, "k": draw_size(generator, 3, 4)}
 
 
-def _wave_rows(n: int, period: float, k: int) -> Tensor:
-    angles = 2 * math.pi * k * torch.arange(n, dtype=torch.float64) / period
-    return torch.stack([angles.cos(), angles.sin()])
-
-
-wave_rows = Exercise(
-    name="wave_rows",
+@exercise(
     states_dtype=True,
-    answer=_wave_rows,
     draw=_draw_wave,
     now="your waves make the adder of the next exercise, and the filters of section 4",
 )
-
-
-# -- ppmi
+def wave_rows(n: int, period: float, k: int) -> Tensor:
+    angles = 2 * math.pi * k * torch.arange(n, dtype=torch.float64) / period
+    return torch.stack([angles.cos(), angles.sin()])
 
 
 def _draw_counts(generator: Generator) -> dict:
@@ -212,21 +143,11 @@ def _draw_counts(generator: Generator) -> dict:
     return {"counts": counts[order][:, order].double()}
 
 
-def _ppmi(counts: Tensor) -> Tensor:
+@exercise(draw=_draw_counts, now="your table turns a text that counts into waves")
+def ppmi(counts: Tensor) -> Tensor:
     p = counts / counts.sum()
     alone = p.sum(1)
     return (p / torch.outer(alone, alone)).log().nan_to_num(nan=0.0).clamp_min(0)
-
-
-ppmi = Exercise(
-    name="ppmi",
-    answer=_ppmi,
-    draw=_draw_counts,
-    now="your table turns a text that counts into waves",
-)
-
-
-# -- add_waves
 
 
 def _draw_waves(generator: Generator) -> dict:
@@ -239,22 +160,16 @@ def _draw_waves(generator: Generator) -> dict:
     }
 
 
-def _add_waves(a: Tensor, b: Tensor, numbers: Tensor) -> Tensor:
+@exercise(
+    draw=_draw_waves,
+    now="products of two numbers' waves are the waves of their sum, and this adds every pair below 100",
+)
+def add_waves(a: Tensor, b: Tensor, numbers: Tensor) -> Tensor:
     (cos_a, sin_a), (cos_b, sin_b) = a.unbind(-1), b.unbind(-1)
     cos = cos_a * cos_b - sin_a * sin_b
     sin = sin_a * cos_b + cos_a * sin_b
     return cos @ numbers[..., 0].mT + sin @ numbers[..., 1].mT
 
-
-add_waves = Exercise(
-    name="add_waves",
-    answer=_add_waves,
-    draw=_draw_waves,
-    now="products of two numbers' waves are the waves of their sum, and this adds every pair below 100",
-)
-
-
-# -- redundant_votes
 
 LEAD = 0.4  # of the right answer, whichever vote is lost: twice the lead of periods 2, 5, 10, 100 and 1,000 together
 
@@ -264,23 +179,6 @@ def _draw_operands(generator: Generator) -> dict:
     ends = torch.tensor([[0, 0], [numbers - 1, numbers - 1]])  # every other answer is as far from these as can be
     operands = torch.cat([ends, torch.randint(numbers, (200, 2), generator=generator)])
     return {"operands": operands, "answers": 2 * numbers - 1, "K": 6}
-
-
-def _redundant_votes(operands: Tensor, answers: int, K: int) -> Tensor:
-    generator, best = torch.Generator().manual_seed(0), -1.0
-    off = torch.arange(1, answers)
-    for _ in range(500):
-        drawn = 2 + 28 * torch.rand(K, 1, generator=generator)
-        lead = 1 - torch.cos(2 * math.pi * off / drawn)
-        worst = (lead.sum(0) - lead.amax(0)).min().item()
-        if worst > best:
-            best, periods = worst, drawn
-    turn = 2 * math.pi / periods.to(operands.device)
-    numbers = torch.arange(answers, device=operands.device)
-    a, b, n = turn * operands[:, 0], turn * operands[:, 1], turn * numbers
-    cos = a.cos() * b.cos() - a.sin() * b.sin()
-    sin = a.sin() * b.cos() + a.cos() * b.sin()
-    return cos[:, :, None] * n.cos()[:, None] + sin[:, :, None] * n.sin()[:, None]
 
 
 def _are_waves(_: dict, votes: Tensor) -> str | None:
@@ -354,12 +252,25 @@ def _leads_enough(inputs: dict, votes: Tensor) -> str | None:
     )
 
 
-redundant_votes = Summit(
-    name="redundant_votes",
-    answer=_redundant_votes,
+@summit(
     draw=_draw_operands,
     shape=lambda inputs: (inputs["K"], len(inputs["operands"]), inputs["answers"]),
     stages=(_are_waves, _all_right, _survives, _leads_enough),
     seconds=4,
     now="whichever period is taken from your adder, the others still add",
 )
+def redundant_votes(operands: Tensor, answers: int, K: int) -> Tensor:
+    generator, best = torch.Generator().manual_seed(0), -1.0
+    off = torch.arange(1, answers)
+    for _ in range(500):
+        drawn = 2 + 28 * torch.rand(K, 1, generator=generator)
+        lead = 1 - torch.cos(2 * math.pi * off / drawn)
+        worst = (lead.sum(0) - lead.amax(0)).min().item()
+        if worst > best:
+            best, periods = worst, drawn
+    turn = 2 * math.pi / periods.to(operands.device)
+    numbers = torch.arange(answers, device=operands.device)
+    a, b, n = turn * operands[:, 0], turn * operands[:, 1], turn * numbers
+    cos = a.cos() * b.cos() - a.sin() * b.sin()
+    sin = a.sin() * b.cos() + a.cos() * b.sin()
+    return cos[:, :, None] * n.cos()[:, None] + sin[:, :, None] * n.sin()[:, None]

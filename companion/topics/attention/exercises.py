@@ -3,11 +3,9 @@
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 from companion.topics.attention.suspects import CARRIES, WIRES, suspects
-
-# -- induction_layers
 
 
 def _orthonormal(generator: Generator, *sizes: int) -> list[Tensor]:
@@ -27,23 +25,13 @@ def _draw_stream(generator: Generator) -> dict:
     return {"position": position, "token": token, "previous": previous, "out": out, "beta": _beta(generator)}
 
 
-def _induction_layers(position: Tensor, token: Tensor, previous: Tensor, out: Tensor, beta: float) -> Tensor:
+@exercise(draw=_draw_stream, now="your two heads continue whatever text repeats itself")
+def induction_layers(position: Tensor, token: Tensor, previous: Tensor, out: Tensor, beta: float) -> Tensor:
     qk1 = beta * position[1:].mT @ position[:-1]
     ov1 = previous.mT @ token
     qk2 = beta * token.mT @ previous
     ov2 = out.mT @ token
     return torch.stack([torch.stack([qk1, ov1]), torch.stack([qk2, ov2])])
-
-
-induction_layers = Exercise(
-    name="induction_layers",
-    answer=_induction_layers,
-    draw=_draw_stream,
-    now="your two heads continue whatever text repeats itself",
-)
-
-
-# -- chain
 
 
 def _draw_chain(generator: Generator) -> dict:
@@ -52,24 +40,14 @@ def _draw_chain(generator: Generator) -> dict:
     return {"x": draw_normal(generator, T, D)} | matrices
 
 
-def _chain(x: Tensor, QK: Tensor, OV: Tensor) -> Tensor:
+@exercise(draw=_draw_chain, now="you can run a circuit layer by layer")
+def chain(x: Tensor, QK: Tensor, OV: Tensor) -> Tensor:
     for qk, ov in zip(QK, OV, strict=True):
         scores = x @ qk @ x.mT
         future = torch.ones_like(scores, dtype=torch.bool).triu(1)
         weights = scores.masked_fill(future, -torch.inf).softmax(-1)
         x = x + weights @ x @ ov.mT
     return x
-
-
-chain = Exercise(
-    name="chain",
-    answer=_chain,
-    draw=_draw_chain,
-    now="you can run a circuit layer by layer",
-)
-
-
-# -- lookup
 
 
 def _draw_lookup(generator: Generator) -> dict:
@@ -86,23 +64,13 @@ def _draw_lookup(generator: Generator) -> dict:
     }
 
 
-def _lookup(
+@exercise(draw=_draw_lookup, now="stacked four times, this head follows four hops")
+def lookup(
     asked: Tensor, subject: Tensor, role: Tensor, one: Tensor, token: Tensor, answer: Tensor, beta: float
 ) -> Tensor:
     qk = beta * (asked.mT @ subject + torch.outer(one, role))
     ov = answer.mT @ token
     return torch.stack([qk, ov])
-
-
-lookup = Exercise(
-    name="lookup",
-    answer=_lookup,
-    draw=_draw_lookup,
-    now="stacked four times, this head follows four hops",
-)
-
-
-# -- double
 
 
 def _draw_jumps(generator: Generator) -> dict:
@@ -118,21 +86,11 @@ def _draw_jumps(generator: Generator) -> dict:
     }
 
 
-def _double(position: Tensor, jump: Tensor, further: Tensor, word: Tensor, said: Tensor, beta: float) -> Tensor:
+@exercise(draw=_draw_jumps, now="four such layers make sixteen hops of one")
+def double(position: Tensor, jump: Tensor, further: Tensor, word: Tensor, said: Tensor, beta: float) -> Tensor:
     qk = beta * jump.mT @ position
     ov = further.mT @ jump + said.mT @ word
     return torch.stack([qk, ov])
-
-
-double = Exercise(
-    name="double",
-    answer=_double,
-    draw=_draw_jumps,
-    now="four such layers make sixteen hops of one",
-)
-
-
-# -- attention
 
 
 def _draw_qkv(generator: Generator) -> dict:
@@ -140,22 +98,12 @@ def _draw_qkv(generator: Generator) -> dict:
     return {"Q": draw_normal(generator, T, d), "K": draw_normal(generator, T, d), "V": draw_normal(generator, T, m)}
 
 
-def _attention(Q: Tensor, K: Tensor, V: Tensor) -> Tensor:
+@exercise(draw=_draw_qkv, now="a word can ask the words before it")
+def attention(Q: Tensor, K: Tensor, V: Tensor) -> Tensor:
     scores = Q @ K.mT / Q.shape[-1] ** 0.5
     future = torch.ones_like(scores, dtype=torch.bool).triu(1)
     weights = scores.masked_fill(future, -torch.inf).softmax(-1)
     return weights @ V
-
-
-attention = Exercise(
-    name="attention",
-    answer=_attention,
-    draw=_draw_qkv,
-    now="a word can ask the words before it",
-)
-
-
-# -- multi_head
 
 
 def _draw_heads(generator: Generator) -> dict:
@@ -166,7 +114,8 @@ def _draw_heads(generator: Generator) -> dict:
     }
 
 
-def _multi_head(x: Tensor, WQ: Tensor, WK: Tensor, WV: Tensor, WO: Tensor) -> Tensor:
+@exercise(draw=_draw_heads, now="this layer is all that the model of section 6 is made of")
+def multi_head(x: Tensor, WQ: Tensor, WK: Tensor, WV: Tensor, WO: Tensor) -> Tensor:
     out = x
     for h in range(len(WQ)):
         scores = (x @ WQ[h].mT) @ (x @ WK[h].mT).mT
@@ -176,60 +125,19 @@ def _multi_head(x: Tensor, WQ: Tensor, WK: Tensor, WV: Tensor, WO: Tensor) -> Te
     return out
 
 
-multi_head = Exercise(
-    name="multi_head",
-    answer=_multi_head,
-    draw=_draw_heads,
-    now="this layer is all that the model of section 6 is made of",
-)
-
-
-# -- shift_scores
-
-
 def _draw_positions(generator: Generator) -> dict:
     T = draw_size(generator, 4, 7)
     basis, _ = torch.linalg.qr(draw_normal(generator, T + draw_size(generator, 1, 3), T))  # T orthonormal columns
     return {"P": basis.mT.contiguous(), "beta": float(2 + 3 * torch.rand((), generator=generator))}
 
 
-def _shift_scores(P: Tensor, beta: float) -> Tensor:
+@exercise(draw=_draw_positions, now="its powers look two, three and four words back")
+def shift_scores(P: Tensor, beta: float) -> Tensor:
     return beta * P[1:].mT @ P[:-1]
-
-
-shift_scores = Exercise(
-    name="shift_scores",
-    answer=_shift_scores,
-    draw=_draw_positions,
-    now="its powers look two, three and four words back",
-)
-
-# -- which_wire
 
 
 def _draw_suspects(generator: Generator) -> dict:
     return suspects(12, generator)
-
-
-def _which_wire(
-    before: Tensor, after: Tensor, second: Tensor, unembed: Tensor, targets: Tensor, settled: Tensor
-) -> Tensor:
-    table = torch.zeros(len(second), 3, 2)
-    for m, (WQ, WK, WV, WO) in enumerate(second):
-        for wire in range(3):
-            for column, (one, others) in enumerate([(before[m], after[m]), (after[m], before[m])]):
-                read = [others, others, others]
-                read[wire] = one
-                queries, keys, values = read
-                out = others
-                for h in range(len(WQ)):
-                    scores = (queries @ WQ[h].mT) @ (keys @ WK[h].mT).mT
-                    future = torch.ones_like(scores, dtype=torch.bool).triu(1)
-                    weights = scores.masked_fill(future, -torch.inf).softmax(-1)
-                    out = out + weights @ (values @ WV[h].mT) @ WO[h]
-                right = (out @ unembed[m].mT).argmax(-1) == targets
-                table[m, wire, column] = right[settled].double().mean()
-    return table
 
 
 def _are_accuracies(_: dict, table: Tensor) -> str | None:
@@ -276,7 +184,7 @@ def _tells_the_suspects_apart(_: dict, table: Tensor) -> str | None:
 
 def _measures_exactly(inputs: dict, table: Tensor) -> str | None:
     """The stage at which near chance, too, the accuracies are those of a layer that sees nothing of the future."""
-    due = _which_wire(**inputs)
+    due = which_wire.answer(**inputs)
     at = (table - due).abs().flatten().argmax()
     found, right = table.flatten()[at].item(), due.flatten()[at].item()
     if abs(found - right) < 0.05:
@@ -289,12 +197,29 @@ def _measures_exactly(inputs: dict, table: Tensor) -> str | None:
     )
 
 
-which_wire = Summit(
-    name="which_wire",
-    answer=_which_wire,
+@summit(
     draw=_draw_suspects,
     shape=lambda inputs: (len(inputs["second"]), 3, 2),
     stages=(_are_accuracies, _columns_are_in_order, _tells_the_suspects_apart, _measures_exactly),
     seconds=2,
     now="you can tell in which wire a model carries what it has found, in any model",
 )
+def which_wire(
+    before: Tensor, after: Tensor, second: Tensor, unembed: Tensor, targets: Tensor, settled: Tensor
+) -> Tensor:
+    table = torch.zeros(len(second), 3, 2)
+    for m, (WQ, WK, WV, WO) in enumerate(second):
+        for wire in range(3):
+            for column, (one, others) in enumerate([(before[m], after[m]), (after[m], before[m])]):
+                read = [others, others, others]
+                read[wire] = one
+                queries, keys, values = read
+                out = others
+                for h in range(len(WQ)):
+                    scores = (queries @ WQ[h].mT) @ (keys @ WK[h].mT).mT
+                    future = torch.ones_like(scores, dtype=torch.bool).triu(1)
+                    weights = scores.masked_fill(future, -torch.inf).softmax(-1)
+                    out = out + weights @ (values @ WV[h].mT) @ WO[h]
+                right = (out @ unembed[m].mT).argmax(-1) == targets
+                table[m, wire, column] = right[settled].double().mean()
+    return table

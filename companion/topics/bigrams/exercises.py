@@ -4,11 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Stage, Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import Stage, summit
 from companion.topics.bigrams.data import recurrences
-
-# -- induction_score
 
 
 def _draw_patterns(generator: Generator) -> dict:
@@ -21,7 +19,8 @@ def _draw_patterns(generator: Generator) -> dict:
     return {"pattern": scores.masked_fill(future, -torch.inf).softmax(-1), "tokens": tokens, "where": where}
 
 
-def _induction_score(pattern: Tensor, tokens: Tensor, where: Tensor) -> Tensor:
+@exercise(draw=_draw_patterns, now="you can now score the heads of any model")
+def induction_score(pattern: Tensor, tokens: Tensor, where: Tensor) -> Tensor:
     same = tokens[:, :, None] == tokens[:, None, :]
     after_same = torch.zeros_like(same)
     after_same[:, :, 1:] = same[:, :, :-1]
@@ -29,38 +28,17 @@ def _induction_score(pattern: Tensor, tokens: Tensor, where: Tensor) -> Tensor:
     return share.transpose(0, 1)[:, where].mean(-1)
 
 
-induction_score = Exercise(
-    name="induction_score",
-    answer=_induction_score,
-    draw=_draw_patterns,
-    now="you can now score the heads of any model",
-)
-
-
-# -- position_memory
-
-
 def _draw_positions(generator: Generator) -> dict:
     P = 0.3 + draw_normal(generator, draw_size(generator, 6, 9), draw_size(generator, 3, 5))
     return {"P": P, "beta": 0.5 + draw_size(generator, 1, 4)}
 
 
-def _position_memory(P: Tensor, beta: float) -> Tensor:
+@exercise(draw=_draw_positions, now="every position now finds the one before it")
+def position_memory(P: Tensor, beta: float) -> Tensor:
     lengths = P.square().sum(1, keepdim=True)
     units = P / lengths
     queries, keys = units[1:], units[:-1]
     return beta * P.shape[1] ** 0.5 * queries.mT @ keys
-
-
-position_memory = Exercise(
-    name="position_memory",
-    answer=_position_memory,
-    draw=_draw_positions,
-    now="every position now finds the one before it",
-)
-
-
-# -- output_memory
 
 
 def _draw_outputs(generator: Generator) -> dict:
@@ -69,20 +47,10 @@ def _draw_outputs(generator: Generator) -> dict:
     return {"E": E, "U": U, "S": draw_normal(generator, d, d)}
 
 
-def _output_memory(E: Tensor, U: Tensor, S: Tensor) -> Tensor:
+@exercise(draw=_draw_outputs, now="what is found is now output, and your circuit is complete")
+def output_memory(E: Tensor, U: Tensor, S: Tensor) -> Tensor:
     values = E @ S.mT
     return U.mT @ values
-
-
-output_memory = Exercise(
-    name="output_memory",
-    answer=_output_memory,
-    draw=_draw_outputs,
-    now="what is found is now output, and your circuit is complete",
-)
-
-
-# -- key_memory
 
 
 def _draw_keys(generator: Generator) -> dict:
@@ -91,21 +59,11 @@ def _draw_keys(generator: Generator) -> dict:
     return {"E": draw_normal(generator, N, d), "R": draw_normal(generator, d, d), "triggers": triggers}
 
 
-def _key_memory(E: Tensor, R: Tensor, triggers: Tensor) -> Tensor:
+@exercise(draw=_draw_keys, now="a token now finds the place after its own earlier occurrence")
+def key_memory(E: Tensor, R: Tensor, triggers: Tensor) -> Tensor:
     queries = E[triggers]
     keys = queries @ R.mT
     return queries.mT @ keys
-
-
-key_memory = Exercise(
-    name="key_memory",
-    answer=_key_memory,
-    draw=_draw_keys,
-    now="a token now finds the place after its own earlier occurrence",
-)
-
-
-# -- recalled
 
 
 def _draw_memory(generator: Generator) -> dict:
@@ -115,21 +73,11 @@ def _draw_memory(generator: Generator) -> dict:
     return {"W": W, "u": u, "v": v}
 
 
-def _recalled(W: Tensor, u: Tensor, v: Tensor) -> Tensor:
+@exercise(draw=_draw_memory, now="you can now ask any matrix what it has memorised")
+def recalled(W: Tensor, u: Tensor, v: Tensor) -> Tensor:
     scores = u @ W.mT @ v.mT
     best = scores.argmax(dim=1)
     return best == torch.arange(len(u), device=u.device)
-
-
-recalled = Exercise(
-    name="recalled",
-    answer=_recalled,
-    draw=_draw_memory,
-    now="you can now ask any matrix what it has memorised",
-)
-
-
-# -- adam_step
 
 
 def _draw_adam(generator: Generator) -> dict:
@@ -147,24 +95,14 @@ def _draw_adam(generator: Generator) -> dict:
     }
 
 
-def _adam_step(gradient: Tensor, m: Tensor, v: Tensor, step: int, lr: float) -> Tensor:
+@exercise(draw=_draw_adam, now="it now trains the models below")
+def adam_step(gradient: Tensor, m: Tensor, v: Tensor, step: int, lr: float) -> Tensor:
     m = 0.9 * m + (1 - 0.9) * gradient
     v = 0.99 * v + (1 - 0.99) * gradient**2
     m_hat = m / (1 - 0.9**step)
     v_hat = v / (1 - 0.99**step)
     change = -lr * m_hat / (v_hat.sqrt() + 1e-8)
     return torch.stack([change, m, v])
-
-
-adam_step = Exercise(
-    name="adam_step",
-    answer=_adam_step,
-    draw=_draw_adam,
-    now="it now trains the models below",
-)
-
-
-# -- low_rank
 
 
 def _draw_matrix(generator: Generator) -> dict:
@@ -176,23 +114,12 @@ def _draw_matrix(generator: Generator) -> dict:
     return {"W": draw_normal(generator, *shape) * falling, "share": (keep + rest) / m}
 
 
-def _low_rank(W: Tensor, share: float) -> Tensor:
+@exercise(draw=_draw_matrix, tolerance=1e-8, now="you can now cut a matrix down and see what the model forgets")
+def low_rank(W: Tensor, share: float) -> Tensor:
     U, S, V = torch.linalg.svd(W, full_matrices=False)
     k = int(share * len(S))
     kept = U[:, :k] * S[:k]
     return kept @ V[:k]
-
-
-low_rank = Exercise(
-    name="low_rank",
-    answer=_low_rank,
-    draw=_draw_matrix,
-    tolerance=1e-8,
-    now="you can now cut a matrix down and see what the model forgets",
-)
-
-
-# -- learn_in_three_steps
 
 
 def _draw_recurrences(generator: Generator) -> dict:
@@ -206,25 +133,6 @@ def _draw_recurrences(generator: Generator) -> dict:
         "_tokens": tested.tokens,
         "_targets": tested.targets,
     }
-
-
-def _learn_in_three_steps(tokens: Tensor, targets: Tensor, N: int) -> Tensor:
-    T = tokens.shape[2]
-    future = torch.ones(T, T, device=tokens.device).triu(1).bool()
-    W = torch.zeros(3, N, N, device=tokens.device, requires_grad=True)
-    for i, (z, y) in enumerate(zip(tokens, targets, strict=True)):
-        W_O2, W_K2, W_K1 = W
-        x = F.one_hot(z, N).float()
-        first = W_K1[:T, :T].masked_fill(future, -torch.inf).softmax(-1)
-        h = first @ x
-        scores = x[:, -1:] @ W_K2 @ h.mT
-        o = (scores.softmax(-1) @ x)[:, 0]
-        loss = F.cross_entropy(o @ W_O2.mT, y)
-        [gradient] = torch.autograd.grad(loss, W)
-        step = -gradient[i] / gradient[i].abs().max()
-        with torch.no_grad():
-            W[i] += 20 * step
-    return W.detach()
 
 
 STORED = {
@@ -288,12 +196,27 @@ def _answers_rightly(inputs: dict, answer: Tensor) -> str | None:
     return f"all three memories are stored, but {right:.0%} of new sequences are answered rightly, not 90 %: {why}"
 
 
-learn_in_three_steps = Summit(
-    name="learn_in_three_steps",
-    answer=_learn_in_three_steps,
+@summit(
     draw=_draw_recurrences,
     shape=lambda inputs: (3, inputs["N"], inputs["N"]),
     stages=(_stage(0, "W_O2"), _stage(1, "W_K2"), _stage(2, "W_K1"), _future_is_hidden, _answers_rightly),
     seconds=4,
     now="one gradient step for each memory, and the whole circuit is there",
 )
+def learn_in_three_steps(tokens: Tensor, targets: Tensor, N: int) -> Tensor:
+    T = tokens.shape[2]
+    future = torch.ones(T, T, device=tokens.device).triu(1).bool()
+    W = torch.zeros(3, N, N, device=tokens.device, requires_grad=True)
+    for i, (z, y) in enumerate(zip(tokens, targets, strict=True)):
+        W_O2, W_K2, W_K1 = W
+        x = F.one_hot(z, N).float()
+        first = W_K1[:T, :T].masked_fill(future, -torch.inf).softmax(-1)
+        h = first @ x
+        scores = x[:, -1:] @ W_K2 @ h.mT
+        o = (scores.softmax(-1) @ x)[:, 0]
+        loss = F.cross_entropy(o @ W_O2.mT, y)
+        [gradient] = torch.autograd.grad(loss, W)
+        step = -gradient[i] / gradient[i].abs().max()
+        with torch.no_grad():
+            W[i] += 20 * step
+    return W.detach()

@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 from companion.topics.calibration.data import corpus, zipf_facts
 from companion.topics.calibration.probes import by_times_seen
 
@@ -19,9 +19,6 @@ def _uniform(generator: Generator, *shape: int) -> Tensor:
     return torch.rand(*shape, generator=generator, dtype=torch.float64)
 
 
-# -- good_turing
-
-
 def _draw_corpus(generator: Generator) -> dict:
     n = draw_size(generator, 24, 32)
     rank = torch.randint(1, 40, (n,), generator=generator)
@@ -29,23 +26,13 @@ def _draw_corpus(generator: Generator) -> dict:
     return {"drawn": drawn, "gamma": _between(generator, 0.3, 0.6)}
 
 
-def _good_turing(drawn: Tensor, gamma: float) -> Tensor:
+@exercise(draw=_draw_corpus, now="you can say how much a corpus has not shown, from the corpus alone")
+def good_turing(drawn: Tensor, gamma: float) -> Tensor:
     n = len(drawn)
     _, times = drawn.unique(return_counts=True)
     once = (times == 1).sum() / n
     radius = 1 / n + 2.42 * math.sqrt(math.log(4 / gamma) / n)
     return torch.stack([once, once.new_tensor(radius)])
-
-
-good_turing = Exercise(
-    name="good_turing",
-    answer=_good_turing,
-    draw=_draw_corpus,
-    now="you can say how much a corpus has not shown, from the corpus alone",
-)
-
-
-# -- miscalibration
 
 
 def _draw_bins(generator: Generator) -> dict:
@@ -59,21 +46,11 @@ def _draw_bins(generator: Generator) -> dict:
     return {"value": value[torch.randperm(m, generator=generator)], "g": _shares(generator, m), "p": p / p.sum()}
 
 
-def _miscalibration(value: Tensor, g: Tensor, p: Tensor) -> Tensor:
+@exercise(draw=_draw_bins, now="you can judge a model whose every sentence is new")
+def miscalibration(value: Tensor, g: Tensor, p: Tensor) -> Tensor:
     _, bins = value.unique(return_inverse=True)
     gap = torch.zeros_like(g).index_add(0, bins, g - p)
     return gap.abs().sum() / 2
-
-
-miscalibration = Exercise(
-    name="miscalibration",
-    answer=_miscalibration,
-    draw=_draw_bins,
-    now="you can judge a model whose every sentence is new",
-)
-
-
-# -- floor
 
 
 def _draw_terms(generator: Generator) -> dict:
@@ -87,21 +64,11 @@ def _draw_terms(generator: Generator) -> dict:
     }
 
 
-def _floor(once: Tensor, mis: Tensor, sparsity: float, n: int, delta: float) -> Tensor:
+@exercise(draw=_draw_terms, now="you know how honest and how truthful a model can be at once")
+def floor(once: Tensor, mis: Tensor, sparsity: float, n: int, delta: float) -> Tensor:
     crowding = 3 * sparsity / delta
     chance = math.sqrt(6 * math.log(6 / delta) / n)
     return once - mis - crowding - chance
-
-
-floor = Exercise(
-    name="floor",
-    answer=_floor,
-    draw=_draw_terms,
-    now="you know how honest and how truthful a model can be at once",
-)
-
-
-# -- validity_bound
 
 
 def _draw_statements(generator: Generator) -> dict:
@@ -123,7 +90,8 @@ def _draw_statements(generator: Generator) -> dict:
     return {"g": g[order], "p": p[order], "false": (torch.arange(V + E) >= V)[order]}
 
 
-def _validity_bound(g: Tensor, p: Tensor, false: Tensor) -> Tensor:
+@exercise(draw=_draw_statements)
+def validity_bound(g: Tensor, p: Tensor, false: Tensor) -> Tensor:
     E, V = false.sum(), (~false).sum()
     says_valid = g > 1 / E
     missed = p[~says_valid].sum()
@@ -133,35 +101,16 @@ def _validity_bound(g: Tensor, p: Tensor, false: Tensor) -> Tensor:
     return 2 * error - V / E - delta
 
 
-validity_bound = Exercise(
-    name="validity_bound",
-    answer=_validity_bound,
-    draw=_draw_statements,
-)
-
-
-# -- best_score
-
-
 def _draw_confidence(generator: Generator) -> dict:
     q = _uniform(generator, draw_size(generator, 8, 12))
     return {"q": q, "t": (0.2, 0.35, 0.6, 0.75)[draw_size(generator, 0, 3)]}
 
 
-def _best_score(q: Tensor, t: float) -> Tensor:
+@exercise(draw=_draw_confidence, now="you can say from which confidence on an answer pays")
+def best_score(q: Tensor, t: float) -> Tensor:
     answer = q - (1 - q) * t / (1 - t)
     return answer.clamp_min(0)
 
-
-best_score = Exercise(
-    name="best_score",
-    answer=_best_score,
-    draw=_draw_confidence,
-    now="you can say from which confidence on an answer pays",
-)
-
-
-# -- budgeted_writer
 
 CANDIDATES, BAR = 10**9, 0.04  # and how far a writer may be from calibrated, and from the line
 
@@ -174,20 +123,6 @@ def _draw_budgets(generator: Generator) -> dict:
         "budgets": torch.tensor([0, 0.05, 0.1, 0.2, 1], dtype=torch.float64),
         "_p": world.p,
     }
-
-
-def _budgeted_writer(drawn: Tensor, budgets: Tensor) -> Tensor:
-    n = len(drawn)
-    size = drawn.bincount().bincount()
-    times = torch.arange(len(size), device=drawn.device)
-    memory = (times * size / n).to(budgets.dtype)
-    thin = int((size[1:] < 30).nonzero()[0])
-    g = memory.clone()
-    g[:thin] = memory[1 : thin + 1]
-    g[thin:] *= (1 - g[:thin].sum()) / memory[thin:].sum()
-    new = budgets.clamp(max=g[0])[:, None]
-    seen = g[1:] / g[1:].sum()
-    return torch.cat([new, (1 - new) * seen], dim=1)
 
 
 def _is_a_distribution(inputs: dict, g: Tensor) -> str | None:
@@ -208,7 +143,7 @@ def _judged(inputs: dict, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Hallucination and miscalibration of each row, its masses by times seen, and the world's."""
     groups = by_times_seen(inputs["drawn"], inputs["_p"], CANDIDATES)
     g = g[:, groups.seen]
-    mis = torch.stack([_miscalibration(row / groups.size, row, groups.p) for row in g])
+    mis = torch.stack([miscalibration.answer(row / groups.size, row, groups.p) for row in g])
     return (g * ((groups.size - groups.true) / groups.size)).sum(1), mis, g, groups.p
 
 
@@ -246,23 +181,30 @@ def _is_on_the_line(inputs: dict, g: Tensor) -> str | None:
     )
 
 
-budgeted_writer = Summit(
-    name="budgeted_writer",
-    answer=_budgeted_writer,
+@summit(
     draw=_draw_budgets,
     shape=lambda inputs: (len(inputs["budgets"]), int(inputs["drawn"].bincount().max()) + 1),
     stages=(_is_a_distribution, _keeps_its_budgets, _is_calibrated_when_free, _is_on_the_line),
     seconds=4,
     now="you choose where on the line a writer stands, without having seen the world",
 )
+def budgeted_writer(drawn: Tensor, budgets: Tensor) -> Tensor:
+    n = len(drawn)
+    size = drawn.bincount().bincount()
+    times = torch.arange(len(size), device=drawn.device)
+    memory = (times * size / n).to(budgets.dtype)
+    thin = int((size[1:] < 30).nonzero()[0])
+    g = memory.clone()
+    g[:thin] = memory[1 : thin + 1]
+    g[thin:] *= (1 - g[:thin].sum()) / memory[thin:].sum()
+    new = budgets.clamp(max=g[0])[:, None]
+    seen = g[1:] / g[1:].sum()
+    return torch.cat([new, (1 - new) * seen], dim=1)
 
 
 def _shares(generator: Generator, *shape: int) -> Tensor:
     """Distributions along the last axis."""
     return draw_normal(generator, *shape).softmax(-1)
-
-
-# -- relative_entropy
 
 
 def _draw_counts(generator: Generator) -> dict:
@@ -273,21 +215,12 @@ def _draw_counts(generator: Generator) -> dict:
     }
 
 
-def _relative_entropy(logits: Tensor, counts: Tensor) -> Tensor:
+@exercise(draw=_draw_counts)
+def relative_entropy(logits: Tensor, counts: Tensor) -> Tensor:
     empirical = counts / counts.sum()
     loss = -(empirical * logits.log_softmax(0)).sum()
     entropy = -(empirical * empirical.log()).sum()
     return loss - entropy
-
-
-relative_entropy = Exercise(
-    name="relative_entropy",
-    answer=_relative_entropy,
-    draw=_draw_counts,
-)
-
-
-# -- moment_gap
 
 
 def _draw_features(generator: Generator) -> dict:
@@ -299,20 +232,11 @@ def _draw_features(generator: Generator) -> dict:
     }
 
 
-def _moment_gap(theta: Tensor, features: Tensor, counts: Tensor) -> Tensor:
+@exercise(draw=_draw_features)
+def moment_gap(theta: Tensor, features: Tensor, counts: Tensor) -> Tensor:
     model = (features @ theta).softmax(0)
     empirical = counts / counts.sum()
     return features.mT @ (model - empirical)
-
-
-moment_gap = Exercise(
-    name="moment_gap",
-    answer=_moment_gap,
-    draw=_draw_features,
-)
-
-
-# -- sampled_accuracy
 
 
 def _draw_rows(generator: Generator) -> dict:
@@ -324,14 +248,8 @@ def _draw_rows(generator: Generator) -> dict:
     }
 
 
-def _sampled_accuracy(share: Tensor, truth: Tensor, tau: float) -> Tensor:
+@exercise(draw=_draw_rows)
+def sampled_accuracy(share: Tensor, truth: Tensor, tau: float) -> Tensor:
     q = truth ** (1 / tau)
     q = q / q.sum(1, keepdim=True)
     return (share * (truth * q).sum(1)).sum()
-
-
-sampled_accuracy = Exercise(
-    name="sampled_accuracy",
-    answer=_sampled_accuracy,
-    draw=_draw_rows,
-)

@@ -6,13 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 from companion.topics.facts.data import counts as counted
 from companion.topics.facts.data import every_fact, random_world
 from companion.topics.facts.probes import conserved
-
-# -- saw_gradient
 
 
 def _draw_linear(generator: Generator) -> dict:
@@ -25,24 +23,14 @@ def _draw_linear(generator: Generator) -> dict:
     }
 
 
-def _saw_gradient(counts: Tensor, w: Tensor, W: Tensor, answer: Tensor) -> Tensor:
+@exercise(draw=_draw_linear, now="gradient descent can now learn facts without autograd")
+def saw_gradient(counts: Tensor, w: Tensor, W: Tensor, answer: Tensor) -> Tensor:
     looked = counts * w
     p = (looked @ W.mT).softmax(-1)
     errors = p - torch.nn.functional.one_hot(answer, len(W)).to(p)
     said = errors.mT @ looked / len(counts)
     look = ((errors @ W) * counts).mean(0)
     return torch.cat([said, look[None]])
-
-
-saw_gradient = Exercise(
-    name="saw_gradient",
-    answer=_saw_gradient,
-    draw=_draw_linear,
-    now="gradient descent can now learn facts without autograd",
-)
-
-
-# -- signal
 
 
 def _draw_told(generator: Generator) -> dict:
@@ -54,20 +42,11 @@ def _draw_told(generator: Generator) -> dict:
     }
 
 
-def _signal(counts: Tensor, answer: Tensor, answers: int) -> Tensor:
+@exercise(draw=_draw_told)
+def signal(counts: Tensor, answer: Tensor, answers: int) -> Tensor:
     surprise = torch.nn.functional.one_hot(answer, answers).to(counts) - 1 / answers
     pull = surprise.mT @ counts / len(counts)
     return pull.norm(dim=0)
-
-
-signal = Exercise(
-    name="signal",
-    answer=_signal,
-    draw=_draw_told,
-)
-
-
-# -- rest
 
 
 def _draw_losses(generator: Generator) -> dict:
@@ -88,7 +67,8 @@ def _draw_losses(generator: Generator) -> dict:
     return {"losses": level * torch.cat(pieces), "level": level, "within": within}
 
 
-def _rest(losses: Tensor, level: float, within: float) -> Tensor:
+@exercise(draw=_draw_losses)
+def rest(losses: Tensor, level: float, within: float) -> Tensor:
     longest = current = 0
     for loss in losses:
         current = current + 1 if abs(loss - level) <= within * level else 0
@@ -96,35 +76,15 @@ def _rest(losses: Tensor, level: float, within: float) -> Tensor:
     return torch.tensor(longest)
 
 
-rest = Exercise(
-    name="rest",
-    answer=_rest,
-    draw=_draw_losses,
-)
-
-
-# -- plateau
-
-
 def _draw_table(generator: Generator) -> dict:
     S, R, D = draw_size(generator, 5, 9), draw_size(generator, 2, 4), draw_size(generator, 2, 4)
     return {"table": torch.randint(D, (S, R), generator=generator), "answers": D}
 
 
-def _plateau(table: Tensor, answers: int) -> Tensor:
+@exercise(draw=_draw_table, now="you can now tell from a loss what a model knows")
+def plateau(table: Tensor, answers: int) -> Tensor:
     shares = torch.nn.functional.one_hot(table, answers).double().mean(0)
     return torch.special.entr(shares).sum(-1).mean()
-
-
-plateau = Exercise(
-    name="plateau",
-    answer=_plateau,
-    draw=_draw_table,
-    now="you can now tell from a loss what a model knows",
-)
-
-
-# -- both_vote
 
 
 def _draw_votes(generator: Generator) -> dict:
@@ -138,21 +98,11 @@ def _draw_votes(generator: Generator) -> dict:
     return {"table": table, "writes": draw_normal(generator, R * D, d)}
 
 
-def _both_vote(table: Tensor, writes: Tensor) -> Tensor:
+@exercise(draw=_draw_votes, now="a layer without any MLP can now store facts")
+def both_vote(table: Tensor, writes: Tensor) -> Tensor:
     by_subject = writes[table].sum(1)
     by_relation = writes.unflatten(0, (table.shape[1], -1)).sum(1)
     return by_subject[:, None] + by_relation[None]
-
-
-both_vote = Exercise(
-    name="both_vote",
-    answer=_both_vote,
-    draw=_draw_votes,
-    now="a layer without any MLP can now store facts",
-)
-
-
-# -- list_key
 
 
 def _draw_key(generator: Generator) -> dict:
@@ -171,20 +121,10 @@ def _draw_key(generator: Generator) -> dict:
     }
 
 
-def _list_key(table: Tensor, subjects: Tensor, relations: Tensor, end: Tensor, relation: int, answer: int) -> Tensor:
+@exercise(draw=_draw_key, now="a neuron can now know what several subjects share")
+def list_key(table: Tensor, subjects: Tensor, relations: Tensor, end: Tensor, relation: int, answer: int) -> Tensor:
     listed = table[:, relation] == answer
     return subjects[listed].sum(0) + relations[relation] - 1.5 * end
-
-
-list_key = Exercise(
-    name="list_key",
-    answer=_list_key,
-    draw=_draw_key,
-    now="a neuron can now know what several subjects share",
-)
-
-
-# -- bits
 
 
 def _draw_right(generator: Generator) -> dict:
@@ -195,21 +135,12 @@ def _draw_right(generator: Generator) -> dict:
     return {"right": right, "facts": torch.randint(10, 999, (models,), generator=generator), "answers": answers}
 
 
-def _bits(right: Tensor, facts: Tensor, answers: int) -> Tensor:
+@exercise(draw=_draw_right)
+def bits(right: Tensor, facts: Tensor, answers: int) -> Tensor:
     right = right.clamp_min(1 / answers)
     wrong = 1 - right
     unsure = (torch.special.entr(right) + torch.special.entr(wrong)) / math.log(2)
     return facts * (math.log2(answers) - unsure - wrong * math.log2(answers - 1))
-
-
-bits = Exercise(
-    name="bits",
-    answer=_bits,
-    draw=_draw_right,
-)
-
-
-# -- learn_facts
 
 
 def _draw_film(generator: Generator) -> dict:
@@ -224,18 +155,6 @@ def _draw_film(generator: Generator) -> dict:
         "_answer": asked.answer,
         "_each": facts.answers,
     }
-
-
-def _learn_facts(counts: Tensor, answer: Tensor, answers: int, frames: int) -> Tensor:
-    both = torch.full((answers + 1, counts.shape[1]), 1e-5).to(counts)  # W, and w below it
-    film, loss = [both], math.inf
-    while loss > 0.03:
-        W, w = both[:-1], both[-1]
-        loss = torch.nn.functional.cross_entropy((counts * w) @ W.mT, answer)
-        both = both - _saw_gradient(counts, w, W, answer)
-        film.append(both)
-    evenly = torch.linspace(0, len(film) - 1, frames).round().long()
-    return torch.stack(film)[evenly]
 
 
 def _logits(counts: Tensor, film: Tensor) -> Tensor:
@@ -296,12 +215,20 @@ def _rests(inputs: dict, film: Tensor) -> str | None:
     )
 
 
-learn_facts = Summit(
-    name="learn_facts",
-    answer=_learn_facts,
+@summit(
     draw=_draw_film,
     shape=lambda inputs: (inputs["frames"], inputs["answers"] + 1, inputs["counts"].shape[1]),
     stages=(_begins_near_zero, _ends_with_the_facts, _feeds_each_other, _rests),
     seconds=4,
     now="you can watch, frame by frame, what a model says before it knows",
 )
+def learn_facts(counts: Tensor, answer: Tensor, answers: int, frames: int) -> Tensor:
+    both = torch.full((answers + 1, counts.shape[1]), 1e-5).to(counts)  # W, and w below it
+    film, loss = [both], math.inf
+    while loss > 0.03:
+        W, w = both[:-1], both[-1]
+        loss = torch.nn.functional.cross_entropy((counts * w) @ W.mT, answer)
+        both = both - saw_gradient.answer(counts, w, W, answer)
+        film.append(both)
+    evenly = torch.linspace(0, len(film) - 1, frames).round().long()
+    return torch.stack(film)[evenly]

@@ -3,8 +3,8 @@
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 from companion.topics.graphs.baselines import diameters
 from companion.topics.graphs.data import connected
 
@@ -27,9 +27,6 @@ def _chain(generator: Generator, n: int) -> Tensor:
     return edges
 
 
-# -- within_steps
-
-
 def _draw_edges(generator: Generator) -> dict:
     """A chain, and a node without neighbours, which reaches nothing but itself."""
     n = draw_size(generator, 9, 12)
@@ -37,7 +34,8 @@ def _draw_edges(generator: Generator) -> dict:
     return {"edges": edges[order][:, order], "steps": draw_size(generator, 3, 6)}
 
 
-def _within_steps(edges: Tensor, steps: int) -> Tensor:
+@exercise(draw=_draw_edges, now="you can say who is within reach, and so what a model of so many layers can decide")
+def within_steps(edges: Tensor, steps: int) -> Tensor:
     start = torch.eye(len(edges), dtype=edges.dtype, device=edges.device)
     loops = edges + start
     walks = start
@@ -46,36 +44,15 @@ def _within_steps(edges: Tensor, steps: int) -> Tensor:
     return walks > 0
 
 
-within_steps = Exercise(
-    name="within_steps",
-    answer=_within_steps,
-    draw=_draw_edges,
-    now="you can say who is within reach, and so what a model of so many layers can decide",
-)
-
-
-# -- identity_layer
-
-
 def _draw_stream(generator: Generator) -> dict:
     return {"X": draw_normal(generator, draw_size(generator, 4, 5), draw_size(generator, 6, 8))}
 
 
-def _identity_layer(X: Tensor) -> Tensor:
+@exercise(draw=_draw_stream, now="you have a transformer that decides connectivity, without a single trained weight")
+def identity_layer(X: Tensor) -> Tensor:
     scores = X @ X.mT
     pattern = scores / len(X)
     return X + pattern @ X
-
-
-identity_layer = Exercise(
-    name="identity_layer",
-    answer=_identity_layer,
-    draw=_draw_stream,
-    now="you have a transformer that decides connectivity, without a single trained weight",
-)
-
-
-# -- spread
 
 
 def _draw_rumour(generator: Generator) -> dict:
@@ -84,7 +61,8 @@ def _draw_rumour(generator: Generator) -> dict:
     return {"graph": graph, "rounds": draw_size(generator, 2, 4)}
 
 
-def _spread(graph: Tensor, rounds: int) -> Tensor:
+@exercise(draw=_draw_rumour, now="you can tell an algorithm in rounds from one edge after the other")
+def spread(graph: Tensor, rounds: int) -> Tensor:
     n = len(graph)
     labels = torch.arange(n, device=graph.device)
     for _ in range(rounds):
@@ -92,16 +70,6 @@ def _spread(graph: Tensor, rounds: int) -> Tensor:
         labels = heard.min(-1).values
     return labels
 
-
-spread = Exercise(
-    name="spread",
-    answer=_spread,
-    draw=_draw_rumour,
-    now="you can tell an algorithm in rounds from one edge after the other",
-)
-
-
-# -- rounds_needed
 
 LENGTHS = (1, 2, 3, 4, 5, 8, 9, 10, 16, 17, 27, 28, 32, 33, 64, 65, 81, 82)  # powers, and one more
 
@@ -113,23 +81,13 @@ def _draw_distances(generator: Generator) -> dict:
     return {"distances": distances[torch.randperm(len(distances), generator=generator)], "factors": factors}
 
 
-def _rounds_needed(distances: Tensor, factors: int) -> Tensor:
+@exercise(draw=_draw_distances, now="you can say how deep a model must be for a graph")
+def rounds_needed(distances: Tensor, factors: int) -> Tensor:
     rounds, reach = torch.zeros_like(distances), 1
     while (distances > reach).any():
         rounds = rounds + (distances > reach)
         reach = reach * factors
     return rounds
-
-
-rounds_needed = Exercise(
-    name="rounds_needed",
-    answer=_rounds_needed,
-    draw=_draw_distances,
-    now="you can say how deep a model must be for a graph",
-)
-
-
-# -- rule_scores
 
 
 def _draw_graphs(generator: Generator) -> dict:
@@ -145,23 +103,13 @@ def _draw_graphs(generator: Generator) -> dict:
     return {"graphs": graphs, "answers": answers, "threshold": float((3, 4, 6)[draw_size(generator, 0, 2)])}
 
 
-def _rule_scores(graphs: Tensor, answers: Tensor, threshold: float) -> Tensor:
+@exercise(draw=_draw_graphs, now="you can tell a rule that scores well from one that is right")
+def rule_scores(graphs: Tensor, answers: Tensor, threshold: float) -> Tensor:
     degrees = graphs.sum(-1)
     products = degrees[:, :, None] * degrees[:, None, :]
     said = (products > threshold) | (graphs > 0)
     right = (said == answers).to(graphs.dtype)
     return torch.stack([right.mean(), right.amin((1, 2)).mean()])
-
-
-rule_scores = Exercise(
-    name="rule_scores",
-    answer=_rule_scores,
-    draw=_draw_graphs,
-    now="you can tell a rule that scores well from one that is right",
-)
-
-
-# -- channel_scores
 
 
 def _draw_channels(generator: Generator) -> dict:
@@ -173,22 +121,12 @@ def _draw_channels(generator: Generator) -> dict:
     }
 
 
-def _channel_scores(h: Tensor, local: Tensor, degree: Tensor) -> Tensor:
+@exercise(draw=_draw_channels, now="you can take apart what a trained model computes")
+def channel_scores(h: Tensor, local: Tensor, degree: Tensor) -> Tensor:
     compared = torch.einsum("ab,aij,bkj->ik", local, h, h)
     sums = h.sum(-1)
     broadcast = sums.mT @ degree @ sums
     return torch.stack([compared, broadcast])
-
-
-channel_scores = Exercise(
-    name="channel_scores",
-    answer=_channel_scores,
-    draw=_draw_channels,
-    now="you can take apart what a trained model computes",
-)
-
-
-# -- push
 
 
 def _draw_push(generator: Generator) -> dict:
@@ -200,23 +138,13 @@ def _draw_push(generator: Generator) -> dict:
     }
 
 
-def _push(logits: Tensor, answers: Tensor, feature: Tensor) -> Tensor:
+@exercise(draw=_draw_push, now="you can see which training graphs feed the heuristic")
+def push(logits: Tensor, answers: Tensor, feature: Tensor) -> Tensor:
     error = answers - logits.sigmoid()
     each = error * feature
     reward = (each * answers).mean()
     penalty = (each * (1 - answers)).mean()
     return torch.stack([reward, penalty])
-
-
-push = Exercise(
-    name="push",
-    answer=_push,
-    draw=_draw_push,
-    now="you can see which training graphs feed the heuristic",
-)
-
-
-# -- fool
 
 
 def _draw_suspects(generator: Generator) -> dict:
@@ -236,27 +164,6 @@ def _draw_suspects(generator: Generator) -> dict:
     numbers = {"local": local, "degree": degree, "read_local": size[:, None] * read_local}
     numbers |= {"read_degree": size[:, None] * read_degree, "bias": size * bias}
     return numbers | {"n": n, "_kind": kind}
-
-
-def _fool(local: Tensor, degree: Tensor, read_local: Tensor, read_degree: Tensor, bias: Tensor, n: int) -> Tensor:
-    many, start = 1500, torch.eye(n, dtype=local.dtype)
-    sides = torch.rand(many, n) < torch.rand(many, 1)
-    together = sides[:, :, None] == sides[:, None, :]
-    edges = ((torch.rand(many, n, n) < torch.rand(many, 1, 1)) & together).to(local.dtype).triu(1)
-    graphs = edges + edges.mT + start
-    truth = torch.linalg.matrix_power(graphs, n - 1) > 0
-    within = ((torch.linalg.matrix_power(graphs, 3) > 0) == truth).all(2).all(1)
-    graphs, truth = graphs[within], truth[within]
-    found = []
-    for L, D, r, q, b in zip(local, degree, read_local, read_degree, bias, strict=True):
-        h = torch.stack([start.expand_as(graphs), graphs], 1)
-        sums = h.sum(-1)
-        scores = torch.einsum("ab,gaij,gbkj->gik", L, h, h) + sums.mT @ D @ sums
-        h = torch.cat([h, scores.relu()[:, None] @ h / n], 1)
-        logits = torch.einsum("k,gkij->gij", r, h) + (q @ h.sum(-1))[:, :, None] + b
-        wrong = ((logits > 0) != truth).sum((1, 2))
-        found.append(graphs[wrong.argmax()])
-    return torch.stack(found)
 
 
 KINDS = (
@@ -313,12 +220,29 @@ def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
     )
 
 
-fool = Summit(
-    name="fool",
-    answer=_fool,
+@summit(
     draw=_draw_suspects,
     shape=lambda inputs: (len(inputs["bias"]), inputs["n"], inputs["n"]),
     stages=(_are_graphs, _are_within_capacity, _are_mistaken),
     seconds=4,
     now="you find the graph on which a heuristic gives itself away, and need no weights read by eye",
 )
+def fool(local: Tensor, degree: Tensor, read_local: Tensor, read_degree: Tensor, bias: Tensor, n: int) -> Tensor:
+    many, start = 1500, torch.eye(n, dtype=local.dtype)
+    sides = torch.rand(many, n) < torch.rand(many, 1)
+    together = sides[:, :, None] == sides[:, None, :]
+    edges = ((torch.rand(many, n, n) < torch.rand(many, 1, 1)) & together).to(local.dtype).triu(1)
+    graphs = edges + edges.mT + start
+    truth = torch.linalg.matrix_power(graphs, n - 1) > 0
+    within = ((torch.linalg.matrix_power(graphs, 3) > 0) == truth).all(2).all(1)
+    graphs, truth = graphs[within], truth[within]
+    found = []
+    for L, D, r, q, b in zip(local, degree, read_local, read_degree, bias, strict=True):
+        h = torch.stack([start.expand_as(graphs), graphs], 1)
+        sums = h.sum(-1)
+        scores = torch.einsum("ab,gaij,gbkj->gik", L, h, h) + sums.mT @ D @ sums
+        h = torch.cat([h, scores.relu()[:, None] @ h / n], 1)
+        logits = torch.einsum("k,gkij->gij", r, h) + (q @ h.sum(-1))[:, :, None] + b
+        wrong = ((logits > 0) != truth).sum((1, 2))
+        found.append(graphs[wrong.argmax()])
+    return torch.stack(found)

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 
 __all__ = [
     "doubling_layers",
@@ -25,14 +25,12 @@ def _permutations(generator: Generator, length: int, n: int) -> Tensor:
     return torch.rand(length, n, generator=generator).argsort(-1)
 
 
-# -- prefix_products
-
-
 def _draw_word(generator: Generator) -> dict:
     return {"words": _permutations(generator, draw_size(generator, 5, 7), draw_size(generator, 4, 5))}
 
 
-def _prefix_products(words: Tensor) -> Tensor:
+@exercise(draw=_draw_word, now="you have the recurrence that everything else is measured by")
+def prefix_products(words: Tensor) -> Tensor:
     state, states = words[0], [words[0]]
     for word in words[1:]:
         state = word[state]
@@ -40,23 +38,13 @@ def _prefix_products(words: Tensor) -> Tensor:
     return torch.stack(states)
 
 
-prefix_products = Exercise(
-    name="prefix_products",
-    answer=_prefix_products,
-    draw=_draw_word,
-    now="you have the recurrence that everything else is measured by",
-)
-
-
-# -- prefix_doubling
-
-
 def _draw_doubling(generator: Generator) -> dict:
     length, n = draw_size(generator, 10, 12), draw_size(generator, 3, 4)
     return {"words": _permutations(generator, length, n), "layers": draw_size(generator, 2, 4)}
 
 
-def _prefix_doubling(words: Tensor, layers: int) -> Tensor:
+@exercise(draw=_draw_doubling, now="five layers do what took thirty-one steps")
+def prefix_doubling(words: Tensor, layers: int) -> Tensor:
     T, n = words.shape
     f = words
     for layer in range(layers):
@@ -67,17 +55,6 @@ def _prefix_doubling(words: Tensor, layers: int) -> Tensor:
     return f
 
 
-prefix_doubling = Exercise(
-    name="prefix_doubling",
-    answer=_prefix_doubling,
-    draw=_draw_doubling,
-    now="five layers do what took thirty-one steps",
-)
-
-
-# -- two_counts
-
-
 def _draw_turns(generator: Generator) -> dict:
     length, n = draw_size(generator, 9, 12), draw_size(generator, 5, 8)
     flips = 1 - 2 * torch.randint(2, (length,), generator=generator)
@@ -85,21 +62,12 @@ def _draw_turns(generator: Generator) -> dict:
     return {"turns": torch.randint(1, n, (length,), generator=generator), "flips": flips, "n": n}
 
 
-def _two_counts(turns: Tensor, flips: Tensor, n: int) -> Tensor:
+@exercise(draw=_draw_turns, now="an order that matters can be counted, if it comes apart into turns and flips")
+def two_counts(turns: Tensor, flips: Tensor, n: int) -> Tensor:
     sign = flips.cumprod(0)
     count = (turns * sign).cumsum(0)
     return sign * count % n
 
-
-two_counts = Exercise(
-    name="two_counts",
-    answer=_two_counts,
-    draw=_draw_turns,
-    now="an order that matters can be counted, if it comes apart into turns and flips",
-)
-
-
-# -- hops
 
 HOP_NUMBERS = (11, 13, 19, 22, 26)  # both digits, and more than one of each
 
@@ -112,15 +80,6 @@ def _draw_pointers(generator: Generator) -> dict:
             return {"pointers": pointers, "k": HOP_NUMBERS[draw_size(generator, 0, len(HOP_NUMBERS) - 1)]}
 
 
-def _hops(pointers: Tensor, k: int) -> Tensor:
-    place = torch.arange(len(pointers), device=pointers.device)
-    for digit in range(k.bit_length()):
-        if k >> digit & 1:
-            place = pointers[place]
-        pointers = pointers[pointers]
-    return place
-
-
 def _hopped(pointers: Tensor, times: int) -> Tensor:
     place = torch.arange(len(pointers))
     for _ in range(times):
@@ -128,15 +87,14 @@ def _hopped(pointers: Tensor, times: int) -> Tensor:
     return place
 
 
-hops = Exercise(
-    name="hops",
-    answer=_hops,
-    draw=_draw_pointers,
-    now="k hops take as many rounds as k has binary digits",
-)
-
-
-# -- flip_slope
+@exercise(draw=_draw_pointers, now="k hops take as many rounds as k has binary digits")
+def hops(pointers: Tensor, k: int) -> Tensor:
+    place = torch.arange(len(pointers), device=pointers.device)
+    for digit in range(k.bit_length()):
+        if k >> digit & 1:
+            place = pointers[place]
+        pointers = pointers[pointers]
+    return place
 
 
 def _draw_changes(generator: Generator) -> dict:
@@ -147,46 +105,26 @@ def _draw_changes(generator: Generator) -> dict:
     return {"changes": draw_normal(generator, sizes, nets) / lengths[:, None], "lengths": lengths}
 
 
-def _flip_slope(changes: Tensor, lengths: Tensor) -> Tensor:
+@exercise(draw=_draw_changes, now="you can tell a rate from a trend")
+def flip_slope(changes: Tensor, lengths: Tensor) -> Tensor:
     size = changes.abs().mean(1).log()
     x = lengths.log()
     x = x - x.mean()
     return (x * (size - size.mean())).sum() / x.square().sum()
 
 
-flip_slope = Exercise(
-    name="flip_slope",
-    answer=_flip_slope,
-    draw=_draw_changes,
-    now="you can tell a rate from a trend",
-)
-
-
-# -- worked_steps
-
-
 def _draw_bits(generator: Generator) -> dict:
     return {"bits": torch.randint(2, (draw_size(generator, 12, 16), draw_size(generator, 4, 6)), generator=generator)}
 
 
-def _worked_steps(bits: Tensor) -> Tensor:
+@exercise(draw=_draw_bits, now="a learner of straight lines can be taught a parity")
+def worked_steps(bits: Tensor) -> Tensor:
     running, tokens = bits[:, 0], []
     for bit in bits.T[1:]:
         both = running * bit
         running = running + bit - 2 * both
         tokens += [both, running]
     return torch.stack(tokens, 1)
-
-
-worked_steps = Exercise(
-    name="worked_steps",
-    answer=_worked_steps,
-    draw=_draw_bits,
-    now="a learner of straight lines can be taught a parity",
-)
-
-
-# -- in_steps
 
 
 def _draw_blocks(generator: Generator) -> dict:
@@ -196,24 +134,14 @@ def _draw_blocks(generator: Generator) -> dict:
     return {"words": _permutations(generator, length, draw_size(generator, 4, 5)), "layers": layers}
 
 
-def _in_steps(words: Tensor, layers: int) -> Tensor:
+@exercise(draw=_draw_blocks, now="you can trade layers for written steps")
+def in_steps(words: Tensor, layers: int) -> Tensor:
     take, state, written = 2**layers - 1, words[0], []
     for start in range(1, len(words), take):
         block = torch.cat([state[None], words[start : start + take]])
-        state = _prefix_doubling(block, layers)[-1]
+        state = prefix_doubling.answer(block, layers)[-1]
         written.append(state)
     return torch.stack(written)
-
-
-in_steps = Exercise(
-    name="in_steps",
-    answer=_in_steps,
-    draw=_draw_blocks,
-    now="you can trade layers for written steps",
-)
-
-
-# -- doubling_layers: the summit
 
 
 def _draw_machine(generator: Generator) -> dict:
@@ -229,27 +157,6 @@ def _draw_machine(generator: Generator) -> dict:
 def _widths(n: int, T: int) -> tuple[int, int]:
     """Return the width of the stream and that of the MLP."""
     return 2 * n * n + 1 + T + 1, n**3 + 2 * n * n
-
-
-def _doubling_layers(n: int, T: int, layers: int) -> Tensor:
-    f = torch.arange(n * n).view(n, n)
-    g, one, place = f + n * n, 2 * n * n, torch.arange(T + 1) + 2 * n * n + 1
-    d, H = 2 * n * n + 1 + T + 1, n**3 + 2 * n * n
-    x, y, z = torch.cartesian_prod(*[torch.arange(n)] * 3).T
-    paths, tables = torch.arange(n**3), torch.arange(2 * n * n)
-    W_QK, W_OV = torch.zeros(layers, d, d), torch.zeros(layers, d, d)
-    up, down = torch.zeros(layers, H, d), torch.zeros(layers, H, d)
-    for layer in range(layers):
-        back = (torch.arange(T + 1) - 2**layer).clamp(min=0)
-        W_QK[layer, place, place[back]] = 30.0
-    W_OV[:, g, f] = 1.0
-    up[:, paths, g[x, y]] = 1.0
-    up[:, paths, f[y, z]] = 1.0
-    up[:, paths, one] = -1.0
-    down[:, paths, f[x, z]] = 1.0
-    up[:, n**3 + tables, tables] = 1.0
-    down[:, n**3 + tables, tables] = -1.0
-    return torch.cat([W_QK, W_OV, up, down], 1)
 
 
 def _streams(words: Tensor, n: int) -> Tensor:
@@ -273,7 +180,7 @@ def _by_layer(inputs: dict, answer: Tensor) -> Iterator[tuple[int, list[Tensor],
     n, T, words = inputs["n"], inputs["T"], inputs["_words"]
     d, H = _widths(n, T)
     for layer, rows in enumerate(answer.float()):
-        exact = torch.stack([_prefix_doubling(word, layer) for word in words])
+        exact = torch.stack([prefix_doubling.answer(word, layer) for word in words])
         back = (torch.arange(T + 1) - 2**layer).clamp(min=0)
         yield layer, list(rows.split([d, d, H, H])), _streams(exact, n), back
 
@@ -355,14 +262,12 @@ def _follows(inputs: dict, answer: Tensor) -> str | None:
         x = x + _pattern(W_QK, x) @ x @ W_OV.mT
         x = x + (x @ up.mT).relu() @ down
     said = x[:, 1:, : n * n].unflatten(-1, (n, n)).argmax(-1)
-    exact = torch.stack([_prefix_products(word) for word in words])
+    exact = torch.stack([prefix_products.answer(word) for word in words])
     right = (said == exact).all(-1).double().mean().item()
     return f"each layer alone is right, but together they follow {right:.0%} of the prefixes" if right < 1 else None
 
 
-doubling_layers = Summit(
-    name="doubling_layers",
-    answer=_doubling_layers,
+@summit(
     draw=_draw_machine,
     shape=lambda inputs: (
         inputs["layers"],
@@ -373,3 +278,22 @@ doubling_layers = Summit(
     seconds=4,
     now="you have written every weight of a transformer that follows the cups",
 )
+def doubling_layers(n: int, T: int, layers: int) -> Tensor:
+    f = torch.arange(n * n).view(n, n)
+    g, one, place = f + n * n, 2 * n * n, torch.arange(T + 1) + 2 * n * n + 1
+    d, H = 2 * n * n + 1 + T + 1, n**3 + 2 * n * n
+    x, y, z = torch.cartesian_prod(*[torch.arange(n)] * 3).T
+    paths, tables = torch.arange(n**3), torch.arange(2 * n * n)
+    W_QK, W_OV = torch.zeros(layers, d, d), torch.zeros(layers, d, d)
+    up, down = torch.zeros(layers, H, d), torch.zeros(layers, H, d)
+    for layer in range(layers):
+        back = (torch.arange(T + 1) - 2**layer).clamp(min=0)
+        W_QK[layer, place, place[back]] = 30.0
+    W_OV[:, g, f] = 1.0
+    up[:, paths, g[x, y]] = 1.0
+    up[:, paths, f[y, z]] = 1.0
+    up[:, paths, one] = -1.0
+    down[:, paths, f[x, z]] = 1.0
+    up[:, n**3 + tables, tables] = 1.0
+    down[:, n**3 + tables, tables] = -1.0
+    return torch.cat([W_QK, W_OV, up, down], 1)

@@ -4,13 +4,11 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 from companion.topics.memories.by_hand import read, write
 from companion.topics.memories.data import embeddings
 from companion.topics.memories.probes import accuracy, capacity
-
-# -- hopfield_sweep
 
 
 def _draw_states(generator: Generator) -> dict:
@@ -20,7 +18,8 @@ def _draw_states(generator: Generator) -> dict:
     return {"X": X, "states": states}
 
 
-def _hopfield_sweep(X: Tensor, states: Tensor) -> Tensor:
+@exercise(draw=_draw_states, now="a damaged pattern is repaired, sign by sign")
+def hopfield_sweep(X: Tensor, states: Tensor) -> Tensor:
     J = X.mT @ X
     J.fill_diagonal_(0)
     states = states.clone()
@@ -28,17 +27,6 @@ def _hopfield_sweep(X: Tensor, states: Tensor) -> Tensor:
         field = states @ J[i]
         states[:, i] = torch.where(field == 0, states[:, i], field.sign())
     return states
-
-
-hopfield_sweep = Exercise(
-    name="hopfield_sweep",
-    answer=_hopfield_sweep,
-    draw=_draw_states,
-    now="a damaged pattern is repaired, sign by sign",
-)
-
-
-# -- softmax_update
 
 
 def _draw_memories(generator: Generator) -> dict:
@@ -50,20 +38,10 @@ def _draw_memories(generator: Generator) -> dict:
     }
 
 
-def _softmax_update(X: Tensor, states: Tensor, beta: float) -> Tensor:
+@exercise(draw=_draw_memories, now="attention, written again, is a memory of patterns")
+def softmax_update(X: Tensor, states: Tensor, beta: float) -> Tensor:
     scores = beta * states @ X.mT
     return scores.softmax(1) @ X
-
-
-softmax_update = Exercise(
-    name="softmax_update",
-    answer=_softmax_update,
-    draw=_draw_memories,
-    now="attention, written again, is a memory of patterns",
-)
-
-
-# -- flow_step
 
 
 def _draw_sphere(generator: Generator) -> dict:
@@ -75,21 +53,11 @@ def _draw_sphere(generator: Generator) -> dict:
     }
 
 
-def _flow_step(x: Tensor, beta: float, dt: float) -> Tensor:
+@exercise(draw=_draw_sphere, now="you can watch attention move its own tokens")
+def flow_step(x: Tensor, beta: float, dt: float) -> Tensor:
     pull = (beta * x @ x.mT).softmax(1) @ x
     pull = pull - (pull * x).sum(1, keepdim=True) * x
     return F.normalize(x + dt * pull, dim=1)
-
-
-flow_step = Exercise(
-    name="flow_step",
-    answer=_flow_step,
-    draw=_draw_sphere,
-    now="you can watch attention move its own tokens",
-)
-
-
-# -- memory_gradient
 
 
 def _draw_loss(generator: Generator) -> dict:
@@ -104,21 +72,11 @@ def _draw_loss(generator: Generator) -> dict:
     }
 
 
-def _memory_gradient(W: Tensor, U: Tensor, V: Tensor, p: Tensor) -> Tensor:
+@exercise(draw=_draw_loss, now="a step of training can be written, and read, as a memory")
+def memory_gradient(W: Tensor, U: Tensor, V: Tensor, p: Tensor) -> Tensor:
     logits = U @ W.mT @ V.mT
     errors = p.sum(1, keepdim=True) * logits.softmax(1) - p
     return V.mT @ errors.mT @ U
-
-
-memory_gradient = Exercise(
-    name="memory_gradient",
-    answer=_memory_gradient,
-    draw=_draw_loss,
-    now="a step of training can be written, and read, as a memory",
-)
-
-
-# -- logit_variance
 
 
 def _draw_counts(generator: Generator) -> dict:
@@ -127,22 +85,12 @@ def _draw_counts(generator: Generator) -> dict:
     return {"counts": counts, "tokens": tokens, "answers": answers}
 
 
-def _logit_variance(counts: Tensor, tokens: float, answers: float) -> Tensor:
+@exercise(draw=_draw_counts, now="the noise of every logit is known before anything is stored")
+def logit_variance(counts: Tensor, tokens: float, answers: float) -> Tensor:
     own = torch.eye(len(counts), dtype=counts.dtype, device=counts.device)
     same = counts - own
     other = counts.sum() - 1 - same
     return same * tokens + other * tokens * answers + (1 - own) * answers
-
-
-logit_variance = Exercise(
-    name="logit_variance",
-    answer=_logit_variance,
-    draw=_draw_counts,
-    now="the noise of every logit is known before anything is stored",
-)
-
-
-# -- chance_right
 
 
 def _draw_logits(generator: Generator) -> dict:
@@ -152,22 +100,12 @@ def _draw_logits(generator: Generator) -> dict:
     return {"variance": variance, "own": draw_size(generator, 0, m - 1), "x": x}
 
 
-def _chance_right(variance: Tensor, own: int, x: Tensor) -> Tensor:
+@exercise(draw=_draw_logits, now="two functions now foretell how many facts fit")
+def chance_right(variance: Tensor, own: int, x: Tensor) -> Tensor:
     right = 1 + variance[own].sqrt() * x
     beaten = torch.special.ndtr(right / variance.sqrt()[:, None])
     rivals = torch.cat([beaten[:own], beaten[own + 1 :]])
     return rivals.prod(0).mean()
-
-
-chance_right = Exercise(
-    name="chance_right",
-    answer=_chance_right,
-    draw=_draw_logits,
-    now="two functions now foretell how many facts fit",
-)
-
-
-# -- cubic_memory
 
 
 def _draw_mlp(generator: Generator) -> dict:
@@ -178,23 +116,14 @@ def _draw_mlp(generator: Generator) -> dict:
     return {"U": U, "V": draw_normal(generator, n, e), "w": draw_normal(generator, m, d), "x": x}
 
 
-def _cubic_memory(U: Tensor, V: Tensor, w: Tensor, x: Tensor) -> Tensor:
+@exercise(draw=_draw_mlp, now="a layer now holds more facts than a matrix of its width")
+def cubic_memory(U: Tensor, V: Tensor, w: Tensor, x: Tensor) -> Tensor:
     def h(s):
         return (s**3 - 3 * s) / 6**0.5
 
     a = h(U @ w.mT).mT @ V / len(w)
     return h(x @ w.mT) @ a @ V.mT
 
-
-cubic_memory = Exercise(
-    name="cubic_memory",
-    answer=_cubic_memory,
-    draw=_draw_mlp,
-    now="a layer now holds more facts than a matrix of its width",
-)
-
-
-# -- own_code
 
 LEAST, MOST = 0.9, 1.3  # what is measured, over what is foretold: rivals taken as independent make this a little low
 
@@ -206,22 +135,6 @@ def _draw_noise(generator: Generator) -> dict:
         "x": torch.special.ndtri((torch.arange(101, dtype=torch.float64) + 0.5) / 101),
         "_tokens": embeddings(n, d, runs=(8,), unit=True, generator=generator, dtype=torch.float64),
     }
-
-
-def _own_code(noise: Tensor, x: Tensor) -> Tensor:
-    n, d = noise.shape
-    code = noise.clone()
-    code[:, d // 2 :] = 0
-    code = code / code.norm(dim=1, keepdim=True)
-    overlaps = code @ code.mT
-    answers = (overlaps.square().sum() - n) / (n * (n - 1))
-    N = torch.arange(1, n + 1, device=noise.device)[:, None]
-    own = (N - 1) / d * answers
-    rival = 1 / d + (N - 2) / d * answers + answers
-    right = 1 + own.sqrt() * x
-    beaten = torch.special.ndtr(right / rival.sqrt())
-    foretold = (beaten ** (N - 1)).mean(1)
-    return torch.cat([code, foretold[:, None]], dim=1)
 
 
 def _overlaps(table: Tensor) -> Tensor:
@@ -291,12 +204,24 @@ def _is_fulfilled(inputs: dict, table: Tensor) -> str | None:
     return f"you foretell {foretold} facts at 90 %, and {held} are measured, not {LEAST} to {MOST} times as many: {why}"
 
 
-own_code = Summit(
-    name="own_code",
-    answer=_own_code,
+@summit(
     draw=_draw_noise,
     shape=lambda inputs: (len(inputs["noise"]), inputs["noise"].shape[1] + 1),
     stages=(_is_a_code, _is_not_random, _is_a_forecast, _is_fulfilled),
     seconds=4,
     now="you foretold what a memory holds before anybody filled it",
 )
+def own_code(noise: Tensor, x: Tensor) -> Tensor:
+    n, d = noise.shape
+    code = noise.clone()
+    code[:, d // 2 :] = 0
+    code = code / code.norm(dim=1, keepdim=True)
+    overlaps = code @ code.mT
+    answers = (overlaps.square().sum() - n) / (n * (n - 1))
+    N = torch.arange(1, n + 1, device=noise.device)[:, None]
+    own = (N - 1) / d * answers
+    rival = 1 / d + (N - 2) / d * answers + answers
+    right = 1 + own.sqrt() * x
+    beaten = torch.special.ndtr(right / rival.sqrt())
+    foretold = (beaten ** (N - 1)).mean(1)
+    return torch.cat([code, foretold[:, None]], dim=1)

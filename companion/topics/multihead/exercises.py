@@ -3,8 +3,8 @@
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 from companion.topics.multihead.baselines import NotCertifiedError, fit_layer
 from companion.topics.multihead.data import Teacher, hostile, sequences, teacher, with_noise
 from companion.topics.multihead.model import relative_loss
@@ -22,28 +22,15 @@ __all__ = [
 ]
 
 
-# -- first_step
-
-
 def _draw_examples(generator: Generator) -> dict:
     n, k, d = draw_size(generator, 6, 9), draw_size(generator, 2, 4), draw_size(generator, 4, 5)
     return {"X": draw_normal(generator, n, k, d), "Y": draw_normal(generator, n, k, d)}
 
 
-def _first_step(X: Tensor, Y: Tensor) -> Tensor:
+@exercise(now="a first, blunt look at all heads at once", draw=_draw_examples)
+def first_step(X: Tensor, Y: Tensor) -> Tensor:
     n, k, _ = X.shape
     return X.sum(1).mT @ Y.sum(1) / (n * k)
-
-
-first_step = Exercise(
-    name="first_step",
-    answer=_first_step,
-    now="a first, blunt look at all heads at once",
-    draw=_draw_examples,
-)
-
-
-# -- shared_pattern
 
 
 def _draw_row(generator: Generator) -> dict:
@@ -51,20 +38,10 @@ def _draw_row(generator: Generator) -> dict:
     return {"Z": draw_normal(generator, k, d), "y": draw_normal(generator, d)}
 
 
-def _shared_pattern(Z: Tensor, y: Tensor) -> Tensor:
+@exercise(now="any row can be asked whether its heads agree", draw=_draw_row)
+def shared_pattern(Z: Tensor, y: Tensor) -> Tensor:
     first = torch.linalg.lstsq((Z[:-1] - Z[-1]).mT, (y - Z[-1])[:, None]).solution[:, 0]
     return torch.cat([first, 1 - first.sum(0, keepdim=True)])
-
-
-shared_pattern = Exercise(
-    name="shared_pattern",
-    answer=_shared_pattern,
-    now="any row can be asked whether its heads agree",
-    draw=_draw_row,
-)
-
-
-# -- constraint_rows
 
 
 def _draw_certified(generator: Generator) -> dict:
@@ -73,22 +50,12 @@ def _draw_certified(generator: Generator) -> dict:
     return {"x": draw_normal(generator, d), "tokens": draw_normal(generator, k, d), "p": p}
 
 
-def _constraint_rows(x: Tensor, tokens: Tensor, p: Tensor) -> Tensor:
+@exercise(now="each certified row cuts a slab out of the space of matrices", draw=_draw_certified)
+def constraint_rows(x: Tensor, tokens: Tensor, p: Tensor) -> Tensor:
     differences = tokens[:-1] - tokens[-1]
     rows = (x[:, None] * differences[:, None, :]).flatten(1)
     logs = (p[:-1] / p[-1]).log()
     return torch.cat([rows, logs[:, None]], dim=1)
-
-
-constraint_rows = Exercise(
-    name="constraint_rows",
-    answer=_constraint_rows,
-    now="each certified row cuts a slab out of the space of matrices",
-    draw=_draw_certified,
-)
-
-
-# -- off_hull
 
 
 def _draw_hull(generator: Generator) -> dict:
@@ -97,19 +64,10 @@ def _draw_hull(generator: Generator) -> dict:
     return {"theta": draw_normal(generator, d2), "base": draw_normal(generator, d2), "directions": directions}
 
 
-def _off_hull(theta: Tensor, base: Tensor, directions: Tensor) -> Tensor:
+@exercise(draw=_draw_hull)
+def off_hull(theta: Tensor, base: Tensor, directions: Tensor) -> Tensor:
     off = theta - base
     return off - directions.mT @ (directions @ off)
-
-
-off_hull = Exercise(
-    name="off_hull",
-    answer=_off_hull,
-    draw=_draw_hull,
-)
-
-
-# -- minimum_norm_point
 
 
 def _draw_body(generator: Generator) -> dict:
@@ -119,7 +77,8 @@ def _draw_body(generator: Generator) -> dict:
     return {"A": A, "b": 2 * draw_normal(generator, rows), "eps": 0.3, "sweeps": draw_size(generator, 2, 4)}
 
 
-def _minimum_norm_point(A: Tensor, b: Tensor, eps: float, sweeps: int) -> Tensor:
+@exercise(draw=_draw_body)
+def minimum_norm_point(A: Tensor, b: Tensor, eps: float, sweeps: int) -> Tensor:
     theta, dual = torch.zeros_like(A[0]), torch.zeros_like(b)
     for _ in range(sweeps):
         for j in range(len(b)):
@@ -131,23 +90,14 @@ def _minimum_norm_point(A: Tensor, b: Tensor, eps: float, sweeps: int) -> Tensor
     return theta
 
 
-minimum_norm_point = Exercise(
-    name="minimum_norm_point",
-    answer=_minimum_norm_point,
-    draw=_draw_body,
-)
-
-
-# -- sum_by_margin
-
-
 def _draw_sharp(generator: Generator) -> dict:
     n, k, d = draw_size(generator, 12, 16), draw_size(generator, 2, 3), draw_size(generator, 4, 5)
     X, Y = draw_normal(generator, n, k, d), draw_normal(generator, n, k, d)
     return {"X": X, "Y": Y, "theta": draw_normal(generator, d, d) / 2, "many": draw_size(generator, 8, 11)}
 
 
-def _sum_by_margin(X: Tensor, Y: Tensor, theta: Tensor, many: int) -> Tensor:
+@exercise(draw=_draw_sharp)
+def sum_by_margin(X: Tensor, Y: Tensor, theta: Tensor, many: int) -> Tensor:
     k = X.shape[1]
     weight, where = (X @ theta @ X.mT).softmax(-1).max(-1)
     sharpest = weight.flatten().topk(many).indices
@@ -156,36 +106,15 @@ def _sum_by_margin(X: Tensor, Y: Tensor, theta: Tensor, many: int) -> Tensor:
     return torch.linalg.lstsq(looked_at, Y[n, row]).solution
 
 
-sum_by_margin = Exercise(
-    name="sum_by_margin",
-    answer=_sum_by_margin,
-    draw=_draw_sharp,
-)
-
-
-# -- explained
-
-
 def _draw_gram(generator: Generator) -> dict:
     size, d = draw_size(generator, 4, 6), draw_size(generator, 2, 3)
     phi = draw_normal(generator, 3 * size, size)
     return {"G": phi.mT @ phi, "C": draw_normal(generator, size, d)}
 
 
-def _explained(G: Tensor, C: Tensor) -> Tensor:
+@exercise(now="every pair of heads on the line can be scored without finding its W", draw=_draw_gram, tolerance=1e-7)
+def explained(G: Tensor, C: Tensor) -> Tensor:
     return (C * torch.linalg.solve(G, C)).sum()
-
-
-explained = Exercise(
-    name="explained",
-    answer=_explained,
-    now="every pair of heads on the line can be scored without finding its W",
-    draw=_draw_gram,
-    tolerance=1e-7,
-)
-
-
-# -- attack
 
 
 AGAIN = 50  # of the sequences come twice, so that one sees whether their labels are a rule
@@ -194,13 +123,6 @@ AGAIN = 50  # of the sequences come twice, so that one sees whether their labels
 def _draw_victims(generator: Generator) -> dict:
     X = sequences(2500, 2, 8, generator=generator)
     return {"X": torch.cat([X, X[:AGAIN]])}
-
-
-def _attack(X: Tensor) -> Tensor:
-    k, d = X.shape[1:]
-    generator = torch.Generator().manual_seed(1)
-    mixed = torch.randn(k * d, k * d, generator=generator, dtype=torch.float64).to(X)
-    return (X.flatten(1) @ mixed).sin().view(X.shape)
 
 
 def _is_a_rule(_: dict, Y: Tensor) -> str | None:
@@ -232,18 +154,18 @@ def _is_let_through(inputs: dict, Y: Tensor) -> str | None:
     return None
 
 
-attack = Summit(
-    name="attack",
-    answer=_attack,
+@summit(
     now="the first test can be made to accept nonsense",
     draw=_draw_victims,
     shape=lambda inputs: tuple(inputs["X"].shape),
     stages=(_is_a_rule, _is_let_through),
     seconds=1,
 )
-
-
-# -- accepts
+def attack(X: Tensor) -> Tensor:
+    k, d = X.shape[1:]
+    generator = torch.Generator().manual_seed(1)
+    mixed = torch.randn(k * d, k * d, generator=generator, dtype=torch.float64).to(X)
+    return (X.flatten(1) @ mixed).sin().view(X.shape)
 
 
 WORLDS = {  # and whether a test should accept what was learned there
@@ -288,16 +210,6 @@ def _draw_worlds(generator: Generator) -> dict:
     return {"X": X, "Y": Y, "thetas": thetas, "ws": ws, "promised": torch.tensor([world[4] for world in worlds]).to(X)}
 
 
-def _accepts(X: Tensor, Y: Tensor, thetas: Tensor, ws: Tensor, promised: Tensor) -> Tensor:
-    answer = torch.zeros_like(Y)
-    for head in range(thetas.shape[1]):
-        theta, w = thetas[:, head, None], ws[:, head, None]
-        answer = answer + (X @ theta @ X.mT).softmax(-1) @ X @ w
-    loss = (answer - Y).square().sum((1, 2, 3)) / Y.square().sum((1, 2, 3))
-    bar = (5 * promised**2 + 1e-4).clamp(max=0.01)
-    return loss < bar
-
-
 def _judges(inputs: dict, said: Tensor) -> str | None:
     if said.dtype != torch.bool:
         return f"the answer is of {said.dtype}; say True or False of each world"
@@ -312,12 +224,18 @@ def _judges(inputs: dict, said: Tensor) -> str | None:
     return None
 
 
-accepts = Summit(
-    name="accepts",
-    answer=_accepts,
+@summit(
     now="a learner can say that it does not know",
     draw=_draw_worlds,
     shape=lambda inputs: (len(inputs["X"]),),
     stages=(_judges,),
     seconds=3,
 )
+def accepts(X: Tensor, Y: Tensor, thetas: Tensor, ws: Tensor, promised: Tensor) -> Tensor:
+    answer = torch.zeros_like(Y)
+    for head in range(thetas.shape[1]):
+        theta, w = thetas[:, head, None], ws[:, head, None]
+        answer = answer + (X @ theta @ X.mT).softmax(-1) @ X @ w
+    loss = (answer - Y).square().sum((1, 2, 3)) / Y.square().sum((1, 2, 3))
+    bar = (5 * promised**2 + 1e-4).clamp(max=0.01)
+    return loss < bar

@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 from companion.topics.sensitivity.data import Sparse, strings, truth_table, turned
 
 
@@ -17,10 +17,8 @@ def _draw_values(generator: Generator) -> dict:
     return {"values": 1 - 2 * torch.cat([half, other]).double()}
 
 
-# -- influences
-
-
-def _influences(values: Tensor) -> Tensor:
+@exercise(draw=_draw_values, now="you can say of any small function what it looks at")
+def influences(values: Tensor) -> Tensor:
     n = len(values).bit_length() - 1
     number = torch.arange(len(values), device=values.device)
     shares = []
@@ -31,18 +29,8 @@ def _influences(values: Tensor) -> Tensor:
     return torch.stack(shares)
 
 
-influences = Exercise(
-    name="influences",
-    answer=_influences,
-    draw=_draw_values,
-    now="you can say of any small function what it looks at",
-)
-
-
-# -- weight_by_degree
-
-
-def _weight_by_degree(values: Tensor) -> Tensor:
+@exercise(draw=_draw_values)
+def weight_by_degree(values: Tensor) -> Tensor:
     n = len(values).bit_length() - 1
     for bit in range(n):
         low, high = values.view(-1, 2, 2**bit).unbind(1)
@@ -55,37 +43,17 @@ def _weight_by_degree(values: Tensor) -> Tensor:
     return weights.index_add(0, degree, coefficients.square())
 
 
-weight_by_degree = Exercise(
-    name="weight_by_degree",
-    answer=_weight_by_degree,
-    draw=_draw_values,
-)
-
-
-# -- neighbours
-
-
 def _draw_bits(generator: Generator) -> dict:
     shape = draw_size(generator, 3, 5), draw_size(generator, 6, 8)
     return {"bits": torch.randint(2, shape, generator=generator)}
 
 
-def _neighbours(bits: Tensor) -> Tensor:
+@exercise(draw=_draw_bits, now="you can ask a network about every flip")
+def neighbours(bits: Tensor) -> Tensor:
     n = bits.shape[1]
     flips = torch.eye(n, dtype=bits.dtype, device=bits.device)
     copies = bits[:, None, :].expand(-1, n, n)
     return torch.where(flips == 1, 1 - copies, copies)
-
-
-neighbours = Exercise(
-    name="neighbours",
-    answer=_neighbours,
-    draw=_draw_bits,
-    now="you can ask a network about every flip",
-)
-
-
-# -- estimate
 
 
 def _draw_answers(generator: Generator) -> dict:
@@ -104,23 +72,13 @@ def _draw_answers(generator: Generator) -> dict:
     }
 
 
-def _estimate(before: Tensor, after: Tensor, delta: float) -> Tensor:
+@exercise(draw=_draw_answers, now="you can measure a network on strings that nobody can list")
+def estimate(before: Tensor, after: Tensor, delta: float) -> Tensor:
     changed = (after != before[:, None]).double()
     mean = changed.mean()
     surprise = -torch.tensor(delta / 2, dtype=mean.dtype, device=mean.device).log()
     half = (surprise / (2 * len(before))).sqrt()
     return torch.stack([mean - half, mean, mean + half]).clamp(0, 1)
-
-
-estimate = Exercise(
-    name="estimate",
-    answer=_estimate,
-    draw=_draw_answers,
-    now="you can measure a network on strings that nobody can list",
-)
-
-
-# -- constant_or_simple
 
 
 def _draw_networks(generator: Generator) -> dict:
@@ -132,7 +90,8 @@ def _draw_networks(generator: Generator) -> dict:
     return {"logits": logits, "others": logits[..., None] + draw_normal(generator, networks, inputs, flips) + tilt}
 
 
-def _constant_or_simple(logits: Tensor, others: Tensor) -> Tensor:
+@exercise(draw=_draw_networks)
+def constant_or_simple(logits: Tensor, others: Tensor) -> Tensor:
     ones = (logits > 0).to(logits.dtype).mean(-1)
     found = [torch.minimum(ones, 1 - ones)]
     middle = logits.median(-1).values
@@ -142,16 +101,6 @@ def _constant_or_simple(logits: Tensor, others: Tensor) -> Tensor:
         changed = (after != before[..., None]).to(logits.dtype)
         found.append(changed.mean((1, 2)))
     return torch.stack(found)
-
-
-constant_or_simple = Exercise(
-    name="constant_or_simple",
-    answer=_constant_or_simple,
-    draw=_draw_networks,
-)
-
-
-# -- at_equal_accuracy
 
 
 def _draw_curves(generator: Generator) -> dict:
@@ -168,22 +117,12 @@ def _draw_curves(generator: Generator) -> dict:
     }
 
 
-def _at_equal_accuracy(accuracy: Tensor, measured: Tensor, target: float) -> Tensor:
+@exercise(draw=_draw_curves, now="you can compare networks that learn at different speeds")
+def at_equal_accuracy(accuracy: Tensor, measured: Tensor, target: float) -> Tensor:
     reached = accuracy >= target
     first = reached.int().argmax(-1, keepdim=True)
     found = measured.gather(-1, first)[:, 0]
     return torch.where(reached.any(-1), found, torch.inf)
-
-
-at_equal_accuracy = Exercise(
-    name="at_equal_accuracy",
-    answer=_at_equal_accuracy,
-    draw=_draw_curves,
-    now="you can compare networks that learn at different speeds",
-)
-
-
-# -- steadied
 
 
 def _draw_logits(generator: Generator) -> dict:
@@ -197,21 +136,12 @@ def _draw_logits(generator: Generator) -> dict:
     }
 
 
-def _steadied(logits: Tensor, noisy: Tensor, labels: Tensor, share: float) -> Tensor:
+@exercise(draw=_draw_logits)
+def steadied(logits: Tensor, noisy: Tensor, labels: Tensor, share: float) -> Tensor:
     rows = torch.arange(len(labels), device=labels.device)
     fit = -logits.log_softmax(-1)[rows, labels].mean()
     moved = (noisy - logits).square().mean()
     return (1 - share) * fit + share * moved
-
-
-steadied = Exercise(
-    name="steadied",
-    answer=_steadied,
-    draw=_draw_logits,
-)
-
-
-# -- learn_the_rule
 
 
 def _draw_noisy_examples(generator: Generator) -> dict:
@@ -224,26 +154,9 @@ def _draw_noisy_examples(generator: Generator) -> dict:
     return {
         "bits": bits,
         "labels": turned(rule(bits), 0.1, generator=generator),
-        "asked": torch.cat([bits, new, _neighbours(new[:60]).flatten(0, 1)]),
+        "asked": torch.cat([bits, new, neighbours.answer(new[:60]).flatten(0, 1)]),
         "_rule": rule(new),
     }
-
-
-def _learn_the_rule(bits: Tensor, labels: Tensor, asked: Tensor) -> Tensor:
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(bits.shape[1], 64), nn.GELU(), nn.Linear(64, 1)).to(bits.device)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-    x = bits.float()
-    for _ in range(300):
-        flipped = torch.randint(bits.shape[1], (len(bits), 1)).to(bits.device)
-        near = x.scatter(1, flipped, 1 - x.gather(1, flipped))
-        logits, others = model(x)[:, 0], model(near)[:, 0]
-        fit = F.binary_cross_entropy_with_logits(logits, labels.float())
-        loss = fit + (others - logits).abs().mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    return model(asked.float())[:, 0].detach()
 
 
 def _says_both(_: dict, logits: Tensor) -> str | None:
@@ -272,12 +185,25 @@ def _goes_by_the_rule(inputs: dict, logits: Tensor) -> str | None:
     return f"{told}. The rule gets 90 % of these labels: it has not been found yet"
 
 
-learn_the_rule = Summit(
-    name="learn_the_rule",
-    answer=_learn_the_rule,
+@summit(
     draw=_draw_noisy_examples,
     shape=lambda inputs: (len(inputs["asked"]),),
     stages=(_says_both, _goes_by_the_rule),
     seconds=4,
     now="you can give a network the bias that a task needs",
 )
+def learn_the_rule(bits: Tensor, labels: Tensor, asked: Tensor) -> Tensor:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(bits.shape[1], 64), nn.GELU(), nn.Linear(64, 1)).to(bits.device)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    x = bits.float()
+    for _ in range(300):
+        flipped = torch.randint(bits.shape[1], (len(bits), 1)).to(bits.device)
+        near = x.scatter(1, flipped, 1 - x.gather(1, flipped))
+        logits, others = model(x)[:, 0], model(near)[:, 0]
+        fit = F.binary_cross_entropy_with_logits(logits, labels.float())
+        loss = fit + (others - logits).abs().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return model(asked.float())[:, 0].detach()

@@ -4,13 +4,11 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 from companion.topics.structures.data import problems
 from companion.topics.structures.model import Structure, StructureConfig
 from companion.topics.structures.probes import best_so_far as seen_nearest
-
-# -- hash_codes
 
 
 def _draw_points(generator: Generator) -> dict:
@@ -25,20 +23,10 @@ def _draw_points(generator: Generator) -> dict:
     return {"points": points, "planes": draw_normal(generator, bits, dim)}
 
 
-def _hash_codes(points: Tensor, planes: Tensor) -> Tensor:
+@exercise(draw=_draw_points, now="you have a hash table for any number of dimensions, and nothing to train")
+def hash_codes(points: Tensor, planes: Tensor) -> Tensor:
     bits = torch.arange(len(planes), device=points.device)
     return ((points @ planes.mT >= 0) * 2**bits).sum(-1)
-
-
-hash_codes = Exercise(
-    name="hash_codes",
-    answer=_hash_codes,
-    draw=_draw_points,
-    now="you have a hash table for any number of dimensions, and nothing to train",
-)
-
-
-# -- conservative_update
 
 
 def _draw_memory(generator: Generator) -> dict:
@@ -52,21 +40,11 @@ def _draw_memory(generator: Generator) -> dict:
     return {"memory": memory.scatter(2, cells[..., None], counts[..., None]), "cells": cells}
 
 
-def _conservative_update(memory: Tensor, cells: Tensor) -> Tensor:
+@exercise(draw=_draw_memory, now="no counter grows more than it must")
+def conservative_update(memory: Tensor, cells: Tensor) -> Tensor:
     own = memory.gather(2, cells[..., None])
     least = own.amin(1, keepdim=True)
     return memory.scatter(2, cells[..., None], own.maximum(least + 1))
-
-
-conservative_update = Exercise(
-    name="conservative_update",
-    answer=_conservative_update,
-    draw=_draw_memory,
-    now="no counter grows more than it must",
-)
-
-
-# -- place_loss
 
 
 def _draw_sets(generator: Generator) -> dict:
@@ -78,20 +56,10 @@ def _draw_sets(generator: Generator) -> dict:
     }
 
 
-def _place_loss(order: Tensor, logits: Tensor, nearest: Tensor) -> Tensor:
+@exercise(draw=_draw_sets, now="you can tell a network where it should have looked, without telling it how to store")
+def place_loss(order: Tensor, logits: Tensor, nearest: Tensor) -> Tensor:
     target = order.mT.gather(1, nearest[:, :, None].expand(-1, -1, order.shape[1]))
     return -(target * logits.log_softmax(-1)).sum(-1).mean()
-
-
-place_loss = Exercise(
-    name="place_loss",
-    answer=_place_loss,
-    draw=_draw_sets,
-    now="you can tell a network where it should have looked, without telling it how to store",
-)
-
-
-# -- binary_search
 
 
 def _draw_search(generator: Generator) -> dict:
@@ -106,7 +74,8 @@ def _draw_search(generator: Generator) -> dict:
     return {"stored": stored, "query": query, "lookups": draw_size(generator, 5, 7)}
 
 
-def _binary_search(stored: Tensor, query: Tensor, lookups: int) -> Tensor:
+@exercise(draw=_draw_search, now="you have the rival that the network must beat")
+def binary_search(stored: Tensor, query: Tensor, lookups: int) -> Tensor:
     low = torch.zeros_like(query, dtype=torch.long)
     high = torch.full_like(low, stored.shape[1] - 1)
     rows, place, places = torch.arange(len(query), device=query.device), low, []
@@ -118,37 +87,16 @@ def _binary_search(stored: Tensor, query: Tensor, lookups: int) -> Tensor:
     return torch.stack(places, 1)
 
 
-binary_search = Exercise(
-    name="binary_search",
-    answer=_binary_search,
-    draw=_draw_search,
-    now="you have the rival that the network must beat",
-)
-
-
-# -- soft_sort
-
-
 def _draw_scores(generator: Generator) -> dict:
     batch, n = draw_size(generator, 3, 4), draw_size(generator, 5, 7)
     temperature = float(0.3 + 0.4 * torch.rand((), generator=generator))
     return {"scores": 2 * draw_normal(generator, batch, n), "temperature": temperature}
 
 
-def _soft_sort(scores: Tensor, temperature: float) -> Tensor:
+@exercise(draw=_draw_scores, now="a score knows in which direction it should move")
+def soft_sort(scores: Tensor, temperature: float) -> Tensor:
     ordered = scores.sort(-1).values
     return (-(ordered[:, :, None] - scores[:, None, :]).abs() / temperature).softmax(-1)
-
-
-soft_sort = Exercise(
-    name="soft_sort",
-    answer=_soft_sort,
-    draw=_draw_scores,
-    now="a score knows in which direction it should move",
-)
-
-
-# -- gumbel_lookup
 
 
 def _draw_lookup(generator: Generator) -> dict:
@@ -161,21 +109,11 @@ def _draw_lookup(generator: Generator) -> dict:
     }
 
 
-def _gumbel_lookup(logits: Tensor, uniform: Tensor, values: Tensor, temperature: float) -> Tensor:
+@exercise(draw=_draw_lookup, now="choosing a place has a gradient")
+def gumbel_lookup(logits: Tensor, uniform: Tensor, values: Tensor, temperature: float) -> Tensor:
     noise = -(-uniform.log()).log()
     weights = ((logits + noise) / temperature).softmax(-1)
     return (weights[:, :, None] * values).sum(1)
-
-
-gumbel_lookup = Exercise(
-    name="gumbel_lookup",
-    answer=_gumbel_lookup,
-    draw=_draw_lookup,
-    now="choosing a place has a gradient",
-)
-
-
-# -- best_so_far
 
 
 def _draw_found(generator: Generator) -> dict:
@@ -188,21 +126,12 @@ def _draw_found(generator: Generator) -> dict:
     return {"found": found, "distances": distances.float()}  # float32, what .float() makes of True and False
 
 
-def _best_so_far(found: Tensor, distances: Tensor) -> Tensor:
+@exercise(draw=_draw_found, now="any search can be stopped at any time and be judged")
+def best_so_far(found: Tensor, distances: Tensor) -> Tensor:
     nearest = distances == distances.amin(1, keepdim=True)
     hits = nearest.gather(1, found).to(distances.dtype)
     return hits.cummax(1).values.mean(0)
 
-
-best_so_far = Exercise(
-    name="best_so_far",
-    answer=_best_so_far,
-    draw=_draw_found,
-    now="any search can be stopped at any time and be judged",
-)
-
-
-# -- train_store
 
 FEW, LOOKUPS = 8, 2  # numbers, and lookups, of a store that learns in two seconds
 # What a store must find that sorts, and one that has folded the line in two, as some starts do. These found .44 to .60;
@@ -230,33 +159,6 @@ def _draw_training(generator: Generator) -> dict:
     test = problems("line", FEW)(1000, generator)
     training = training_sets(FEW, LOOKUPS, 200, 32, 8, generator)
     return training | {"test_points": test.points, "test_query": test.query, "_distances": test.distances}
-
-
-def _train_store(
-    points: Tensor, query: Tensor, nearest: Tensor, uniform: Tensor, test_points: Tensor, test_query: Tensor
-) -> Tensor:
-    torch.manual_seed(0)
-    n, lookups, asked = points.shape[2], uniform.shape[1], query.shape[2]
-    network = Structure(StructureConfig(n, dim=1, lookups=lookups, norm=True))
-    optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
-    for x, q, y, u in zip(points, query, nearest, uniform, strict=True):
-        scores = network.scores(x)
-        soft = _soft_sort(scores / scores.std(-1, keepdim=True), 0.3)
-        order = F.one_hot(scores.argsort(-1), n) + soft - soft.detach()
-        places = torch.eye(n).expand_as(order)
-        cells = torch.cat([order @ x, places], -1).repeat_interleave(asked, 0)
-        seen, loss = [], 0.0
-        for i in range(lookups):
-            logits = network.ask(q.flatten(0, 1), seen)
-            seen.append(_gumbel_lookup(logits, u[i], cells, 2.0))
-            loss = 0.3 * loss + _place_loss(order, logits.unflatten(0, y.shape), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    with torch.no_grad():
-        order, values = network.store(test_points)
-        looks = network.lookups(values, test_query).argmax(-1)
-    return torch.cat([order.argmax(-1), looks], 1)
 
 
 def found_by(table: Tensor, n: int) -> Tensor:
@@ -320,12 +222,35 @@ def _finds_enough(inputs: dict, table: Tensor) -> str | None:
     return missing
 
 
-train_store = Summit(
-    name="train_store",
-    answer=_train_store,
+@summit(
     draw=_draw_training,
     shape=lambda inputs: (len(inputs["test_points"]), FEW + LOOKUPS),
     stages=(_is_a_store, _has_not_peeked, _finds_more_than_chance, _finds_enough),
     seconds=4,
     now="your own functions have trained a store, and it finds more than binary search does",
 )
+def train_store(
+    points: Tensor, query: Tensor, nearest: Tensor, uniform: Tensor, test_points: Tensor, test_query: Tensor
+) -> Tensor:
+    torch.manual_seed(0)
+    n, lookups, asked = points.shape[2], uniform.shape[1], query.shape[2]
+    network = Structure(StructureConfig(n, dim=1, lookups=lookups, norm=True))
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
+    for x, q, y, u in zip(points, query, nearest, uniform, strict=True):
+        scores = network.scores(x)
+        soft = soft_sort.answer(scores / scores.std(-1, keepdim=True), 0.3)
+        order = F.one_hot(scores.argsort(-1), n) + soft - soft.detach()
+        places = torch.eye(n).expand_as(order)
+        cells = torch.cat([order @ x, places], -1).repeat_interleave(asked, 0)
+        seen, loss = [], 0.0
+        for i in range(lookups):
+            logits = network.ask(q.flatten(0, 1), seen)
+            seen.append(gumbel_lookup.answer(logits, u[i], cells, 2.0))
+            loss = 0.3 * loss + place_loss.answer(order, logits.unflatten(0, y.shape), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        order, values = network.store(test_points)
+        looks = network.lookups(values, test_query).argmax(-1)
+    return torch.cat([order.argmax(-1), looks], 1)

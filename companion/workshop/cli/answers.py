@@ -10,11 +10,10 @@ import pkgutil
 import re
 import textwrap
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
-from typing import Any
 
 import nbformat
 
@@ -22,6 +21,7 @@ from companion.lesson.exercise import Exercise
 from companion.workshop.cli.lessons import LessonError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+CALLED = re.compile(r"(?<=\w)\.answer\(")
 DECORATED = re.compile(r"^@(\w+)\.(\w+)$", re.M)
 
 
@@ -41,11 +41,11 @@ class Place:
 
 def answer_text(exercise: Exercise) -> str:
     """Return the body of an exercise's answer as a learner would write it: without signature and docstring, dedented,
-    with its comments. Where it calls another exercise's answer, that exercise's name stands. Raises ValueError unless
-    the answer is a plain ``def`` whose body has lines of its own.
+    with its comments. Where it calls ``other.answer(...)``, another exercise's, the learner calls ``other(...)``.
+    Raises ValueError unless the answer is a plain ``def`` whose body has lines of its own.
     """
     function = inspect.unwrap(exercise.answer)
-    source = _source(function)
+    source = textwrap.dedent(inspect.getsource(function))
     if not source.startswith(("def ", "@")):
         raise ValueError(f"must be a plain `def`, is `{source.splitlines()[0]}`")
     definition = ast.parse(source).body[0]
@@ -53,16 +53,10 @@ def answer_text(exercise: Exercise) -> str:
     above = next(each.end[0] for each in tokens if each.type == tokenize.NEWLINE and each.end[0] >= definition.lineno)
     if ast.get_docstring(definition) is not None:
         above = definition.body[0].end_lineno
-    text = textwrap.dedent("\n".join(source.splitlines()[above:])).strip("\n")
-    for name, other in _other_answers(function).items():
-        text = re.sub(rf"\b{name}\b", other, text)
+    text = CALLED.sub("(", textwrap.dedent("\n".join(source.splitlines()[above:])).strip("\n"))
     if not text:
         raise ValueError("has no lines below its signature")
     return text
-
-
-def _source(function: Callable[..., Any]) -> str:
-    return textwrap.dedent(inspect.getsource(function))
 
 
 def put_answer(source: str, text: str) -> str:
@@ -138,20 +132,11 @@ def _checked_text(place: Place, known: set[str]) -> str:
         raise place.error(
             f"the stub's parameters are {' and '.join(stubs)}; those of {_named(place.exercise)} are {due}"
         )
-    others = _other_answers(function)
-    for name in sorted(_globals(compile(_source(function), function.__name__, "exec")) & function.__globals__.keys()):
-        if others.get(name, name) not in known:
-            raise place.error(
-                f"{_named(place.exercise)} uses {name}, which the lesson does not have; make it part of the answer"
-            )
+    if unknown := (_globals(function.__code__) & function.__globals__.keys()) - known:
+        raise place.error(
+            f"{_named(place.exercise)} uses {min(unknown)}, which the lesson does not have; make it part of the answer"
+        )
     return text
-
-
-def _other_answers(function: Callable[..., Any]) -> dict[str, str]:
-    """The names that the exercises' answers have in a function's module, and the exercises' own, which learners use."""
-    everything = function.__globals__
-    names = {id(inspect.unwrap(each.answer)): each.name for each in everything.values() if isinstance(each, Exercise)}
-    return {name: names[at] for name, value in everything.items() if (at := id(inspect.unwrap(value))) in names}
 
 
 def _globals(code: CodeType) -> set[str]:

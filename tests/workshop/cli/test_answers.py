@@ -18,14 +18,11 @@ import math
 import torch
 from torch import Tensor
 
-from companion.lesson.exercise import Exercise
+from companion.lesson.exercise import Exercise, exercise
 
 
-def _half(x):
-    return x / 2
-
-
-def _double(
+@exercise(draw=dict)
+def double(
     x: Tensor, times: int = 1
 ) -> Tensor:
     """Twice x,
@@ -39,24 +36,26 @@ def _double(
     return x
 
 
-def _fourfold(x):
-    return _double(_double(x))
+@exercise(draw=dict)
+def fourfold(x):
+    return double.answer(double.answer(x))
 
 
-def _helped(x):
+@exercise(draw=dict)
+def helped(x):
     return 4 * _half(x)
 
 
-def _shifted(x):
+def _half(x):
+    return x / 2
+
+
+@exercise(draw=dict)
+def shifted(x):
     return x + math.pi
 
 
-double = Exercise("double", _double, dict)
-fourfold = Exercise("fourfold", _fourfold, dict)
-helped = Exercise("helped", _helped, dict)
-shifted = Exercise("shifted", _shifted, dict)
 quick = Exercise("quick", lambda x: 2 * x, dict)
-short = Exercise("short", _half, dict)
 '''
 DOUBLE = """# a power of two, so that nothing is rounded
 
@@ -126,7 +125,7 @@ def test_release_writes_the_answers_and_nothing_else(tmp_path, checks, capsys):
     before = path.read_text(encoding="utf-8")
     assert run(path) == 0
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith(f"{SOURCE}: cell 4, the answer of double is not that of companion.topics.doubling._double;")
+    assert first.startswith(f"{SOURCE}: cell 4, the answer of double is not that of companion.topics.doubling.double;")
     new, old = (nbformat.reads(text, as_version=4) for text in (path.read_text(encoding="utf-8"), before))
     assert new.cells[3].source == stub().replace("    old", textwrap.indent(DOUBLE, "    "))
     assert new.cells[4].source == stub("fourfold", "x").replace("    old", "    return double(double(x))")
@@ -148,7 +147,7 @@ def test_check_names_an_answer_with_another_letter(tmp_path, checks, capsys):
     capsys.readouterr()
     assert run(path, check=True) == 1
     assert capsys.readouterr().out.splitlines() == [
-        f"{SOURCE}: cell 4, the answer of double is not that of companion.topics.doubling._double; "
+        f"{SOURCE}: cell 4, the answer of double is not that of companion.topics.doubling.double; "
         "change it there, and `release` writes it here",
         "1 differences; run `release`",
     ]
@@ -158,10 +157,10 @@ def test_check_names_an_answer_with_another_letter(tmp_path, checks, capsys):
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
-        ([stub("helped", "x")], "helped: companion.topics.doubling._helped uses _half, which the lesson does not have"),
-        ([stub("shifted", "x")], "companion.topics.doubling._shifted uses math, which the lesson does not have"),
-        ([stub("fourfold", "x")], "_fourfold uses _double, which the lesson does not have"),
-        ([stub(parameters="x, n")], "parameters are x, n; those of companion.topics.doubling._double are x, times"),
+        ([stub("helped", "x")], "helped: companion.topics.doubling.helped uses _half, which the lesson does not have"),
+        ([stub("shifted", "x")], "companion.topics.doubling.shifted uses math, which the lesson does not have"),
+        ([stub("fourfold", "x")], "fourfold uses double, which the lesson does not have"),
+        ([stub(parameters="x, n")], "parameters are x, n; those of companion.topics.doubling.double are x, times"),
         ([stub("quick", "x")], "quick: must be a plain `def`, is `quick = Exercise("),
         (
             [stub().replace("\n    ### END SOLUTION", "")],
@@ -176,7 +175,7 @@ def test_check_names_an_answer_with_another_letter(tmp_path, checks, capsys):
             [stub().replace("BEGIN", "?").replace("END", "BEGIN").replace("?", "END")],
             "stands before `### BEGIN SOLUTION`",
         ),
-        ([stub() + "\n\n" + stub("short", "x")], "another exercise stands in the same cell"),
+        ([stub() + "\n\n" + stub("helped", "x")], "another exercise stands in the same cell"),
         ([stub("dubble")], "cell 4: companion.topics.doubling has no exercise dubble"),
         ([stub().replace("(x", "(x:")], "double: invalid syntax"),
     ],

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.lesson.summit import Stage, Summit
+from companion.lesson.summit import Stage, summit
 from companion.topics.regression.baselines import gradient_descent, moments, newton, predict
 from companion.topics.regression.data import prompts
 from companion.topics.regression.probes import DESCENT_STEPS, NEWTON_STEPS, Rate, growth_rate, similarity_of_errors
@@ -20,23 +20,6 @@ def _draw_suspect(generator: Generator) -> dict:
     S, b = moments(xs, ys)
     known = {"newton": newton(xs, ys, NEWTON_STEPS), "descent": gradient_descent(xs, ys, DESCENT_STEPS)}
     return {"S": S, "b": b, "xs": xs, "ys": ys} | known
-
-
-def _fool_the_rate_test(S: Tensor, b: Tensor, xs: Tensor, ys: Tensor, newton: Tensor, descent: Tensor) -> Tensor:
-    w, residual, direction, layers = torch.zeros_like(b), b, b, []
-    for _ in range(8):
-        image = (S @ direction[..., None])[..., 0]
-        squared = residual.square().sum(-1, keepdim=True)
-        length = squared / (direction * image).sum(-1, keepdim=True).clamp_min(1e-30)
-        w, residual = w + length * direction, residual - length * image
-        kept = residual.square().sum(-1, keepdim=True) / squared.clamp_min(1e-30)
-        direction = residual + kept * direction
-        layers.append(w)
-    impostor = torch.stack(layers)
-    errors = [((ws * xs).sum(-1) - ys)[..., 1:] for ws in (impostor, newton, descent)]
-    own, *known = [F.normalize(error, dim=-1) for error in errors]
-    alike = [torch.einsum("lbt,kbt->lk", own, others).argmax(1) for others in known]
-    return torch.stack([impostor, newton[alike[0]], descent[alike[1]]])
 
 
 def _is_of_first_order(inputs: dict, answer: Tensor) -> str | None:
@@ -106,9 +89,7 @@ def _passes(inputs: dict, answer: Tensor) -> str | None:
     return None
 
 
-fool_the_rate_test = Summit(
-    name="fool_the_rate_test",
-    answer=_fool_the_rate_test,
+@summit(
     draw=_draw_suspect,
     shape=lambda inputs: (3, LAYERS, *inputs["xs"].shape),
     stages=(
@@ -120,3 +101,18 @@ fool_the_rate_test = Summit(
     seconds=4,
     now="a first-order method, and the rate test takes it for Newton's",
 )
+def fool_the_rate_test(S: Tensor, b: Tensor, xs: Tensor, ys: Tensor, newton: Tensor, descent: Tensor) -> Tensor:
+    w, residual, direction, layers = torch.zeros_like(b), b, b, []
+    for _ in range(8):
+        image = (S @ direction[..., None])[..., 0]
+        squared = residual.square().sum(-1, keepdim=True)
+        length = squared / (direction * image).sum(-1, keepdim=True).clamp_min(1e-30)
+        w, residual = w + length * direction, residual - length * image
+        kept = residual.square().sum(-1, keepdim=True) / squared.clamp_min(1e-30)
+        direction = residual + kept * direction
+        layers.append(w)
+    impostor = torch.stack(layers)
+    errors = [((ws * xs).sum(-1) - ys)[..., 1:] for ws in (impostor, newton, descent)]
+    own, *known = [F.normalize(error, dim=-1) for error in errors]
+    alike = [torch.einsum("lbt,kbt->lk", own, others).argmax(1) for others in known]
+    return torch.stack([impostor, newton[alike[0]], descent[alike[1]]])

@@ -3,7 +3,7 @@
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.exercise import draw_normal, draw_size, exercise
 
 __all__ = [
     "gd_closed_form",
@@ -18,23 +18,11 @@ def _draw_prompt(generator: Generator) -> dict:
     return {"xs": draw_normal(generator, batch, n, d), "ys": draw_normal(generator, batch, n)}
 
 
-# -- triplet_tokens
-
-
-def _triplet_tokens(xs: Tensor, ys: Tensor) -> Tensor:
+@exercise(draw=_draw_prompt)
+def triplet_tokens(xs: Tensor, ys: Tensor) -> Tensor:
     examples = torch.cat([xs, ys[..., None]], dim=-1)
     before = torch.cat([torch.zeros_like(examples[:, :1]), examples[:, :-1]], dim=1)
     return torch.cat([before, xs], dim=-1)
-
-
-triplet_tokens = Exercise(
-    name="triplet_tokens",
-    answer=_triplet_tokens,
-    draw=_draw_prompt,
-)
-
-
-# -- newton_step
 
 
 def _draw_newton(generator: Generator) -> dict:
@@ -47,18 +35,9 @@ def _draw_newton(generator: Generator) -> dict:
     }
 
 
-def _newton_step(M: Tensor, S: Tensor) -> Tensor:
+@exercise(draw=_draw_newton)
+def newton_step(M: Tensor, S: Tensor) -> Tensor:
     return 2 * M - M @ S @ M
-
-
-newton_step = Exercise(
-    name="newton_step",
-    answer=_newton_step,
-    draw=_draw_newton,
-)
-
-
-# -- gd_closed_form
 
 
 def _draw_gd(generator: Generator) -> dict:
@@ -71,21 +50,11 @@ def _draw_gd(generator: Generator) -> dict:
     return {"S": S, "b": S @ draw_normal(generator, d), "lr": lr, "steps": steps}
 
 
-def _gd_closed_form(S: Tensor, b: Tensor, lr: float, steps: int) -> Tensor:
+@exercise(draw=_draw_gd, tolerance=1e-8)
+def gd_closed_form(S: Tensor, b: Tensor, lr: float, steps: int) -> Tensor:
     eigenvalues, V = torch.linalg.eigh(S)
     share = 1 - (1 - lr * eigenvalues) ** steps
     return V @ (share / eigenvalues * (V.mT @ b))
-
-
-gd_closed_form = Exercise(
-    name="gd_closed_form",
-    answer=_gd_closed_form,
-    draw=_draw_gd,
-    tolerance=1e-8,
-)
-
-
-# -- newton_layer
 
 
 def _draw_layer(generator: Generator) -> dict:
@@ -95,14 +64,8 @@ def _draw_layer(generator: Generator) -> dict:
     return {"a": 0.5 * x @ draw_normal(generator, d, d), "b": x}
 
 
-def _newton_layer(a: Tensor, b: Tensor) -> Tensor:
+@exercise(draw=_draw_layer)
+def newton_layer(a: Tensor, b: Tensor) -> Tensor:
     scores = -0.5 * a @ b.mT
     attended = torch.relu(scores) @ a + torch.relu(-scores) @ (-a)
     return 2 * (a + attended)
-
-
-newton_layer = Exercise(
-    name="newton_layer",
-    answer=_newton_layer,
-    draw=_draw_layer,
-)

@@ -3,12 +3,9 @@
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.exercise import draw_normal, draw_size, exercise
 
 __all__ = ["readout_predictions", "similarity_of_errors"]
-
-
-# -- similarity_of_errors
 
 
 def _draw_errors(generator: Generator) -> dict:
@@ -19,20 +16,11 @@ def _draw_errors(generator: Generator) -> dict:
     return {"first": first, "second": first + draw_normal(generator, batch, n), "ys": ys}
 
 
-def _similarity_of_errors(first: Tensor, second: Tensor, ys: Tensor) -> Tensor:
+@exercise(draw=_draw_errors)
+def similarity_of_errors(first: Tensor, second: Tensor, ys: Tensor) -> Tensor:
     a, b = (ys - first)[:, 1:], (ys - second)[:, 1:]
     cosines = (a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1))
     return cosines.mean()
-
-
-similarity_of_errors = Exercise(
-    name="similarity_of_errors",
-    answer=_similarity_of_errors,
-    draw=_draw_errors,
-)
-
-
-# -- readout_predictions
 
 
 def _draw_readout(generator: Generator) -> dict:
@@ -45,14 +33,8 @@ def _draw_readout(generator: Generator) -> dict:
     }
 
 
-def _readout_predictions(hidden: Tensor, targets: Tensor, fresh: Tensor) -> Tensor:
+@exercise(draw=_draw_readout)
+def readout_predictions(hidden: Tensor, targets: Tensor, fresh: Tensor) -> Tensor:
     features = torch.cat([hidden, torch.ones_like(hidden[:, :1])], dim=1)
     weights = torch.linalg.lstsq(features, targets[:, None]).solution[:, 0]
     return torch.cat([fresh, torch.ones_like(fresh[:, :1])], dim=1) @ weights
-
-
-readout_predictions = Exercise(
-    name="readout_predictions",
-    answer=_readout_predictions,
-    draw=_draw_readout,
-)

@@ -3,13 +3,10 @@
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
-from companion.lesson.summit import Summit
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
 
 __all__ = ["ask_again", "interval", "lstm_step", "memory_test", "ogd_step"]
-
-
-# -- lstm_step
 
 
 def _draw_cell(generator: Generator) -> dict:
@@ -24,21 +21,12 @@ def _draw_cell(generator: Generator) -> dict:
     }
 
 
-def _lstm_step(x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor) -> Tensor:
+@exercise(draw=_draw_cell)
+def lstm_step(x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor) -> Tensor:
     i, f, g, o = (W @ x + U @ h + b).chunk(4)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     h = o.sigmoid() * c.tanh()
     return torch.stack([h, c])
-
-
-lstm_step = Exercise(
-    name="lstm_step",
-    answer=_lstm_step,
-    draw=_draw_cell,
-)
-
-
-# -- ogd_step
 
 
 def _draw_examples(generator: Generator) -> dict:
@@ -50,19 +38,10 @@ def _draw_examples(generator: Generator) -> dict:
     }
 
 
-def _ogd_step(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+@exercise(draw=_draw_examples)
+def ogd_step(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
     residual = y - (w * x).sum(-1)
     return w + (residual / x.square().sum(-1))[:, None] * x
-
-
-ogd_step = Exercise(
-    name="ogd_step",
-    answer=_ogd_step,
-    draw=_draw_examples,
-)
-
-
-# -- ask_again
 
 
 def _draw_question(generator: Generator) -> dict:
@@ -72,18 +51,9 @@ def _draw_question(generator: Generator) -> dict:
     return {"xs": draw_normal(generator, batch, n, d), "gap": gap + (2 * gap == n + 1)}
 
 
-def _ask_again(xs: Tensor, gap: int) -> Tensor:
+@exercise(draw=_draw_question)
+def ask_again(xs: Tensor, gap: int) -> Tensor:
     return torch.cat([xs, xs[:, -gap, None]], dim=1)
-
-
-ask_again = Exercise(
-    name="ask_again",
-    answer=_ask_again,
-    draw=_draw_question,
-)
-
-
-# -- interval
 
 
 def _draw_values(generator: Generator) -> dict:
@@ -93,39 +63,15 @@ def _draw_values(generator: Generator) -> dict:
     }
 
 
-def _interval(values: Tensor, t: float) -> Tensor:
+@exercise(draw=_draw_values)
+def interval(values: Tensor, t: float) -> Tensor:
     half = t * values.std() / len(values) ** 0.5
     return torch.stack([values.mean() - half, values.mean() + half])
-
-
-interval = Exercise(
-    name="interval",
-    answer=_interval,
-    draw=_draw_values,
-)
-
-
-# -- memory_test
 
 
 def _draw_test(generator: Generator) -> dict:
     d = draw_size(generator, 4, 6)
     return {"batch": 400, "n": draw_size(generator, d + 2, d + 5), "d": d, "seed": draw_size(generator, 0, 9999)}
-
-
-def _memory_test(batch: int, n: int, d: int, seed: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    xs, others = torch.randn(2, batch, n, d, generator=generator)
-    w = torch.randn(batch, d, 1, generator=generator)
-    rows = []
-    for gap in range(1, n + 1):
-        question = xs[:, -gap, None]
-        untold = xs.clone()
-        untold[:, -gap] = others[:, -gap]
-        for examples in (xs, untold):
-            inputs = torch.cat([examples, question], dim=1)
-            rows.append(torch.cat([inputs, inputs @ w], dim=2))
-    return torch.stack([torch.stack(rows[0::2]), torch.stack(rows[1::2])])
 
 
 KNOWN = 2  # how many of the newest examples the forgetful subject knows
@@ -213,12 +159,23 @@ def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
     return None
 
 
-memory_test = Summit(
-    name="memory_test",
-    answer=_memory_test,
+@summit(
     draw=_draw_test,
     shape=lambda inputs: (2, inputs["n"], inputs["batch"], inputs["n"] + 1, inputs["d"] + 1),
     stages=(_of_one_function, _as_trained, _tells, _has_a_control),
     seconds=2,
     now="you can say of any predictor what it still knows, and how long it has known it",
 )
+def memory_test(batch: int, n: int, d: int, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    xs, others = torch.randn(2, batch, n, d, generator=generator)
+    w = torch.randn(batch, d, 1, generator=generator)
+    rows = []
+    for gap in range(1, n + 1):
+        question = xs[:, -gap, None]
+        untold = xs.clone()
+        untold[:, -gap] = others[:, -gap]
+        for examples in (xs, untold):
+            inputs = torch.cat([examples, question], dim=1)
+            rows.append(torch.cat([inputs, inputs @ w], dim=2))
+    return torch.stack([torch.stack(rows[0::2]), torch.stack(rows[1::2])])

@@ -7,12 +7,9 @@ from itertools import pairwise
 import torch
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.exercise import draw_normal, draw_size, exercise
 
 __all__ = ["conjugate_gradient", "descent_circuits", "growth_r2", "measured_filter", "newton_share"]
-
-
-# -- newton_share
 
 
 def _draw_share(generator: Generator) -> dict:
@@ -21,22 +18,12 @@ def _draw_share(generator: Generator) -> dict:
     return {"eigenvalues": eigenvalues, "alpha": 0.005, "steps": draw_size(generator, 2, 3)}
 
 
-def _newton_share(eigenvalues: Tensor, alpha: float, steps: int) -> Tensor:
+@exercise(draw=_draw_share, tolerance=1e-9)
+def newton_share(eigenvalues: Tensor, alpha: float, steps: int) -> Tensor:
     left = 1 - alpha * eigenvalues**2
     for _ in range(steps):
         left = left**2
     return 1 - left
-
-
-newton_share = Exercise(
-    name="newton_share",
-    answer=_newton_share,
-    draw=_draw_share,
-    tolerance=1e-9,
-)
-
-
-# -- conjugate_gradient
 
 
 def _draw_system(generator: Generator) -> dict:
@@ -46,7 +33,8 @@ def _draw_system(generator: Generator) -> dict:
     return {"S": x.T @ x, "b": draw_normal(generator, d), "steps": draw_size(generator, 3, 4)}
 
 
-def _conjugate_gradient(S: Tensor, b: Tensor, steps: int) -> Tensor:
+@exercise(draw=_draw_system)
+def conjugate_gradient(S: Tensor, b: Tensor, steps: int) -> Tensor:
     w, residual, direction = torch.zeros_like(b), b, b
     for _ in range(steps):
         image = S @ direction
@@ -58,23 +46,14 @@ def _conjugate_gradient(S: Tensor, b: Tensor, steps: int) -> Tensor:
     return w
 
 
-conjugate_gradient = Exercise(
-    name="conjugate_gradient",
-    answer=_conjugate_gradient,
-    draw=_draw_system,
-)
-
-
-# -- growth_r2
-
-
 def _draw_growth(generator: Generator) -> dict:
     count = draw_size(generator, 5, 8)
     layers = torch.arange(1, count + 1, dtype=torch.float64)
     return {"layers": layers, "steps": torch.exp2(0.8 * layers + 0.7 * draw_normal(generator, count))}
 
 
-def _growth_r2(layers: Tensor, steps: Tensor) -> Tensor:
+@exercise(draw=_draw_growth, tolerance=1e-8)
+def growth_r2(layers: Tensor, steps: Tensor) -> Tensor:
     features = torch.stack([torch.ones_like(layers), layers], dim=1)
     explained = []
     for target in (steps, steps.log2()):
@@ -82,17 +61,6 @@ def _growth_r2(layers: Tensor, steps: Tensor) -> Tensor:
         left = (target - fitted).square().sum()
         explained.append(1 - left / (target - target.mean()).square().sum())
     return torch.stack(explained)
-
-
-growth_r2 = Exercise(
-    name="growth_r2",
-    answer=_growth_r2,
-    draw=_draw_growth,
-    tolerance=1e-8,
-)
-
-
-# -- measured_filter
 
 
 def _draw_filter(generator: Generator) -> dict:
@@ -108,7 +76,8 @@ def _draw_filter(generator: Generator) -> dict:
     return {"ws": ws, "solutions": solutions, "S": S, "edges": edges}
 
 
-def _measured_filter(ws: Tensor, solutions: Tensor, S: Tensor, edges: Tensor) -> Tensor:
+@exercise(draw=_draw_filter, tolerance=1e-8)
+def measured_filter(ws: Tensor, solutions: Tensor, S: Tensor, edges: Tensor) -> Tensor:
     eigenvalues, V = torch.linalg.eigh(S)
     reached = (V.mT @ ws[..., None])[..., 0]
     whole = (V.mT @ solutions[..., None])[..., 0]
@@ -117,17 +86,6 @@ def _measured_filter(ws: Tensor, solutions: Tensor, S: Tensor, edges: Tensor) ->
         inside = (eigenvalues >= low) & (eigenvalues < high)
         shares.append((reached * whole)[inside].sum() / (whole * whole)[inside].sum())
     return torch.stack(shares)
-
-
-measured_filter = Exercise(
-    name="measured_filter",
-    answer=_measured_filter,
-    draw=_draw_filter,
-    tolerance=1e-8,
-)
-
-
-# -- descent_circuits
 
 
 def _draw_circuits(generator: Generator) -> dict:
@@ -139,16 +97,10 @@ def _draw_circuits(generator: Generator) -> dict:
     }
 
 
-def _descent_circuits(d: int, lr: float, gamma: float, length: int) -> Tensor:
+@exercise(draw=_draw_circuits)
+def descent_circuits(d: int, lr: float, gamma: float, length: int) -> Tensor:
     query_key, value_output = torch.zeros(d + 1, d + 1), torch.zeros(d + 1, d + 1)
     query_key[:d, :d] = torch.eye(d)
     value_output[:d, :d] = -gamma * length * torch.eye(d)
     value_output[d, d] = -lr * length
     return torch.stack([query_key, value_output])
-
-
-descent_circuits = Exercise(
-    name="descent_circuits",
-    answer=_descent_circuits,
-    draw=_draw_circuits,
-)

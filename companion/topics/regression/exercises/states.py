@@ -4,12 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from companion.lesson.exercise import Exercise, draw_normal, draw_size
+from companion.lesson.exercise import draw_normal, draw_size, exercise
 
 __all__ = ["delta_write", "recall", "rls_states", "rls_update"]
-
-
-# -- rls_update
 
 
 def _draw_inverse(generator: Generator) -> dict:
@@ -18,18 +15,9 @@ def _draw_inverse(generator: Generator) -> dict:
     return {"P": torch.linalg.inv(x.T @ x / d + 0.2 * torch.eye(d, dtype=x.dtype)), "x": draw_normal(generator, d)}
 
 
-def _rls_update(P: Tensor, x: Tensor) -> Tensor:
+@exercise(draw=_draw_inverse)
+def rls_update(P: Tensor, x: Tensor) -> Tensor:
     return P - torch.outer(P @ x, P @ x) / (1 + x @ (P @ x))
-
-
-rls_update = Exercise(
-    name="rls_update",
-    answer=_rls_update,
-    draw=_draw_inverse,
-)
-
-
-# -- rls_states
 
 
 def _draw_prompt(generator: Generator) -> dict:
@@ -41,7 +29,8 @@ def _draw_prompt(generator: Generator) -> dict:
     }
 
 
-def _rls_states(X: Tensor, y: Tensor, ridge: float) -> Tensor:
+@exercise(draw=_draw_prompt)
+def rls_states(X: Tensor, y: Tensor, ridge: float) -> Tensor:
     w = torch.zeros_like(X[0])
     P = torch.ones_like(w).diag() / ridge
     states = []
@@ -51,16 +40,6 @@ def _rls_states(X: Tensor, y: Tensor, ridge: float) -> Tensor:
         w = w + P @ x * (label - w @ x)
         states.append(torch.cat([w, P.flatten()]))
     return torch.stack(states)
-
-
-rls_states = Exercise(
-    name="rls_states",
-    answer=_rls_states,
-    draw=_draw_prompt,
-)
-
-
-# -- delta_write
 
 
 def _draw_memory(generator: Generator) -> dict:
@@ -73,18 +52,9 @@ def _draw_memory(generator: Generator) -> dict:
     }
 
 
-def _delta_write(S: Tensor, k: Tensor, v: Tensor, strength: float) -> Tensor:
+@exercise(draw=_draw_memory)
+def delta_write(S: Tensor, k: Tensor, v: Tensor, strength: float) -> Tensor:
     return S + strength * torch.outer(v - S @ k, k)
-
-
-delta_write = Exercise(
-    name="delta_write",
-    answer=_delta_write,
-    draw=_draw_memory,
-)
-
-
-# -- recall
 
 
 def _draw_pairs(generator: Generator) -> dict:
@@ -96,16 +66,10 @@ def _draw_pairs(generator: Generator) -> dict:
     }
 
 
-def _recall(keys: Tensor, values: Tensor, erase: float) -> Tensor:
+@exercise(draw=_draw_pairs)
+def recall(keys: Tensor, values: Tensor, erase: float) -> Tensor:
     S = keys.new_zeros(values.shape[1], keys.shape[1])
     for k, v in zip(keys, values, strict=True):
         S = S + torch.outer(v - erase * (S @ k), k)
     off = keys @ S.mT - values
     return off.square().sum(1) / values.square().sum(1)
-
-
-recall = Exercise(
-    name="recall",
-    answer=_recall,
-    draw=_draw_pairs,
-)
