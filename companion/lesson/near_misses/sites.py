@@ -166,7 +166,7 @@ def written_as(node: ast.AST, above: tuple[ast.AST, ...]) -> set[str]:
 
 def _edits_at(site: Site, scene: Scene) -> Iterator[Edit]:
     """Yield every row that applies at one site."""
-    name = (call(site.node) or ("", {}))[0]
+    name = (call(site.node) or ("", {}))[0] if site.node else ""
     now_is = COMPARISONS[type(site.node.ops[0])] if "compare" in site.kinds else ""
     returned = "answer" in site.kinds
     for block in near_miss_table():
@@ -193,8 +193,8 @@ def _edits_at(site: Site, scene: Scene) -> Iterator[Edit]:
 
 def _ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:
     """Yield a function that gives the parts of a node, for each way in which a block applies to it."""
-    node = site.node
-    if block.patterns:
+    node = site.node  # None where an argument is changed before anything is computed
+    if node and block.patterns:
         if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
             return  # -1 is a number, and mostly an axis
         for pattern in block.patterns:
@@ -203,7 +203,7 @@ def _ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:
             if held is not None and all(kind in _tags(_value(held[part], scene)) for part, kind in kinds):
                 yield lambda now, pattern=pattern: (match(pattern, now, scene.words) or {}) | {"Y": now}
                 return
-    elif block.kind in ("call", "axis", "all"):
+    elif node and block.kind in ("call", "axis", "all"):
         of_all = axis(node) is None and isinstance(node, ast.Call)
         if (call(node) or ("", {}))[0] in block.words and (block.kind == "call" or of_all == (block.kind == "all")):
             yield _of_call
