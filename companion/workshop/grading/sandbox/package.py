@@ -32,7 +32,7 @@ PARTS = (
     "topics/*/*.csv",
 )
 ANSWERS = ("topics/*/exercises.py", "topics/*/exercises/**/*.py", "lesson/exercise.py", "lesson/near_misses/**/*.py")
-KINDS = {".py", ".csv"}
+KINDS = {".py", ".csv", ".toml", ".txt"}
 STAND_IN = '''"""The exercises of this name, without their answers."""
 
 from companion.workshop.grading.sandbox.worker import StandIn
