@@ -151,8 +151,8 @@ def unexplained(path: Path) -> list[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or ast.get_docstring(node) is None:
             continue
-        if any("measurement(" in ast.unparse(decorator) for decorator in node.decorator_list):
-            continue  # seed, scale, and the columns of its table, which the decorator names
+        if is_exercise(node) or any("measurement(" in ast.unparse(decorator) for decorator in node.decorator_list):
+            continue  # a lesson explains its exercises; a decorator names seed, scale, and the columns of a table
         arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         names = [argument.arg for argument in arguments if argument.arg not in {"self", "cls"}]
         quoted = set(re.findall(r"\w+", " ".join(re.findall(r"``(.*?)``", ast.get_docstring(node), re.DOTALL))))

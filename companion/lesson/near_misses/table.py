@@ -65,8 +65,8 @@ def near_miss_table() -> list[Rows]:
 
 
 def match(pattern: Any, node: Any, words: Words, found: dict[str, Any] | None = None) -> dict[str, Any] | None:
-    """Return what the letters of a pattern stand for in a node of its form, through variables too, or None if it has
-    another form.
+    """Return what the letters of ``pattern`` stand for in a ``node`` of its form, through the variables of ``words``
+    too, or None if it has another form. ``found`` holds what some letters stand for already.
     """
     found = {} if found is None else found
     return found if _fits(pattern, node, found, words) else None

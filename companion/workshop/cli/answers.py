@@ -18,6 +18,7 @@ from types import CodeType
 import nbformat
 
 from companion.lesson.exercise import Exercise
+from companion.lesson.mistakes import source_parts
 from companion.workshop.cli.lessons import LessonError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -132,7 +133,9 @@ def _checked_text(place: Place, known: set[str]) -> str:
         raise place.error(
             f"the stub's parameters are {' and '.join(stubs)}; those of {_named(place.exercise)} are {due}"
         )
-    if unknown := (_globals(function.__code__) & function.__globals__.keys()) - known:
+    signature, body = source_parts(function)
+    written = compile(f"{signature}\n{textwrap.indent(body, '    ')}", function.__name__, "exec")
+    if unknown := (_globals(written) & function.__globals__.keys()) - known:
         raise place.error(
             f"{_named(place.exercise)} uses {min(unknown)}, which the lesson does not have; make it part of the answer"
         )
