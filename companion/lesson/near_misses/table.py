@@ -64,11 +64,11 @@ def near_miss_table() -> list[Rows]:
     return blocks
 
 
-def match(pattern: Any, node: Any, words: Words, found: dict[str, Any] | None = None) -> dict[str, Any] | None:
-    """Return what the letters of ``pattern`` stand for in a ``node`` of its form, through the variables of ``words``
-    too, or None if it has another form. ``found`` holds what some letters stand for already.
+def match(pattern: Any, node: Any, words: Words) -> dict[str, Any] | None:
+    """Return what the letters of a pattern stand for in a node of its form, through variables too, or None if it has
+    another form.
     """
-    found = {} if found is None else found
+    found: dict[str, Any] = {}
     return found if _fits(pattern, node, found, words) else None
 
 
