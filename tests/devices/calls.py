@@ -224,6 +224,7 @@ CALLS = {
     "core.lstm.LSTM": said(LSTMConfig(8, 2), lambda i: i.normal(2, 6, 8)),
     "topics.memories.model.Facts": said(FactsConfig(6, 4), lambda i: i.whole(6, 3)),
     "topics.multihead.model.MultiHead": said(MultiHeadConfig(4, 2), lambda i: i.normal(5, 2, 4, dtype=DOUBLE)),
+    "topics.multihead.model.relative_loss": lambda f, i: f(lambda X: 2 * X, i.normal(5, 2, 4), i.normal(5, 2, 4)),
     "topics.regression.model.InContextRegressor": said(
         RegressorConfig(3, 8, 8, 1, 2), lambda i: i.prompts()[0], lambda i: i.prompts()[1]
     ),
