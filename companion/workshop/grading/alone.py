@@ -1,7 +1,8 @@
 """A function in a process of its own, and no longer than it may take: nothing that it does or sets outlasts it.
 
 A process for each call would have to import torch each time. So one process imports what the calls need, starts no
-thread, and forks a child for each; where the child does not end in time, it is ended.
+thread, and forks a child for each; where the child does not end in time, it is ended. (A child has no threads but its
+own: had the process computed with several, its children would wait for the others for ever.)
 """
 
 import atexit
@@ -18,6 +19,7 @@ from typing import Any
 import psutil
 
 START = "import sys; sys.path[:] = sys.argv[2:]; from companion.workshop.grading.alone import main; main()"
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 _idle: list[tuple[subprocess.Popen, Connection]] = []  # of calls at the same time, each has one to itself
 
 
@@ -60,6 +62,7 @@ def _started() -> tuple[subprocess.Popen, Connection]:
         stdout=subprocess.DEVNULL,
         pass_fds=[theirs.fileno()],
         start_new_session=True,
+        env=os.environ | ONE_THREAD,
     )
     theirs.close()
     return parent, ours

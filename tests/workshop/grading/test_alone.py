@@ -1,6 +1,7 @@
 """A process for each call: what a call sets, breaks or waits for is gone with it."""
 
 import os
+import subprocess
 import sys
 import time
 import warnings
@@ -64,6 +65,15 @@ def test_one_that_breaks_breaks_itself_alone():
 def test_what_is_prepared_is_there_for_later_calls():
     alone(len, "", prepare=partial(exec, "import builtins; builtins.prepared = 3"), **WITHIN)
     assert alone(eval, "__import__('builtins').prepared", **WITHIN) == 3
+
+
+def test_what_is_prepared_starts_no_thread_for_which_a_call_would_wait():
+    large = "(__import__('torch').ones(700, 700) @ __import__('torch').ones(700, 700))[0, 0].item()"
+    call = "from functools import partial; from companion.workshop.grading.alone import alone; "
+    call += f"print(alone(eval, {large!r}, prepare=partial(eval, {large!r}), seconds=30, memory=1 << 30))"
+    env = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    ran = subprocess.run([sys.executable, "-c", call], env=env, capture_output=True, text=True, check=False)
+    assert ran.stdout == "700.0\n", ran.stderr
 
 
 def test_it_does_not_outlast_the_one_who_called():
