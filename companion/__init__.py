@@ -35,6 +35,8 @@ PUBLIC = {
     "published_table": "lesson.claims",
     "LanguageModel": "pretrained.language",
     "published_regressor": "pretrained.regression",
+    "tasks": "core.task",
+    "Examples": "core.task",
     # what makes a notebook a lesson
     "Claims": "lesson.claims",
     "Explorer": "lesson.widgets.explorer",

@@ -1,0 +1,141 @@
+"""Tasks: what a layer is to carry over a sequence, with the best answer and the blind one, each computed.
+
+A topic makes its tasks known in ``task.py``, by `task`. Every position of a sequence shows what can be had on the spot
+(a key and its value, an input and the label of the one before), so that what is asked for is what a layer carries from
+one position to others. Nothing but evidence and questions stands in a sequence: there is no filler that could
+overwrite what is asked for later.
+
+>>> recall = tasks()["recall"]
+>>> inputs, targets, counts = recall.draw(batch=64, generator=torch.Generator().manual_seed(0), size=16)
+>>> for inputs, targets, counts in DataLoader(Examples(recall, batch=64), batch_size=None): ...
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor
+from torch.utils.data import IterableDataset, get_worker_info
+
+from companion import SCALES
+from companion.core.training import batch_generator
+
+TOPICS = Path(__file__).parents[1] / "topics"
+
+
+class Problems(NamedTuple):
+    """Inputs, the right answers, and which positions count. Inputs are tokens, several fields at a position, 0 for a
+    field that is empty; or numbers. Answers are classes, or numbers.
+    """
+
+    inputs: Shaped[Tensor, "batch length features"]
+    targets: Shaped[Tensor, "batch length"]
+    counts: Bool[Tensor, "batch length"]
+
+
+def constant(inputs: Shaped[Tensor, "batch length features"]) -> Shaped[Tensor, "batch length"]:
+    """Answer 0 everywhere: what is best for one who knows nothing of numbers around 0, or of classes equally likely."""
+    return torch.zeros_like(inputs[..., 0])
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked for, and what can be reached.
+
+    ``about``: a line for those who choose a task.
+    ``axis``, ``sizes``: what grows, such as "pairs", and the sizes at which a model is tested.
+    ``vocabulary``: how many tokens there are, 0 among them; None where inputs are numbers.
+    ``features``: fields, or numbers, at a position.
+    ``outputs``: classes; 1 for an answer that is a number.
+    ``draw(batch, generator, size)``: `Problems` of that size, or, for None, of training.
+    ``best(inputs)``: what the best algorithm answers from the inputs alone.
+    ``blind(inputs)``: the best answers that look at their own position alone.
+    ``others``: further algorithms, by name, of which the one nearest to a model can be asked for.
+    """
+
+    about: str
+    axis: str
+    sizes: tuple[int, ...]
+    vocabulary: int | None
+    features: int
+    outputs: int
+    draw: Callable[..., Problems]
+    best: Callable[[Tensor], Tensor]
+    blind: Callable[[Tensor], Tensor] = constant
+    others: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
+
+    def answers(self, outputs: Float[Tensor, "batch length outputs"]) -> Shaped[Tensor, "batch length"]:
+        """Return what a model answers: the likeliest class, or the number."""
+        return outputs[..., 0] if self.outputs == 1 else outputs.argmax(-1)
+
+    def loss(self, outputs: Float[Tensor, "batch length outputs"], problems: Problems) -> Float[Tensor, ""]:
+        """Compute the mean squared error, or cross-entropy, at the positions that count."""
+        there, right = outputs[problems.counts], problems.targets[problems.counts]
+        return F.mse_loss(there[:, 0], right) if self.outputs == 1 else F.cross_entropy(there, right)
+
+    def score(self, answers: Shaped[Tensor, "batch length"], problems: Problems) -> float:
+        """Compute the share of right classes, or, of numbers, the share of their square that is explained, where it
+        counts: 1 - sum (answer - target)^2 / sum target^2.
+        """
+        there, right = answers[problems.counts], problems.targets[problems.counts]
+        if self.outputs > 1:
+            return (there == right).double().mean().item()
+        return 1 - ((there - right).square().sum() / right.square().sum()).item()
+
+    def nearest(self, answers: Shaped[Tensor, "batch length"], problems: Problems) -> str:
+        """Return which of the algorithms answers most as a model does; "-" where there are none but best and blind."""
+        if not self.others:
+            return "-"
+        apart = {
+            name: (algorithm(problems.inputs) - answers)[problems.counts].square().mean().item()
+            for name, algorithm in {"best": self.best, "blind": self.blind, **self.others}.items()
+        }
+        return min(apart, key=apart.__getitem__)
+
+
+class Examples(IterableDataset):
+    """A task's problems without end, a batch at a time, the same whatever the number of a loader's workers.
+
+    ``task``: whose.
+    ``batch``: how many at a time.
+    ``size``: one of the task's sizes; None for those of training.
+    ``seed``: of all batches.
+    """
+
+    def __init__(self, task: Task, batch: int, *, size: int | None = None, seed: int = 0):
+        self.task, self.batch, self.size, self.seed = task, batch, size, seed
+
+    def __iter__(self) -> Iterator[Problems]:
+        worker = get_worker_info()
+        step, stride = (worker.id, worker.num_workers) if worker else (0, 1)
+        while True:
+            yield self.task.draw(self.batch, batch_generator(self.seed, step, torch.device("cpu")), self.size)
+            step += stride
+
+
+_registered: dict[str, Callable[[str], Task]] = {}
+
+
+def task(make: Callable[[str], Task]) -> Callable[[str], Task]:
+    """Make a task known, by the name of the function below, which makes it at a scale."""
+    _registered[make.__name__] = make
+    return make
+
+
+def tasks(scale: str = "course") -> dict[str, Task]:
+    """Return all tasks at a scale, by name, in the order of the topics. Raises ValueError for another scale."""
+    if scale not in SCALES:
+        raise ValueError(f"scale = {scale!r}: must be one of {', '.join(SCALES)}")
+    for path in sorted(TOPICS.glob("*/task.py")):
+        import_module(f"companion.topics.{path.parent.name}.task")
+    return {name: make(scale) for name, make in sorted(_registered.items(), key=lambda item: item[1].__module__)}
+
+
+def any_of(sizes: tuple[int, ...], generator: torch.Generator) -> int:
+    """Draw one of the sizes, for a batch of training."""
+    return sizes[int(torch.randint(len(sizes), (), generator=generator, device=generator.device))]

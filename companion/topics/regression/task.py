@@ -1,0 +1,49 @@
+"""In-context regression as a task: an example more at every position, and its label is asked for first."""
+
+from functools import partial
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from companion.core.task import Problems, Task, task
+from companion.topics.regression.baselines import gradient_descent, least_squares, newton, online_gradient_descent
+from companion.topics.regression.data import prompts
+
+STEPS = (1, 2, 4, 8)
+
+
+@task
+def regression(scale: str) -> Task:
+    """Make the task: d = 5 (20 at the scale paper), and d, 2 d or 4 d examples before the label that counts."""
+    d = 20 if scale == "paper" else 5
+
+    def draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
+        xs, ys, _ = prompts(batch, 4 * d + 1, d, generator=generator)
+        before = torch.cat([xs, ys[..., None]], -1).roll(1, 1)
+        before[:, 0] = 0
+        counts = torch.ones_like(ys, dtype=torch.bool)
+        if size is not None:
+            counts = (torch.arange(4 * d + 1, device=ys.device) == size).expand_as(ys)
+        return Problems(torch.cat([before, xs], -1), ys, counts)
+
+    def predictions(inputs: Float[Tensor, "batch n features"], weights) -> Float[Tensor, "batch n"]:
+        xs, ys = inputs[..., d + 1 :], inputs[..., d].roll(-1, 1)  # the last label is read by nobody
+        return (weights(xs, ys) * xs).sum(-1)
+
+    def after(algorithm, steps: int, **settings):
+        return partial(predictions, weights=lambda xs, ys: algorithm(xs, ys, [steps], **settings)[0])
+
+    return Task(
+        "predict the label of an input from examples of a linear map that is new in every sequence",
+        "examples",
+        (d, 2 * d, 4 * d),
+        vocabulary=None,
+        features=2 * d + 1,
+        outputs=1,
+        draw=draw,
+        best=partial(predictions, weights=least_squares),
+        others={f"gradient descent, {k} steps": after(gradient_descent, k, lr=0.5 / d) for k in STEPS}
+        | {f"Newton, {k} steps": after(newton, k) for k in STEPS}
+        | {"online gradient descent": partial(predictions, weights=online_gradient_descent)},
+    )

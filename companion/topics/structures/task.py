@@ -1,0 +1,45 @@
+"""Search as a task: a sorted list of numbers and their places, then queries: how many of them lie below?"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from companion.core.task import Problems, Task, any_of, task
+from companion.topics.structures.data import uniform
+
+SIZES = {"smoke": (2,), "course": (4, 8, 16), "paper": (32, 64, 128)}
+QUERIES = 8
+
+
+@task
+def search(scale: str) -> Task:
+    """Make the task: as many numbers as `SIZES` has, uniform on [-1, 1], and 8 queries for each list."""
+    sizes = SIZES[scale]
+
+    def draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
+        points, query, _ = uniform(batch, size or any_of(sizes, generator), queries=QUERIES, generator=generator)
+        numbers = torch.cat([points.sort(1).values, query.view(batch, QUERIES, 1)], 1)
+        place = torch.arange(numbers.shape[1], device=numbers.device)[:, None].expand_as(numbers)
+        asked = place >= points.shape[1]
+        inputs = torch.cat([numbers, (place / sizes[-1]).masked_fill(asked, 0), asked.float()], -1)
+        return Problems(inputs, below(inputs), asked[..., 0])
+
+    def below(inputs: Float[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
+        n = inputs.shape[1] - QUERIES
+        return torch.searchsorted(inputs[:, :n, 0].contiguous(), inputs[..., 0].contiguous())
+
+    def blind(inputs: Float[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
+        n = inputs.shape[1] - QUERIES  # how many lie below is binomial: its mode
+        return ((n + 1) * (1 + inputs[..., 0]) / 2).long()
+
+    return Task(
+        "say how many numbers of a sorted list lie below each query",
+        "numbers",
+        sizes,
+        vocabulary=None,
+        features=3,
+        outputs=sizes[-1] + 1,
+        draw=draw,
+        best=below,
+        blind=blind,
+    )
