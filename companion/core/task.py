@@ -122,8 +122,8 @@ _registered: dict[str, Callable[[str], Task]] = {}
 
 
 def task(make: Callable[[str], Task]) -> Callable[[str], Task]:
-    """Make a task known, by the name of the function below, which makes it at a scale."""
-    _registered[make.__name__] = make
+    """Make a task known: the function below, such as ``recall_task``, makes ``recall`` at a scale."""
+    _registered[make.__name__.removesuffix("_task")] = make
     return make
 
 

@@ -11,7 +11,7 @@ DIGITS, PLACES = (3, 6, 12), 16
 
 
 @task
-def addition(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
+def addition_task(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
     """Make the task; a sum begins at any of the 16 places, so that no place is new where sums are longer."""
     return Task(
         f"add two numbers, digit by digit from the right; trained on {TRAINED} digits",

@@ -11,7 +11,7 @@ LENGTHS = {"smoke": (16,), "course": (16, 32), "paper": (64, 128, 256)}
 
 
 @task
-def bigrams(scale: str) -> Task:
+def bigrams_task(scale: str) -> Task:
     """Make the task, over the 65 characters of the tiny Shakespeare text, with its 5 most frequent as triggers."""
     table, lengths = Bigrams.shakespeare(), LENGTHS[scale]
 

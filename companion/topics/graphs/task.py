@@ -14,7 +14,7 @@ EDGES = 1.5  # a node has so many on the average
 
 
 @task
-def connectivity(scale: str) -> Task:
+def connectivity_task(scale: str) -> Task:
     """Make the task: graphs of 8 nodes, and pairs that are 1, 2 or 3 steps apart or not connected at all."""
     n = NODES[scale]
     eye = torch.eye(n)

@@ -17,7 +17,7 @@ TURN = torch.tensor([[1, 0, 2], [1, 2, 0]])  # where the two letters send each o
 
 
 @task
-def hops(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
+def hops_task(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
     """Make the task: 8 pointers, which lead once round all places, and every place to begin at."""
     return Task(
         "follow 8 pointers from each place, one, two or three times",
@@ -33,7 +33,7 @@ def hops(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
 
 
 @task
-def parity(scale: str) -> Task:  # noqa: ARG001
+def parity_task(scale: str) -> Task:  # noqa: ARG001
     """Make the task: whether the bits so far are odd in number, for words of 8 bits and, in tests, up to 32."""
     return Task(
         f"say after every bit whether the ones so far are odd in number; trained on {TRAINED} bits",
@@ -48,8 +48,8 @@ def parity(scale: str) -> Task:  # noqa: ARG001
 
 
 @task
-def s3(scale: str) -> Task:  # noqa: ARG001
-    """Make the task: the permutation of three points after each letter, for words as long as in `parity`."""
+def s3_task(scale: str) -> Task:  # noqa: ARG001
+    """Make the task: the permutation of three points after each letter, for words as long as in `parity_task`."""
     return Task(
         f"say after every letter how three points are permuted by all so far; trained on {TRAINED} letters",
         "letters",

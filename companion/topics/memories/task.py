@@ -15,7 +15,7 @@ VALUES = 16
 
 
 @task
-def recall(scale: str) -> Task:
+def recall_task(scale: str) -> Task:
     """Make the task: as many pairs as `SIZES` has, of twice as many keys as pairs at most, and 16 values."""
     sizes, keys = SIZES[scale], 2 * SIZES[scale][-1]
 

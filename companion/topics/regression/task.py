@@ -14,7 +14,7 @@ STEPS = (1, 2, 4, 8)
 
 
 @task
-def regression(scale: str) -> Task:
+def regression_task(scale: str) -> Task:
     """Make the task: d = 5 (20 at the scale paper), and d, 2 d or 4 d examples before the label that counts."""
     d = 20 if scale == "paper" else 5
 

@@ -12,7 +12,7 @@ BITS = (1, 2, 3)
 
 
 @task
-def sparse(scale: str) -> Task:
+def sparse_task(scale: str) -> Task:
     """Make the task: parities of 1, 2 and 3 of 12 bits, whose places are for the weights to find."""
     n = LENGTHS[scale]
     places = torch.randperm(n, generator=torch.Generator().manual_seed(n))

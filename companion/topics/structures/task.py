@@ -12,7 +12,7 @@ QUERIES = 8
 
 
 @task
-def search(scale: str) -> Task:
+def search_task(scale: str) -> Task:
     """Make the task: as many numbers as `SIZES` has, uniform on [-1, 1], and 8 queries for each list."""
     sizes = SIZES[scale]
 
