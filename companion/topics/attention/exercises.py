@@ -146,7 +146,10 @@ def _are_accuracies(_: dict, table: Tensor) -> str | None:
     return None
 
 
-ASKS = "is the future masked, are scores undivided, does the layer add to its stream, do settled positions alone count?"
+ASKS = (
+    "is the future masked, are scores undivided, do the other wires read the other stream and does the layer add to "
+    "that one, do settled positions alone count?"
+)
 
 
 def _misjudged(table: Tensor) -> str | None:

@@ -27,8 +27,8 @@ def suspects(sentences: int, generator: torch.Generator) -> dict[str, Tensor]:
     suspect 3 layer 1 copies the previous token for the keys and the token itself for the values.
 
     So that only a right measurement finds them right, a sentence repeats a phrase up to its middle and runs backwards
-    from there, which misleads whoever sees the future, and what suspect 1 writes holds the token now as well, which its
-    stream takes away.
+    from there, which misleads whoever sees the future. And what suspect 1's second layer adds holds the token now as
+    well, which the logits take away where layer 1 has written it: they miss it in any stream but that of layer 1.
 
     ``before``, ``after`` (suspects, sentences, T, d): the stream that layer 1 reads, and what layer 2 reads.
     ``second`` (suspects, 4, heads, d_h, d): layer 2's W_Q, W_K, W_V, W_O; a head that does the work, and one
@@ -48,7 +48,7 @@ def suspects(sentences: int, generator: torch.Generator) -> dict[str, Tensor]:
     itself = row["position"].mT @ row["position"]
     stay = Head(BETA[0] * itself, blocks.matrix("now", "token"))
     earlier = Head(BETA[0] * (row["token"].mT @ row["token"] - 2 * itself), blocks.matrix("where", "position"))
-    first = [[shift], [earlier], [shift, stay]]
+    first = [[shift, stay], [earlier], [shift, stay]]
     reads = [  # rows that layer 2's queries, keys and values read: queries[i] looks for keys[i]
         (row["token"], row["previous"], row["token"] + 1.2 * row["previous"]),
         (row["where"][:-1], row["position"][1:], row["token"]),
@@ -62,7 +62,7 @@ def suspects(sentences: int, generator: torch.Generator) -> dict[str, Tensor]:
         noise *= torch.tensor([1, 1, 0.1, 0.1])[:, None, None]
         streams.append(torch.stack([stream, torch.stack([run([heads], x)[-1] for x in stream])]) @ basis)
         seconds.append(torch.stack([head, noise], 1) @ basis)
-        unembeds.append((row["out"] - row["token"]) @ basis)
+        unembeds.append((row["out"] - row["now"]) @ basis)
     place = torch.arange(LENGTH)
     before, after = torch.stack(streams).unbind(1)
     return {

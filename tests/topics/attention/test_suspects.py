@@ -28,6 +28,12 @@ def test_a_suspect_needs_layer_1_where_it_is_said_to(suspect, seed):
         assert (accuracy(drawn, suspect, reads, after) < 0.5) == carries
 
 
+def test_whoever_adds_to_another_stream_is_misled():
+    drawn = suspects(8, torch.Generator().manual_seed(0))
+    before, after = drawn["before"][0], drawn["after"][0]
+    assert accuracy(drawn, 0, [after] * 3, before) < 0.5
+
+
 def test_whoever_sees_the_future_is_misled():
     drawn = suspects(8, torch.Generator().manual_seed(0))
     tokens, settled = drawn["targets"], drawn["settled"]
