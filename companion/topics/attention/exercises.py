@@ -34,22 +34,6 @@ def induction_layers(position: Tensor, token: Tensor, previous: Tensor, out: Ten
     return torch.stack([torch.stack([qk1, ov1]), torch.stack([qk2, ov2])])
 
 
-def _draw_chain(generator: Generator) -> dict:
-    T, D, layers = draw_size(generator, 4, 6), draw_size(generator, 3, 5), draw_size(generator, 2, 3)
-    matrices = {name: 0.6 * draw_normal(generator, layers, D, D) for name in ("QK", "OV")}
-    return {"x": draw_normal(generator, T, D)} | matrices
-
-
-@exercise(draw=_draw_chain, now="you can run a circuit layer by layer")
-def chain(x: Tensor, QK: Tensor, OV: Tensor) -> Tensor:
-    for qk, ov in zip(QK, OV, strict=True):
-        scores = x @ qk @ x.mT
-        future = torch.ones_like(scores, dtype=torch.bool).triu(1)
-        weights = scores.masked_fill(future, -torch.inf).softmax(-1)
-        x = x + weights @ x @ ov.mT
-    return x
-
-
 def _draw_lookup(generator: Generator) -> dict:
     V = draw_size(generator, 3, 4)
     asked, subject, token, answer, marks = _orthonormal(generator, V, V, V, V, 2)
