@@ -120,8 +120,8 @@ def colab(repository: str) -> nbformat.NotebookNode:
 
 
 def footer(lesson: Lesson, path: Path, course: list[Lesson]) -> nbformat.NotebookNode:
-    """Return the cell under a notebook's references: from the lesson to its further one, the lesson before, the next
-    and the map; from the further one (the notebook at ``path``) back.
+    """Return the cell under a notebook's references: from the lesson to its further one, the lesson before, the next,
+    the map and the notation; from the further one (the notebook at ``path``) back.
     """
     place, title = course.index(lesson), f"{lesson.name[:2]} {lesson.facts()['title']}"
     if path == lesson.further:
@@ -137,7 +137,8 @@ def footer(lesson: Lesson, path: Path, course: list[Lesson]) -> nbformat.Noteboo
             for word, other in neighbours.items()
             if other
         ]
-    return nbformat.v4.new_markdown_cell(" · ".join([*links, "[All lessons](../README.md)"]), id="footer")
+    links += ["[All lessons](../README.md)", "[Notation](../README.md#notation)"]
+    return nbformat.v4.new_markdown_cell(" · ".join(links), id="footer")
 
 
 def _settle(path: Path) -> None:

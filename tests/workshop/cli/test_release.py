@@ -206,7 +206,7 @@ def test_a_lesson_leads_to_its_neighbours(tmp_path):
     before, after, every = (
         "Before: [06 Doubling](../06-adding/06-adding.ipynb)",
         "Next: [08 Doubling](../08-doubling-back/08-doubling-back.ipynb)",
-        "[All lessons](../README.md)",
+        "[All lessons](../README.md) · [Notation](../README.md#notation)",
     )
     assert last[1] == f"{before} · {after} · {every}"
     assert last[0] == f"Next: [07 Doubling](../{NAME}/{NAME}.ipynb) · {every}"
@@ -224,9 +224,10 @@ def test_the_second_notebook_is_made_like_the_first_and_both_lead_to_each_other(
     assert further.metadata.companion.notebook == f"{NAME}-further"
     assert further.metadata.companion.version == __version__
     assert not [cell for cell in further.cells if cell.metadata.get("nbgrader", {}).get("grade")]
-    assert lesson.cells[-1].source == f"[Further]({NAME}-further.ipynb) · [All lessons](../README.md)"
+    every = "[All lessons](../README.md) · [Notation](../README.md#notation)"
+    assert lesson.cells[-1].source == f"[Further]({NAME}-further.ipynb) · {every}"
     back = f"Back to the lesson: [07 Doubling]({NAME}.ipynb)"
-    assert further.cells[-1].source == f"{back} · [All lessons](../README.md)"
+    assert further.cells[-1].source == f"{back} · {every}"
     start = (tmp_path / "lessons/README.md").read_text()
     assert f"<br>First: a number<br>[Further]({NAME}/{NAME}-further.ipynb) · 5 min |" in start
     assert run(tmp_path, check=True) == 0
