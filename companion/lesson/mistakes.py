@@ -19,6 +19,8 @@ from typing import Any
 
 from torch import Tensor
 
+from companion.lesson.sources import source_of
+
 Row = str | list[str]
 
 
@@ -38,11 +40,13 @@ class Mistakes(Mapping[str, Callable[..., Tensor]]):
         return {sentence: self._function(sentence, row) for sentence, row in rows.items()}
 
     def _function(self, sentence: str, row: Row) -> Callable[..., Tensor]:
-        signature, body = source_parts(self.answer)
+        source = source_of(self.answer)
+        assert source is not None
         try:
-            source = f"{signature}\n{textwrap.indent(row if isinstance(row, str) else replaced(body, row), '    ')}\n"
+            body = row if isinstance(row, str) else replaced(source.body, row)
+            text = f"{source.signature}\n{textwrap.indent(body, '    ')}\n"
             namespace: dict[str, Any] = dict(self.answer.__globals__)
-            exec(compile(source, f"<{self.name}: {sentence}>", "exec"), namespace)
+            exec(compile(text, f"<{self.name}: {sentence}>", "exec"), namespace)
         except (ValueError, SyntaxError) as error:
             raise ValueError(f"{self.name}, the mistake {sentence!r}: {error}") from None
         return namespace[self.answer.__name__]
@@ -62,14 +66,6 @@ def topic_rows(package: str) -> dict[str, dict[str, Row]]:
     """Return the rows of a topic, which is the package ``companion.topics.TOPIC``: of each exercise, by sentence."""
     file = files(package) / "mistakes.toml"
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-
-
-def source_parts(function: Callable[..., Any]) -> tuple[str, str]:
-    """Return a function's signature, without its decorators, and its body, dedented, as they are written."""
-    lines = textwrap.dedent(inspect.getsource(function)).splitlines()
-    begin = next(at for at, line in enumerate(lines) if line.startswith("def "))
-    end = next(at for at, line in enumerate(lines) if at >= begin and line.endswith(":")) + 1
-    return "\n".join(lines[begin:end]), textwrap.dedent("\n".join(lines[end:]))
 
 
 def replaced(text: str, pairs: list[str]) -> str:

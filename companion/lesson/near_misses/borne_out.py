@@ -1,13 +1,12 @@
 """Whether a wrong answer's own program bears out the near miss that gives its values: other programs give them, too."""
 
 import ast
-import inspect
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 from companion.lesson.near_misses.words import operation
+from companion.lesson.sources import source_of
 
 ALIKE: dict[Hashable, Hashable] = {
     "T": "mT", "t": "mT", "transpose": "mT", "matmul": "MatMult", "mm": "MatMult", "bmm": "MatMult", "mv": "MatMult",
@@ -26,9 +25,10 @@ def evidence(function: Callable[..., Any], answer: ast.FunctionDef, near_miss: a
     ``answer``: the course's own.
     ``near_miss``: the answer, edited.
     """
-    own = _source(function)
-    if own is None:
+    source = source_of(function)
+    if source is None:
         return 0
+    own = source.tree
     names = [[argument.arg for argument in tree.args.args] for tree in (answer, own)]
     right, wrong = _features(answer, names[0]), _features(near_miss, names[0])
     # the learner may call an argument by another name
@@ -39,17 +39,6 @@ def evidence(function: Callable[..., Any], answer: ast.FunctionDef, near_miss: a
     if 2 * sum(held[each] > 0 for each in wrong) < len(+wrong):
         return 0
     return 2 if any(not right[each] for each in new) else 1
-
-
-def _source(function: Callable[..., Any]) -> ast.FunctionDef | ast.Lambda | None:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
-    except (OSError, TypeError, SyntaxError):
-        return None
-    found = next((node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)), None)
-    if isinstance(found, ast.FunctionDef):
-        found.decorator_list = []
-    return found
 
 
 def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str] | None = None) -> Counter[Hashable]:

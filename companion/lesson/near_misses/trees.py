@@ -3,12 +3,12 @@
 import ast
 import copy
 import functools
-import inspect
-import textwrap
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from companion.lesson.sources import source_of
 
 Path = tuple[tuple[str, int | None], ...]
 SLOT: Path = (("body", 0),)  # an empty statement at the head of every tree, where an edit may put one of its own
@@ -37,16 +37,12 @@ class Edit:
 
 def definition(answer: Callable[..., Any]) -> ast.FunctionDef | None:
     """Return an answer's definition, or None if it is none, or has no source."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(answer))).body[0]
-    except (OSError, TypeError, SyntaxError, IndexError):
-        return None
+    tree = getattr(source_of(answer), "tree", None)
     if not isinstance(tree, ast.FunctionDef) or answer.__closure__ or answer.__name__ != tree.name:
         return None
-    body = tree.body[1:] if isinstance(tree.body[0], ast.Expr) else tree.body  # without a docstring
     known = {argument.arg for argument in tree.args.args}
-    tree.body = [ast.Pass(), *_remembering(body, known)]
-    tree.decorator_list, tree.returns = [], None
+    tree.body = [ast.Pass(), *_remembering(tree.body, known)]
+    tree.returns = None
     for argument in tree.args.args:
         argument.annotation = None
     return ast.fix_missing_locations(tree)

@@ -5,11 +5,9 @@ hold as the course's own. An answer is changed there, nowhere else.
 import ast
 import dis
 import inspect
-import io
 import pkgutil
 import re
 import textwrap
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from types import CodeType
 import nbformat
 
 from companion.lesson.exercise import Exercise
-from companion.lesson.mistakes import source_parts
+from companion.lesson.sources import source_of
 from companion.workshop.cli.lessons import LessonError
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -41,23 +39,16 @@ class Place:
 
 
 def answer_text(exercise: Exercise) -> str:
-    """Return the body of an exercise's answer as a learner would write it: without signature and docstring, dedented,
-    with its comments. Where it calls ``other.answer(...)``, another exercise's, the learner calls ``other(...)``.
-    Raises ValueError unless the answer is a plain ``def`` whose body has lines of its own.
+    """Return the body of an exercise's answer as a learner would write it. Where it calls ``other.answer(...)``,
+    another exercise's, the learner calls ``other(...)``. Raises ValueError unless the answer is a plain ``def`` whose
+    body has lines of its own.
     """
-    function = inspect.unwrap(exercise.answer)
-    source = textwrap.dedent(inspect.getsource(function))
-    if not source.startswith(("def ", "@")):
-        raise ValueError(f"must be a plain `def`, is `{source.splitlines()[0]}`")
-    definition = ast.parse(source).body[0]
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    above = next(each.end[0] for each in tokens if each.type == tokenize.NEWLINE and each.end[0] >= definition.lineno)
-    if ast.get_docstring(definition) is not None:
-        above = definition.body[0].end_lineno
-    text = CALLED.sub("(", textwrap.dedent("\n".join(source.splitlines()[above:])).strip("\n"))
-    if not text:
+    source = source_of(exercise.answer)
+    if source is None or not isinstance(source.tree, ast.FunctionDef):
+        raise ValueError(f"must be a plain `def`, is `{source and ast.unparse(source.tree)}`")
+    if not source.body:
         raise ValueError("has no lines below its signature")
-    return text
+    return CALLED.sub("(", source.body)
 
 
 def put_answer(source: str, text: str) -> str:
@@ -133,8 +124,7 @@ def _checked_text(place: Place, known: set[str]) -> str:
         raise place.error(
             f"the stub's parameters are {' and '.join(stubs)}; those of {_named(place.exercise)} are {due}"
         )
-    signature, body = source_parts(function)
-    written = compile(f"{signature}\n{textwrap.indent(body, '    ')}", function.__name__, "exec")
+    written = compile(ast.Module([source_of(function).tree], type_ignores=[]), function.__name__, "exec")
     if unknown := (_globals(written) & function.__globals__.keys()) - known:
         raise place.error(
             f"{_named(place.exercise)} uses {min(unknown)}, which the lesson does not have; make it part of the answer"

@@ -161,7 +161,7 @@ def test_check_names_an_answer_with_another_letter(tmp_path, checks, capsys):
         ([stub("shifted", "x")], "companion.topics.doubling.shifted uses math, which the lesson does not have"),
         ([stub("fourfold", "x")], "fourfold uses double, which the lesson does not have"),
         ([stub(parameters="x, n")], "parameters are x, n; those of companion.topics.doubling.double are x, times"),
-        ([stub("quick", "x")], "quick: must be a plain `def`, is `quick = Exercise("),
+        ([stub("quick", "x")], "quick: must be a plain `def`, is `lambda x: 2 * x`"),
         (
             [stub().replace("\n    ### END SOLUTION", "")],
             "double: there are 0 lines `### END SOLUTION`; there must be one",
