@@ -77,10 +77,14 @@ class Words:
             return "infinity" if node.value == float("inf") else str(node.value)
         if (size := self.size(node)) is not None:
             return size
+        if isinstance(node, ast.Attribute) and root(node) == "math":
+            return node.attr
         if isinstance(node, ast.UnaryOp):
             marks = {ast.USub: "minus {}", ast.Invert: "the opposite of {}", ast.Not: "the opposite of {}"}
             return marks.get(type(node.op), "{}").format(self.noun(node.operand, depth))
         name, inside = operation(node)
+        if name == "eye":
+            return "the identity"
         if name is not None:
             word = OPERATIONS.get(name)
             if word == "" and inside is not None:

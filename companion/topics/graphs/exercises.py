@@ -56,8 +56,10 @@ def identity_layer(X: Tensor) -> Tensor:
 
 
 def _draw_rumour(generator: Generator) -> dict:
-    n = draw_size(generator, 12, 15)
-    graph = _chain(generator, n) + torch.eye(n, dtype=torch.float64)
+    """Two chains: where all names have spread, there is still more than one."""
+    graph = torch.block_diag(_chain(generator, draw_size(generator, 9, 12)), _chain(generator, 5))
+    order = torch.randperm(len(graph), generator=generator)
+    graph = graph[order][:, order] + torch.eye(len(graph), dtype=torch.float64)
     return {"graph": graph, "rounds": draw_size(generator, 2, 4)}
 
 
