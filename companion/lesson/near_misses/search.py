@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from companion.lesson.near_misses.borne_out import evidence
+from companion.lesson.near_misses.edits import edits
+from companion.lesson.near_misses.scene import Scene
 from companion.lesson.near_misses.several import groups
-from companion.lesson.near_misses.sites import Scene, edits
 from companion.lesson.near_misses.trees import (
     BEFORE,
     Edit,

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 
-from companion.lesson.near_misses.sites import Scene, written_as
+from companion.lesson.near_misses.scene import Scene, written_as
 from companion.lesson.near_misses.trees import Edit, Path, all_statements, edited, expressions, remembers
 
 Group = tuple[tuple[Edit, ...], float]

@@ -1,0 +1,158 @@
+"""The ways in which a block of the table applies at a place: each gives what the letters of its rows stand for."""
+
+import ast
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from companion.lesson.near_misses.scene import Scene, Site, indices, tags_of, value_of
+from companion.lesson.near_misses.table import Rows, axis, call, match
+from companion.lesson.near_misses.trees import BEFORE, from_module, made, root, template
+from companion.lesson.near_misses.words import operation
+
+Parts = Callable[[Any], dict[str, Any]]  # from a node, which may have been edited below, to what a row's letters are
+
+
+def ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:
+    """Yield a function that gives the parts of a node, for each way in which a block applies to it."""
+    node = site.node  # None where an argument is changed before anything is computed
+    if node and block.patterns:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+            return  # -1 is a number, and mostly an axis
+        for pattern in block.patterns:
+            held = match(pattern, node, scene.words)
+            kinds = [each.split() for each in block.words if block.kind != "do"]
+            if held is not None and all(kind in tags_of(value_of(held[part], scene)) for part, kind in kinds):
+                yield lambda now, pattern=pattern: (match(pattern, now, scene.words) or {}) | {"Y": now}
+                return
+    elif node and block.kind in ("call", "axis", "all"):
+        of_all = axis(node) is None and isinstance(node, ast.Call)
+        if (call(node) or ("", {}))[0] in block.words and (block.kind == "call" or of_all == (block.kind == "all")):
+            yield _of_call
+    elif block.kind in site.kinds and set(block.words) <= site.tags:
+        yield from WAYS[block.kind](site, scene) if block.kind in WAYS else [lambda now: {"X": now}]
+
+
+def _of_call(now: Any) -> dict[str, Any]:
+    return (call(now) or ("", {}))[1] | {"along": partial(_along, now), "other": partial(_other, now)}
+
+
+def _along(now: ast.Call, dim: ast.expr, keepdim: ast.expr | None = None, of: ast.expr | None = None) -> ast.Call:
+    """Make the same call along another axis or, for None, of all entries, and maybe of another tensor."""
+    own, to = axis(now), ast.literal_eval(dim)
+    args = [each for each in now.args if own is None or ast.unparse(each) != str(own)]
+    dropped = {"dim", "dims"} | ({"keepdim"} if own is not None and to is None else set())
+    kept = [each for each in now.keywords if each.arg not in dropped]
+    if to is not None:
+        kept.append(ast.keyword("dims" if operation(now)[0] in ("flip", "roll") else "dim", dim))
+    if keepdim is not None and ast.literal_eval(keepdim):
+        kept.append(ast.keyword("keepdim", keepdim))
+    if of is None:
+        return ast.Call(now.func, args, kept)
+    return ast.Call(ast.Attribute(of, operation(now)[0], ast.Load()), args[from_module(now) :], kept)
+
+
+def _other(now: ast.Call, name: ast.Constant) -> ast.expr:
+    """Make a call of another function of the same tensor, along the same axis."""
+    inner, dim, other = call(now)[1]["X"], axis(now), name.value  # type: ignore[index]  # it is a call: the site's
+    if root(now.func) == "math":
+        return made(f"math.{other}(X)", X=inner)
+    if other in ("exp", "sigmoid", "erf", "relu", "square", "abs", "neg", "expm1"):
+        return made(f"X.{other}()", X=inner)
+    options = [each for each in now.keywords if each.arg in ("keepdim", "descending")]
+    if dim is None:
+        rest = now.args[1:] if from_module(now) else now.args
+        return ast.Call(ast.Attribute(inner, other, ast.Load()), rest, options)
+    new = ast.Call(ast.Attribute(inner, other, ast.Load()), [], [ast.keyword("dim", ast.Constant(dim)), *options])
+    return ast.Attribute(new, "values", ast.Load()) if other in ("median", "cummax", "cummin") else new
+
+
+def _slices(site: Site, _: Scene) -> Iterator[Parts]:
+    for at, each in enumerate(indices(site.node)):
+        if isinstance(each, ast.Slice) and (each.lower or each.upper):
+            yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(part_of, now, at)}
+
+
+def part_of(now: ast.Subscript, at: int, text: ast.Constant) -> ast.Subscript:
+    parts = indices(now)
+    parts[at] = template(f"x[{text.value}]").slice
+    return ast.Subscript(now.value, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
+
+
+def _picked(now: ast.List | ast.Tuple, *order: ast.Constant) -> ast.expr:
+    return type(now)([now.elts[each.value] for each in order], ast.Load())
+
+
+def _carried(site: Site, scene: Scene) -> Iterator[Parts]:
+    """Yield the parts of a loop for each variable that it carries from round to round."""
+    nodes = [node for node in ast.walk(site.node) if isinstance(node, ast.Name)]
+    read = {node.id for node in nodes if isinstance(node.ctx, ast.Load)}
+    stored = {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
+    for name in sorted(stored & read & scene.words.defined.keys()):
+        if not name.startswith(BEFORE):
+            held = {"N": ast.Name(name, ast.Load()), "S": scene.words.defined[name]}
+            yield lambda now, held=held: held | {"I": now.target, "R": now.iter, "BODY": now.body}
+
+
+def _shifts(site: Site, _: Scene) -> Iterator[Parts]:
+    """Yield each two parts of a statement that lie one place apart along an axis."""
+    found = [node for node in ast.walk(site.node) if isinstance(node, ast.Subscript)]
+    for late, early in itertools.permutations(found, 2):
+        one, other = ([ast.unparse(part) for part in indices(each)] for each in (late, early))
+        at = one.index("1:") if "1:" in one else None
+        if at is not None and other == [":-1" if k == at else part for k, part in enumerate(one)]:
+            yield lambda now, late=late, early=early, at=at: {
+                "X": early.value,
+                "shifted": partial(_shifted, now, late, early, at),
+            }
+
+
+def _shifted(now: ast.stmt, late: ast.Subscript, early: ast.Subscript, at: int, *parts: ast.Constant) -> ast.stmt:
+    """Make a statement with two other parts, the second of what is done to it first."""
+    new, old, *done = [each.value for each in parts]
+    if done and isinstance(early.ctx, ast.Store):
+        raise ValueError
+    cuts = [ast.unparse(part_of(each, at, ast.Constant(part))) for each, part in ((late, new), (early, old))]
+    if done:
+        whole = ast.unparse(early.value)
+        cuts[1] = f"{whole}.{done[0].replace('AT', str(at))}{cuts[1].removeprefix(whole)}"
+    text = ast.unparse(now).replace(ast.unparse(late), "\0late").replace(ast.unparse(early), "\0early")
+    return ast.parse(text.replace("\0late", cuts[0]).replace("\0early", cuts[1])).body[0]
+
+
+def _two(_: Site, scene: Scene, *, alike: bool = False) -> Iterator[Parts]:
+    """Yield each two arguments that are both tensors or both none; if ``alike``, tensors of as many axes."""
+    for (first, a), (second, b) in itertools.combinations(scene.inputs.items(), 2):
+        kind = isinstance(a, Tensor)
+        if kind == isinstance(b, Tensor) and (not alike or (kind and a.ndim == b.ndim)):
+            yield lambda _, first=first, second=second: {
+                "A": ast.Name(first, ast.Load()),
+                "B": ast.Name(second, ast.Load()),
+            }
+
+
+def _shared(_: Site, scene: Scene) -> Iterator[Parts]:
+    """Yield each axis that arguments share."""
+    for places in scene.tied:
+        yield lambda _, places=places: {"places": places, "cut": partial(_cut, places)}
+
+
+def _cut(places: list[tuple[str, int]], part: ast.Constant) -> Any:
+    return made("\n".join(f"{name} = {name}[{':, ' * dim}{part.value}]" for name, dim in places))
+
+
+WAYS: dict[str, Callable[[Site, Scene], Iterator[Parts]]] = {
+    "compare": lambda _, __: iter([lambda now: {"A": now.left, "B": now.comparators[0]}]),
+    "name": lambda _, __: iter([lambda now: {"A": now}]),
+    "list": lambda _, __: iter([lambda now: {"picked": partial(_picked, now)}]),
+    "slice": _slices,
+    "argument": lambda site, _: iter([lambda _: {"X": site.node}]),
+    "loop": _carried,
+    "shift": _shifts,
+    "arguments": _two,
+    "tensors": partial(_two, alike=True),
+    "shared": _shared,
+}
