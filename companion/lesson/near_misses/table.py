@@ -79,7 +79,7 @@ def _fits(pattern: Any, node: Any, found: dict[str, Any], words: Words) -> bool:
         held = found.setdefault(pattern.id, node)
         return held is node or ast.unparse(held) == ast.unparse(node)
     if isinstance(node, ast.Name) and not isinstance(pattern, ast.Name) and node.id in words.defined:
-        if node.id in words.changing | words.unpacked:
+        if node.id in words.changing | words.unpacked or not words.still_so(node):
             return False
         node = words.defined[node.id]
     if isinstance(pattern, ast.Call) and isinstance(pattern.func, ast.Name) and pattern.func.id in FUNCTION_LETTERS:

@@ -47,6 +47,11 @@ class Words:
                     for each in name.elts if isinstance(name, ast.Tuple) else [name]:
                         if isinstance(each, ast.Name) and each.id not in self.parameters:
                             self.defined.setdefault(each.id, known)
+        self.stores = [
+            (node.id, node.lineno)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self.changing
+        ]
         self.looped: dict[str, ast.expr] = {}  # what a loop's variable is a part of
         for node in ast.walk(tree):
             if isinstance(node, ast.For | ast.comprehension):
@@ -60,6 +65,12 @@ class Words:
             for each in node.targets[0].elts
             if isinstance(each, ast.Name) and not isinstance(node.value, ast.Tuple)
         }
+
+    def still_so(self, node: ast.Name) -> bool:
+        """Return whether a variable is what its definition would give now: nothing in it has changed in between."""
+        start = self.defined[node.id]
+        own = {each.id for each in ast.walk(start) if isinstance(each, ast.Name)}
+        return not any(name in own and start.lineno < line < getattr(node, "lineno", 0) for name, line in self.stores)
 
     @functools.lru_cache(maxsize=8192)  # noqa: B019  # lives as long as the family of near misses it belongs to
     def noun(self, node: ast.AST, depth: int = 3) -> str:
