@@ -136,7 +136,6 @@ EQUAL = {
     "conservative_update": [(f"{SIGN}|rounded", "counts are whole, and not negative")],
     "relative_entropy": [(SIGN, "counts are positive, and shares not above 1")],
     "moment_gap": [(f"{SIGN}|rounded", "counts are whole and positive, and shares not above 1")],
-    "sampled_accuracy": [(SIGN, "rows are distributions: not negative")],
     "miscalibration": [
         ("1 too large|is doubled", "bins by other numbers are the same bins"),
         (f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1"),

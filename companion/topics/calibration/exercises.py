@@ -237,19 +237,3 @@ def moment_gap(theta: Tensor, features: Tensor, counts: Tensor) -> Tensor:
     model = (features @ theta).softmax(0)
     empirical = counts / counts.sum()
     return features.mT @ (model - empirical)
-
-
-def _draw_rows(generator: Generator) -> dict:
-    contexts, tokens = draw_size(generator, 4, 6), draw_size(generator, 7, 9)
-    return {
-        "share": _shares(generator, contexts),
-        "truth": _shares(generator, contexts, tokens),
-        "tau": (0.4, 0.6, 1.7, 2.5)[draw_size(generator, 0, 3)],
-    }
-
-
-@exercise(draw=_draw_rows)
-def sampled_accuracy(share: Tensor, truth: Tensor, tau: float) -> Tensor:
-    q = truth ** (1 / tau)
-    q = q / q.sum(1, keepdim=True)
-    return (share * (truth * q).sum(1)).sum()
