@@ -31,7 +31,12 @@ PUBLISHED = Path(__file__).parents[1] / "published"
 KINDS = {"theorem": Construction, "experiment": Experiment, "course": None, "check": None}  # and what decides of it
 EXPECTED, UNEXPECTED = "as expected", "not as expected"
 COLUMNS = ("checkpoint", "run")
-READ = {str: (str, "a text"), bool: (bool, "true or false"), Construction | Experiment | None: (dict, "a table")}
+READ = {
+    str: (str, "a text"),
+    bool: (bool, "true or false"),
+    tuple[str, ...]: (list, "a list of texts"),
+    Construction | Experiment | None: (dict, "a table"),
+}
 MOST = 6  # rows of what to believe
 
 

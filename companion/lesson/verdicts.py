@@ -62,6 +62,7 @@ class Experiment:
     ``stand_in``: what stands in for its task or rival.
     ``trend``: which rate it claims, where we measured a trend.
     ``cannot``: why the measure can tell nothing.
+    ``stored``: the measured tables that ours were taken from, by name.
     """
 
     of: str
@@ -73,6 +74,7 @@ class Experiment:
     stand_in: str = ""
     trend: str = ""
     cannot: str = ""
+    stored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:

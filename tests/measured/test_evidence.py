@@ -28,17 +28,24 @@ LAYERS = {  # lesson 02's claims: the checkpoint, the column, and what is taken 
 }
 
 
-def _interval_is_between_sets(id, measured, of):
+def _evidence(lesson, id, table):
+    """The evidence of a claim, which names the table that it is of: from there the atlas knows its command."""
+    evidence = statements(lesson)[id].evidence
+    assert evidence.stored == (table,)
+    return evidence
+
+
+def _interval_is_between_sets(id, table, measured, of):
     """The stored interval of a claim of lesson 02 is that between the sets of prompts that were measured."""
     taken = sorted(map(of, Experiment("sets", ours=tuple(map(float, measured))).between()))
-    assert statements("02-in-context-regression")[id].evidence.interval == pytest.approx(taken, rel=0.01)
+    assert _evidence("02-in-context-regression", id, table).interval == pytest.approx(taken, rel=0.01)
 
 
 @pytest.mark.parametrize("id", LAYERS)
 def test_the_intervals_of_lesson_02_are_of_the_table_of_layers(id):
     checkpoint, column, of = LAYERS[id]
     rows = measured_table("regression-layers").where(checkpoint=checkpoint)
-    _interval_is_between_sets(id, rows.columns[column], of)
+    _interval_is_between_sets(id, "regression-layers", rows.columns[column], of)
 
 
 SHIFTED = {  # lesson 02's claims on other prompts: the shift, the column, and what is taken of it
@@ -55,14 +62,14 @@ SHIFTED = {  # lesson 02's claims on other prompts: the shift, the column, and w
 def test_the_intervals_on_other_prompts_are_of_their_table(id):
     shift, column, of = SHIFTED[id]
     rows = measured_table("regression-shifted-prompts").where(shift=shift)
-    _interval_is_between_sets(id, rows.columns[column], of)
+    _interval_is_between_sets(id, "regression-shifted-prompts", rows.columns[column], of)
 
 
 def test_the_seeds_of_lesson_03_at_ten_are_of_their_table():
     table = measured_table("regression-lstms-at-ten")
     rivals = zip(table.columns["newton"], table.columns["gradient_descent"], strict=True)
     margins = [own - max(pair) for own, pair in zip(table.columns["online_gradient_descent"], rivals, strict=True)]
-    evidence = statements("03-lstm-vs-transformer")["lstm-like-ogd-at-ten"].evidence
+    evidence = _evidence("03-lstm-vs-transformer", "lstm-like-ogd-at-ten", "regression-lstms-at-ten")
     assert evidence.ours == pytest.approx(margins, abs=5e-4)
 
 
@@ -76,7 +83,8 @@ def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
     }
     for id, sets in taken.items():
         between = Experiment("sets", ours=tuple(sets)).between()
-        assert statements("03-lstm-vs-transformer")[id].evidence.interval == pytest.approx(between, rel=0.002), id
+        evidence = _evidence("03-lstm-vs-transformer", id, "regression-lstm-checkpoints")
+        assert evidence.interval == pytest.approx(between, rel=0.002), id
 
 
 def _cut(column, band, modules, removed):
@@ -109,14 +117,15 @@ CUTS = {  # lesson 04's claims, in points
 
 @pytest.mark.parametrize("id", CUTS)
 def test_the_seeds_of_lesson_04_are_of_the_table_of_cuts(id):
-    assert statements("04-fourier-addition")[id].evidence.ours == pytest.approx(CUTS[id](), abs=0.06)
+    assert _evidence("04-fourier-addition", id, "addition-cuts").ours == pytest.approx(CUTS[id](), abs=0.06)
 
 
 def test_the_lead_of_counting_is_of_the_table_of_scores():
     table = measured_table("addition-scores")
     counting, scratch = (table.where(adder=f"addition-{name}").columns["exact"] for name in ("counting", "scratch"))
     leads = [100 * (ours - other) for ours, other in zip(counting, scratch, strict=True)]
-    assert statements("04-fourier-addition")["counting-helps"].evidence.ours == pytest.approx(leads, abs=0.06)
+    evidence = _evidence("04-fourier-addition", "counting-helps", "addition-scores")
+    assert evidence.ours == pytest.approx(leads, abs=0.06)
 
 
 def _of_heads(effect):
@@ -141,15 +150,17 @@ HEADS = {  # lesson 07's claims: the least inside the corner less the best of on
 
 @pytest.mark.parametrize("id", HEADS)
 def test_the_seeds_of_lesson_07_are_of_the_shipped_bank_and_of_its_table(id):
-    assert statements("07-factual-recall")[id].evidence.ours == pytest.approx(_of_heads(HEADS[id]), abs=0.01)
+    assert _evidence("07-factual-recall", id, "facts-by-seed").ours == pytest.approx(_of_heads(HEADS[id]), abs=0.01)
 
 
 def test_the_seeds_of_lesson_07_on_its_plateau_are_of_their_table():
-    rows, claims = measured_table("facts-plateau").rows, statements("07-factual-recall")
-    ratios = [row["rests"] / row["smooth"] for row in rows]
-    assert claims["plateau-is-the-relation"].evidence.ours == pytest.approx(ratios, abs=0.06)
-    effects = [row["relation"] - (row["right"] - 1 / 8) for row in rows]
-    assert claims["hallucination"].evidence.ours == pytest.approx(effects, abs=0.001)
+    rows = measured_table("facts-plateau").rows
+    for id, effect, margin in (
+        ("plateau-is-the-relation", lambda row: row["rests"] / row["smooth"], 0.06),
+        ("hallucination", lambda row: row["relation"] - (row["right"] - 1 / 8), 0.001),
+    ):
+        evidence = _evidence("07-factual-recall", id, "facts-plateau")
+        assert evidence.ours == pytest.approx([effect(row) for row in rows], abs=margin), id
 
 
 def test_the_dimensions_of_lesson_07_are_of_the_shipped_bank_and_of_their_table():
@@ -164,7 +175,7 @@ def test_the_dimensions_of_lesson_07_are_of_the_shipped_bank_and_of_their_table(
             if share >= 0.95:
                 enough.setdefault(one.relations, one.d / (one.relations + bank.config.answers))
         found.append(sum(enough.values()) / len(enough))
-    evidence = statements("07-factual-recall")["attention-alone-needs-dimensions"].evidence
+    evidence = _evidence("07-factual-recall", "attention-alone-needs-dimensions", "facts-by-seed")
     assert evidence.ours == pytest.approx(found, abs=0.01)
 
 
@@ -174,13 +185,13 @@ def test_the_slopes_of_lesson_12_are_of_the_table_of_worst_flips():
     slopes = [
         flip_slope.answer(row[:, None], lengths).item() for row in torch.tensor(rows.grid("seed", "length", of="worst"))
     ]
-    assert statements("12-limits")["one-flip-in-t"].evidence.ours == pytest.approx(
-        [-slope for slope in slopes], abs=1e-3
-    )
+    evidence = _evidence("12-limits", "one-flip-in-t", "limits-worst-flips")
+    assert evidence.ours == pytest.approx([-slope for slope in slopes], abs=1e-3)
 
 
 def test_the_falls_of_lesson_12_are_of_the_table_of_coins():
     table = measured_table("limits-parity-by-coins").where(network="limits-prefix")
     fair, often = (table.where(share=share).columns["right"] for share in (0.5, 0.95))
     falls = [100 * (one - other) for one, other in zip(fair, often, strict=True)]
-    assert statements("12-limits")["shortcuts-are-brittle"].evidence.ours == pytest.approx(falls, abs=0.1)
+    evidence = _evidence("12-limits", "shortcuts-are-brittle", "limits-parity-by-coins")
+    assert evidence.ours == pytest.approx(falls, abs=0.1)

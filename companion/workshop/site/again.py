@@ -3,6 +3,7 @@ again. It is read off the notebook's code, in which what is said in one statemen
 """
 
 import ast
+import inspect
 import pkgutil
 import re
 from collections import defaultdict
@@ -12,31 +13,38 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from companion.core.checkpoints import read_header
+from companion.core.measuring import look_up
 
 MEASURES = re.compile(r'claims\.(?:saw|record|check)\(\s*"([\w-]+)"')
 SHEETS = {"claims", "predictions"}  # they hold every figure, and no figure comes from them
 
 
-def commands(companion: Path) -> dict[str, str]:
-    """Return, by name, the command that makes each shipped checkpoint and each measured table again."""
+def commands(companion: Path) -> dict[str, list[str]]:
+    """Return, by name, the command that makes each shipped checkpoint again; of each measured table, those of the
+    checkpoints that it is measured on, and its own.
+    """
     seeds: dict[str, list[int]] = defaultdict(list)
-    found = {path.stem: f"measure {path.stem}" for path in (companion / "measured").glob("*.csv")}
+    trained = {}
     for header in map(read_header, (companion / "weights").glob("*.safetensors")):
-        found[header.recipe] = f"train {header.recipe}" + f" --scale {header.scale}" * (header.scale != "course")
+        trained[header.recipe] = f"train {header.recipe}" + f" --scale {header.scale}" * (header.scale != "course")
         seeds[header.recipe].append(header.seed)
-    return {
-        name: f"{command} --seed {min(seeds[name])}" + f" (to {max(seeds[name])})" * (len(seeds[name]) > 1)
-        if any(seeds[name])
-        else command
-        for name, command in found.items()
-    }
+    for name, numbers in seeds.items():
+        if any(numbers):
+            trained[name] += f" --seed {min(numbers)}" + f" (to {max(numbers)})" * (len(numbers) > 1)
+    found = {name: [command] for name, command in trained.items()}
+    for path in (companion / "measured").glob("*.csv"):
+        chosen = look_up(path.stem)
+        loads = "shipped" in inspect.unwrap(getattr(chosen.one, "func", chosen.one)).__code__.co_names
+        needed = [trained[each.name] for each in chosen.recipes("course")] if loads else []
+        found[path.stem] = [*dict.fromkeys(needed), f"measure {path.stem}"]
+    return found
 
 
 def rests_on(notebook: NotebookNode, names: set[str]) -> dict[str, list[str]]:
     """Return, for each claim that the ``notebook`` measures, those of ``names`` that its figures come from: where they
     stand in its code, or an f-string is filled in to one.
     """
-    code = [each for cell in notebook.cells if cell.cell_type == "code" for each in _parsed(cell.source)]
+    code = [each for cell in notebook.cells if cell.cell_type == "code" for each in _steps(_parsed(cell.source))]
     filled = {
         pattern: {name: set(found.groups()) for name in names if (found := re.fullmatch(pattern, name))}
         for statement in code
@@ -62,6 +70,21 @@ def _parsed(source: str) -> list[ast.stmt]:
         return ast.parse(source).body
     except SyntaxError:
         return []
+
+
+def _steps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements in the order in which they run, those of a loop and of a `with` one by one."""
+    for statement in body:
+        if isinstance(statement, ast.For):
+            yield ast.Assign([statement.target], statement.iter, lineno=0)
+            yield from _steps(statement.body)
+            yield ast.Assign([statement.target], ast.Constant(None), lineno=0)  # below, nobody reads it
+        elif isinstance(statement, ast.With):
+            heads = [(each.optional_vars, each.context_expr) for each in statement.items]
+            yield from (ast.Assign([name], value, lineno=0) if name else ast.Expr(value) for name, value in heads)
+            yield from _steps(statement.body)
+        else:
+            yield statement
 
 
 def _imported(statement: ast.stmt) -> Iterator[tuple[str, list[str]]]:
@@ -95,7 +118,7 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
     for node in nodes:
         changed = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else node
         if changed is not node or isinstance(getattr(node, "ctx", None), ast.Store):
-            while isinstance(changed, ast.Attribute | ast.Subscript):
-                changed = changed.value
+            while isinstance(changed, ast.Attribute | ast.Subscript | ast.Call):
+                changed = changed.func if isinstance(changed, ast.Call) else changed.value
                 writes |= {changed.id} if isinstance(changed, ast.Name) else set()
     return reads - own, writes - own

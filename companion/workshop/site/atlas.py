@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
 
@@ -91,16 +92,24 @@ def places(chapter: Chapter) -> dict[str, tuple[str, str]]:
     return found
 
 
-def again(chapter: Chapter, made: dict[str, str]) -> dict[str, list[str]]:
+def again(chapter: Chapter, made: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return, for each claim of a chapter, what measures it again: the run, and what makes the checkpoints and tables
-    that its figures rest on (``made``, by name).
+    that its figures and its evidence rest on (``made``, by name).
     """
     run = f"run {chapter.name[:2]} --scale {chapter.entry['scale']} --seed {chapter.entry['seed']}"
-    found = {claim["id"]: [f"python3 -m companion {run}"] for claim in chapter.entry["claims"]}
+    known, names = known_statements(chapter), defaultdict(list)
     for path in chapter.notebooks:
-        for id, names in rests_on(nbformat.read(path, as_version=4), set(made)).items():
-            found.setdefault(id, []).extend(f"python3 -m companion {made[name]}" for name in names)
-    return found
+        for id, found in rests_on(nbformat.read(path, as_version=4), set(made)).items():
+            names[id] += found
+    for id, statement in known.items():
+        names[id] += getattr(statement.evidence, "stored", ())
+    return {
+        claim["id"]: [
+            f"python3 -m companion {command}"
+            for command in dict.fromkeys([run, *(each for name in names[claim["id"]] for each in made[name])])
+        ]
+        for claim in chapter.entry["claims"]
+    }
 
 
 def _source(known: dict[str, Statement], claim: dict) -> str:
