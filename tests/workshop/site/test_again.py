@@ -22,6 +22,12 @@ OF_PUBLISHED_FIGURES = {"published-depth"}  # it reads what the paper's authors 
 NAMES = {"regression-lstm", "regression-lstm-4", "regression-lstm-8", "regression-large", "facts-capacity-16", "facts"}
 
 
+@pytest.fixture(scope="module")
+def made() -> dict[str, list[str]]:
+    """The commands of the course."""
+    return commands(ROOT / "companion")
+
+
 def rests(*cells: str) -> dict[str, list[str]]:
     return rests_on(new_notebook(cells=[new_code_cell(cell) for cell in cells]), NAMES)
 
@@ -59,17 +65,16 @@ def test_a_claim_rests_on_what_flows_into_its_figure(code, names):
     assert rests(code, 'claims.saw("it", f"{model}")')["it"] == names
 
 
-def test_each_command_makes_again_what_is_there():
-    found = commands(ROOT / "companion")
-    assert found["bigrams-two-layers"] == ["train bigrams-two-layers --scale paper"]
-    assert found["regression-isotropic"] == ["train regression-isotropic"]
-    assert found["attention-two-layers"] == ["train attention-two-layers --seed 1 (to 2)"]
-    assert found["regression-lstms-at-ten"] == ["measure regression-lstms-at-ten"], "it trains its own"
-    assert found["addition-cuts"] == ["train addition-filters --seed 0 (to 2)", "measure addition-cuts"]
-    for name, listed in found.items():
+def test_each_command_makes_again_what_is_there(made):
+    assert made["bigrams-two-layers"] == ["train bigrams-two-layers --scale paper"]
+    assert made["regression-isotropic"] == ["train regression-isotropic"]
+    assert made["attention-two-layers"] == ["train attention-two-layers --seed 1 (to 2)"]
+    assert made["regression-lstms-at-ten"] == ["measure regression-lstms-at-ten"], "it trains its own"
+    assert made["addition-cuts"] == ["train addition-filters --seed 0 (to 2)", "measure addition-cuts"]
+    for name, listed in made.items():
         *needed, (verb, named, *options) = (command.split() for command in listed)
         assert named == name and verb in ("train", "measure")
-        assert all([" ".join(words)] == found[words[1]] for words in needed)
+        assert all([" ".join(words)] == made[words[1]] for words in needed)
         if verb == "measure":
             assert look_up(name).path.is_file()
         else:
@@ -79,8 +84,7 @@ def test_each_command_makes_again_what_is_there():
 
 
 @pytest.mark.parametrize("lesson", all_lessons(ROOT), ids=lambda lesson: lesson.name)
-def test_every_figure_of_a_checkpoint_names_what_makes_it_again(lesson):
-    made = commands(ROOT / "companion")
+def test_every_figure_of_a_checkpoint_names_what_makes_it_again(lesson, made):
     for path in lesson.notebooks:
         notebook = nbformat.read(path, as_version=4)
         rests = rests_on(notebook, set(made))
