@@ -41,10 +41,11 @@ def page(course: Course) -> str:
     body = "\n".join(rows)
     return f"""# Claims, and what became of them
 
-What a source says, what became of it and what that rests on, and what was measured: by the shipped checkpoints, and by
-one run ({"; ".join(runs)}). A verdict on a published claim is decided by one rule from what is stored of it; whether a
-figure is as expected, by the course's own bar, decides none. Each claim opens, and has an address of its own. A program
-reads <a href="claims.json">claims.json</a>, of which <a href="claims.schema.json">its schema</a> describes the form.
+Each line opens on one claim: what its source says, and where; what we found, and what that rests on; what could have
+made it fail; and the commands that measure it again. The figures are those of the shipped checkpoints and of one run
+({"; ".join(runs)}). One rule decides what became of a published claim, from the numbers that are stored with it. Our
+own bars say whether a figure is as expected, and decide nothing. A program reads
+<a href="claims.json">claims.json</a>, whose form <a href="claims.schema.json">a schema</a> describes.
 
 {summary(course)}
 
