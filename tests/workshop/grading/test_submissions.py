@@ -338,6 +338,12 @@ def test_what_no_answer_needs_is_flagged(source, flag):
     assert any(flag in said for said in assembled(solved(newton_step=source)).flags)
 
 
+def test_a_flag_is_short_however_much_is_odd():
+    names = ", ".join(f"M.__odd_{number}__" for number in range(45_000))
+    flags = assembled(solved(newton_step=f"two = lambda M: [{names}]\n{HEAD}    return two(M)")).flags
+    assert flags and max(map(len, flags)) < 500
+
+
 @pytest.mark.parametrize("name", SLY)
 def test_a_way_around_the_flags_is_flagged(name):
     assert assembled(solved(newton_step=SLY[name])).flags

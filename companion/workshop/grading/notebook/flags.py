@@ -61,7 +61,7 @@ def odd(code: list[str], reached: list[Reached], modules: Set[str], handout: Han
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     modules = {*modules, *(alias.asname or alias.name.split(".")[0] for node in imports for alias in node.names)}
     strange = dict(found for node in imports for found in _strange(node))
-    mentioned = _builtins([source for source in code if parse(source)], trees, modules)
+    mentioned = {*_builtins([source for source in code if parse(source)], trees, modules)}
     for tree in trees:
         fine = _fine(tree, strange)
         for node in ast.walk(tree):
