@@ -33,12 +33,12 @@ from companion.workshop.cli.lessons import all_lessons, select_lessons
 from companion.workshop.grading.alone import Ended, alone
 from companion.workshop.grading.course.marking import mark, prepare
 from companion.workshop.grading.notebook.handout import handout
-from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.notebook.questions import Handout, Question
 from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[3]
-BRIEF = Limits(call=2, exercise=3, submission=8, search=2, searches=6, wall=120)
+BRIEF = Limits(call=2, exercise=3, submission=8, search=2, searches=6, reading=6, wall=120)
 EVERY, MANY = 20, 8  # one case of so many is a class of so many who mean harm
 LONGEST = 300.0  # seconds for a case, on the wall clock of a machine however busy
 MEMORY = 1 << 40  # bytes: of the processes of a case, each has limits of its own
@@ -71,10 +71,15 @@ def grade_id(cell: dict) -> str:
 def honest(case: int) -> tuple[Handout, str, NotebookNode, str]:
     """A lesson, one of its questions, a notebook that answers it rightly in some way of its own, and the way's name."""
     random = Random(case)
-    given, solution = lesson(case % len(all_lessons()))
-    question = random.choice(given.automatic)
+    number = case % len(all_lessons())
+    question = random.choice(lesson(number)[0].automatic)
     ways, habits = random.sample(WAYS, random.randint(0, 2)), random.sample(HABITS, random.randint(0, 2))
-    notebook = nbformat.reads(json.dumps(solution), as_version=4)
+    return lesson(number)[0], question.id, *answered(number, question, ways, habits)
+
+
+def answered(number: int, question: Question, ways: list, habits: list) -> tuple[NotebookNode, str]:
+    """A lesson's solution with the answer to one question written in these ways, and the names of those that fit it."""
+    notebook = nbformat.reads(json.dumps(lesson(number)[1]), as_version=4)
     names = [grade_id(cell) for cell in notebook.cells]
     place, check = names.index(question.answer_id), names.index(question.id)
     before, source = [], notebook.cells[place].source
@@ -96,7 +101,7 @@ def honest(case: int) -> tuple[Handout, str, NotebookNode, str]:
             except SyntaxError:
                 continue
             done.append(habit.__name__)
-    return given, question.id, notebook, " + ".join(done)
+    return notebook, " + ".join(done)
 
 
 def judged(case: int, limits: Limits) -> str:

@@ -1,14 +1,19 @@
 """What goes between the grader and a submission: no answer in, no secret out, and no more time than there is."""
 
+import json
 import time
 
 import pytest
 from nbformat.v4 import new_code_cell
 from workshop.grading.reading import assembled, small_handout
+from workshop.grading.self_test import lesson
 from workshop.grading.sharing import PATIENT, all_in, one_process
 from workshop.grading.small_lesson import RIGHT, asking_without_end, cell, edited, handed_in, solved
 
-from companion.workshop.grading.course.marking import mark
+from companion.lesson.exercise import CHECK_SEEDS
+from companion.workshop.grading.course import marking
+from companion.workshop.grading.course.marking import _exercise, mark
+from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.sandbox import bubblewrap, workers
 from companion.workshop.grading.sandbox.sandbox import Limits, SandboxError
 
@@ -55,6 +60,24 @@ def test_what_a_learner_says_of_secret_inputs_is_not_told(marked, body):
     assert entry["points"] == 0
     assert entry["diagnosis"].startswith("passes the visible check, but not on other inputs: ")
     assert not any(sign in entry["diagnosis"] for sign in ("[[", "0.", "p0", "p1"))
+
+
+@pytest.mark.parametrize("number, function", [(7, "binary_search"), (11, "prefix_products")])
+def test_no_whole_number_of_a_secret_answer_is_told(process, number, function):
+    given, notebook = lesson(number)
+    [question] = [question for question in given.automatic if question.function == function]
+    exercise, calls = _exercise(question), []
+    exercise.grade(lambda *inputs: calls.append(1) or exercise.answer(*inputs), CHECK_SEEDS)
+    submission = assemble(given, cells(json.dumps(notebook).encode()))
+    submission.answers = {question.id: submission.answers[question.id]}
+    submission.code[question.id] += (
+        f"\nright, calls = {function}, []\ndef {function}(*inputs):\n    calls.append(1)\n"
+        f"    return right(*inputs) + 100_000 * (len(calls) > {len(calls)})"
+    )
+    with all_in(process):
+        diagnosis = mark(submission, given, SEEDS, PATIENT, unsafe=False)["exercises"][question.id]["diagnosis"]
+    assert diagnosis.startswith("passes the visible check, but not on other inputs: wrong value")
+    assert "should be …" in diagnosis and "10000" not in diagnosis
 
 
 def test_an_honest_error_is_told_in_full(marked):
@@ -121,6 +144,33 @@ def test_an_answer_corrected_below_the_check_counts_with_a_remark(process):
             entries.append(mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON])
     assert entries[0] == {"points": 2, "outcome": "right", "diagnosis": "correct, as it stands below the check"}
     assert [entry["outcome"] for entry in entries[1:]] == ["wrong", "wrong"] and entries[1] == entries[2]
+
+
+HIDES = "def give():\n    global table\n    table = [2]\ngive()\ntwo = table[0]"
+LATE = "two = 0\nfor step in range(2 if SCALE == 'smoke' else 10**12):\n    two += 1"
+
+
+@pytest.mark.parametrize("above", ["exec('two = 2')", HIDES, LATE])
+def test_where_the_code_around_an_answer_fails_or_is_late_the_whole_notebook_decides(above):
+    answer = HEAD + "    return two * M - M @ S @ M"
+    for more, outcome in (("", "right"), (" + 1", "wrong")):
+        notebook = solved(newton_step=answer + more)
+        notebook.cells.insert(3, new_code_cell(above))
+        submission = assembled(notebook)
+        submission.answers = {NEWTON: submission.answers[NEWTON]}
+        limits = Limits(call=3) if above == LATE else Limits(call=60, exercise=60, submission=120)
+        entry = mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"][NEWTON]
+        if outcome == "right":
+            assert entry == {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
+        else:
+            assert entry["points"] == 0
+
+
+def test_for_an_answer_that_is_merely_wrong_nothing_else_is_run(marked, monkeypatch):
+    monkeypatch.setattr(marking, "_again", None)
+    assert marked(HEAD + "    return M @ S @ M")["points"] == 0
+    assert marked(HEAD + "    return undefined @ S")["points"] == 0
+    assert marked(HEAD + "    return (M")["points"] == 0
 
 
 CALLS = """

@@ -273,8 +273,19 @@ def test_an_answer_that_was_corrected_below_the_check_is_read_too():
     assert submission.below[NEWTON] == ([*submission.before[NEWTON][:2], "two = 2"], HEAD + "    return two * M")
 
 
+@pytest.mark.parametrize(
+    "gives", ["exec('two = 2')", "def give():\n    global two\n    two = 2\ngive()", "globals()['two'] = 2"]
+)
+def test_a_name_that_another_cell_gives_in_a_way_of_its_own_is_missing(gives):
+    uses = HEAD + "    return two * M - M @ S @ M"
+    assert assembled(styled([gives], uses, [])).missing == {NEWTON}
+    assert assembled(styled([], uses, [])).missing == set(), "nobody speaks of it"
+    assert assembled(styled(["two = 2"], uses, [])).missing == set()
+
+
 def test_an_answer_that_cannot_be_parsed_needs_nothing():
     submission = assembled(solved(newton_step=HEAD + "    return (1"))
+    assert submission.missing == set()
     assert submission.before[NEWTON] == [] and submission.code[NEWTON] == HEAD + "    return (1"
 
 

@@ -5,16 +5,19 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import nbformat
 import pytest
 from workshop.grading import self_test
-from workshop.grading.self_test import grade_id, honest, judged, lesson, neighbours, program
+from workshop.grading.self_test import answered, grade_id, honest, judged, lesson, neighbours, program
 from workshop.grading.sharing import PATIENT, all_in, here, one_process
+from workshop.grading.variants import HABITS, WAYS
 
 from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.grading.course.marking import mark
 from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.sandbox import bubblewrap
 
@@ -38,6 +41,26 @@ def test_twenty_styles_of_each_lesson_lose_no_points_and_raise_no_flag():
     with one_process(PATIENT, course=True) as process, all_in(process):
         problems = [judged(case, PATIENT) for case in range(20 * len(all_lessons()))]
     assert list(filter(None, problems)) == []
+
+
+@pytest.mark.parametrize("number", [7, 12])
+def test_what_is_run_of_a_lesson_earns_what_all_of_it_earns(number):
+    """The first answer in every style, by what it needs and by all cells that stand above its check."""
+    given, differ = lesson(number)[0], []
+    question = given.automatic[0]
+    with one_process(PATIENT, course=True) as process, all_in(process):
+        for ways, habits in [*(([way], []) for way in WAYS), *(([], [habit]) for habit in HABITS)]:
+            notebook, name = answered(number, question, ways, habits)
+            handed = assemble(given, cells(json.dumps(notebook).encode()))
+            handed.answers = {question.id: handed.answers[question.id]}
+            handed.below.clear()
+            whole = replace(handed, before=handed.whole, code={question.id: ""})
+            found = [
+                mark(one, given, [5, 6], PATIENT, unsafe=False)["exercises"][question.id] for one in (handed, whole)
+            ]
+            right = [entry["outcome"] == "right" for entry in found]
+            differ += [f"{name}: {found}"] if right != [name != "corrected_below"] * 2 else []
+    assert differ == []
 
 
 @pytest.mark.parametrize("case", [4])  # a pipe for a timestamp.txt held the run for ever

@@ -29,7 +29,7 @@ from companion.lesson.summit import Summit
 from companion.lesson.trials import Late
 from companion.workshop.grading.course.names import one_line
 from companion.workshop.grading.notebook.questions import Handout, Question
-from companion.workshop.grading.notebook.submissions import Submission
+from companion.workshop.grading.notebook.submissions import Submission, Way
 from companion.workshop.grading.sandbox import package, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 from companion.workshop.grading.sandbox.workers import Workers
@@ -89,6 +89,9 @@ class Remote:
             "before": self.submission.before[key],
         }
         process.send(wire.encode(job))
+        self.workers.doubted.add(key)  # until all that stands before the answer's cell has run
+        if not self._reply(process)[0].get("failed"):
+            self.workers.doubted.discard(key)
         message, _ = self._reply(process)
         if "raised" in message:
             raise self._error(message)
@@ -166,7 +169,18 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
                 entries[question.id] = _marked(question, submission, seeds, workers, secret=True)
         for question in handout.automatic:
             if question.id in submission.below and entries[question.id]["outcome"] != RIGHT:
-                entries[question.id] = _corrected(question, submission, seeds, workers) or entries[question.id]
+                way, remark = submission.below[question.id], "correct, as it stands below the check"
+                entries[question.id] = _again(question, submission, way, seeds, workers, remark) or entries[question.id]
+    doubted = [
+        question
+        for question in handout.automatic
+        if question.id in workers.doubted | submission.missing and entries[question.id]["outcome"] != RIGHT
+    ]
+    once = replace(limits, call=limits.reading, exercise=limits.reading, submission=limits.reading, brief=0, searches=0)
+    with Workers(once, handout, course=True, unsafe=unsafe) as workers:
+        for question in doubted:
+            way, remark = (submission.whole[question.id], ""), "correct, where the whole notebook is run"
+            entries[question.id] = _again(question, submission, way, seeds, workers, remark) or entries[question.id]
     elsewhere = [name for name in submission.passed if entries[name]["outcome"] in (WRONG, CRASHED, STOPPED)]
     return {
         "problem": "",
@@ -181,16 +195,19 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
     }
 
 
-def _corrected(question: Question, submission: Submission, seeds: list[int], workers: Workers) -> Entry | None:
-    """What the answer below the check earns, where the one above is wrong; None if this one is wrong, too."""
-    before, code = submission.below[question.id]
-    second = replace(submission, before={question.id: before}, code={question.id: code})
+def _again(
+    question: Question, submission: Submission, way: Way, seeds: list[int], workers: Workers, remark: str
+) -> Entry | None:
+    """What an answer earns that was not right, where other code of the notebook is run for it, or is it; None if that
+    is not right, either.
+    """
+    second = replace(submission, before={question.id: way[0]}, code={question.id: way[1]})
     if workers.process:
         workers.process.defined.discard(question.id)
     for inputs, secret in ((CHECK_SEEDS, False), (seeds, True)):
         if _marked(question, second, inputs, workers, secret=secret)["outcome"] != RIGHT:
             return None
-    return entry(question.points, RIGHT, "correct, as it stands below the check")
+    return entry(question.points, RIGHT, remark)
 
 
 def prepare(handout: Handout, wrong: Set[str]) -> None:

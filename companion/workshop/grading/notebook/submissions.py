@@ -9,6 +9,7 @@ be edited, copied, moved or deleted: they are never run, and no metadata of the 
 import ast
 import base64
 import binascii
+import builtins
 import functools
 import json
 import os
@@ -32,6 +33,7 @@ from companion.workshop.grading.notebook.syntax import (
     pieces,
     plain,
     shape,
+    used,
 )
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
@@ -43,9 +45,14 @@ CELLS = 2000
 SERIES = __version__.rpartition(".")[0]
 # rooms that 0.2 had
 GONE = re.compile(r"^\s*(from|import) companion\.(baselines|checks|models|probes|recipes|samplers)\b", re.MULTILINE)
+SCALE = re.compile(r"^SCALE = .*", re.MULTILINE)
+THERE = frozenset([*dir(builtins), "__name__", "display", "get_ipython"])  # without anybody's doing
 PICTURES = 8  # in one written answer
 PICTURE = 1 << 20  # bytes of one
 KINDS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+
+
+Way = tuple[list[str], str]  # what is run before an answer's cell, and of it
 
 
 class Unreadable(ValueError):
@@ -55,15 +62,18 @@ class Unreadable(ValueError):
 @dataclass
 class Submission:
     """What was handed in: by question the answer's cell, its `shape`, and what is run of the notebook (``before``) and
-    of that cell (``code``), the same for a second answer, which stands below the check (``below``), and the written
-    answers with their pictures (as data URLs); which answers are stubs; whose check the notebook itself shows as
-    passed; what is odd. ``course`` says whether an answer reaches parts of the course.
+    of that cell (``code``), the same for a second answer, which stands below the check (``below``), all cells from the
+    first to the check (``whole``), at smoke scale, and the written answers with their pictures (as data URLs); which
+    answers are stubs; from which a name is ``missing`` that other cells may give in a way of their own; whose check the
+    notebook itself shows as passed; what is odd. ``course`` says whether an answer reaches parts of the course.
     """
 
     answers: dict[str, str] = field(default_factory=dict)
     before: dict[str, list[str]] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
-    below: dict[str, tuple[list[str], str]] = field(default_factory=dict)
+    below: dict[str, Way] = field(default_factory=dict)
+    whole: dict[str, list[str]] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
     written: dict[str, str] = field(default_factory=dict)
     pictures: dict[str, list[str]] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
@@ -236,6 +246,8 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
         submission.answers[question.id], submission.shapes[question.id] = answer, shape(answer)
         submission.before[question.id], submission.code[question.id] = ways[0]
         submission.below |= {question.id: ways[1]} if ways[1:] else {}
+        submission.whole[question.id] = reading.whole[: reading.lost + chosen[question.id][0][1]]
+        submission.missing |= {question.id} if reading.misses(chosen[question.id][0][0], *ways[0]) else set()
         for (place, _), (before, run) in zip(chosen[question.id], ways, strict=True):
             own = [source for source in before if likeness(source) not in lesson]
             looked += [sources[place], *own]
@@ -276,8 +288,18 @@ class Reading:
         ]
         modules = of_the_lesson(handout)[1].union(*map(imported, kept))
         self.cells, self.lost = [pieces(cell, modules) for cell in [*lost, *kept]], len(lost)
+        self.whole = [SCALE.sub('SCALE = "smoke"', cell) for cell in [*lost, *kept]]
+        self.words = [set(re.findall(r"\w+", cell)) for cell in self.whole]
+        self.given = THERE.union(*(piece.changes for cell in self.cells for piece in cell))
 
-    def of(self, question: Question, place: int, end: int) -> tuple[list[str], str]:
+    def misses(self, place: int, before: list[str], code: str) -> bool:
+        """Return whether this code reads a name that no statement gives, as far as can be told, and that other cells
+        than the one at ``place`` speak of: in `exec`, as a global of a function.
+        """
+        names = set().union(*map(used, [*before, code])) - self.given if parse(code) else set()
+        return any(names & words for number, words in enumerate(self.words) if number != self.lost + place)
+
+    def of(self, question: Question, place: int, end: int) -> Way:
         """Return what to run of the other cells, and then of the cell at ``place``, which answers the question once the
         first ``end`` cells have run; of what cannot be parsed the whole cell alone.
         """

@@ -1,8 +1,8 @@
 """The course as the sandbox sees it: without answers.
 
-An answer that reaches no part of the course gets the worker alone; one that imports a topic's data, models, baselines
-or probes gets these, of all topics, with the core that they stand on. Modules of exercises are there by name only: what
-they hold decorates, and asks outside.
+An answer that reaches no part of the course gets the worker alone; one that does, and a whole notebook, gets all that
+a lesson imports, with what was trained and measured. Modules of exercises are there by name only: what they hold
+decorates, and asks outside.
 """
 
 import atexit
@@ -24,13 +24,8 @@ WORKER = (
     "workshop/grading/sandbox/worker.py",
     "workshop/grading/sandbox/wire.py",
 )
-ROLES = ("data", "model", "by_hand", "baselines", "probes")  # of a topic: files, or folders of them
-PARTS = (
-    "core/*.py",
-    "lesson/figures.py",
-    *(f"topics/*/{role}{end}" for role in ROLES for end in (".py", "/*.py")),
-    "topics/*/*.csv",
-)
+PARTS = ("core/*.py", "lesson/*.py", "lesson/widgets/*", "topics/**/*.py", "topics/*/*.csv")
+PARTS += ("measured/*", "published/*", "weights/*")  # what a notebook looks up
 ANSWERS = ("topics/*/exercises.py", "topics/*/exercises/**/*.py", "lesson/exercise.py", "lesson/near_misses/**/*.py")
 KINDS = {".py", ".csv", ".toml", ".txt"}
 STAND_IN = '''"""The exercises of this name, without their answers."""
@@ -47,7 +42,7 @@ def __getattr__(name):
 
 @functools.cache
 def without_answers(*, course: bool) -> Path:
-    """Make a folder that holds ``companion`` without answers; with what its topics have but these if ``course``."""
+    """Make a folder that holds ``companion`` without answers; with what lessons import but these if ``course``."""
     parts = [*WORKER, "topics/*/__init__.py", *(PARTS if course else ())]
     place = _copied({name for part in parts for name in _found(part)})
     for name in (name for pattern in ANSWERS for name in _found(pattern)):

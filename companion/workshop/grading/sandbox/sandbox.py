@@ -41,6 +41,7 @@ class Limits:
     brief: float = 2  # for an exercise after that, and after ``stops``: so every answer is tried
     search: float = 2  # for finding what a wrong answer gets wrong, once it is rejected; on top of its exercise's time
     searches: float = 6  # the same for all exercises of one submission, on top of its own
+    reading: float = 40  # for running the whole notebook at smoke scale, where what an answer needs cannot be told
     wall: float = 600  # for all of one submission, on the wall clock, whatever it is that takes so long
     stops: int = 2  # exercises that are stopped before each of the others has ``brief``
     memory: int = 352 << 20  # on top of the 295 MiB of Python and torch; lesson 06's summit, answered right, takes 290

@@ -112,15 +112,19 @@ def limit(values: dict[str, Any]) -> None:
 
 
 def _defined(job: dict[str, Any]) -> Any:
-    """The learner's function; None if its cell fails, which is then said."""
+    """The learner's function; None if its cell fails, which is then said. Before, it is said whether any other code
+    failed.
+    """
     examined.clear()
     examined.add(StandIn(*job["exercise"]))  # for this one, nothing stands in
     namespace: dict[str, Any] = {"__name__": "__main__", "display": lambda *shown, **how: None, "get_ipython": NoMagic}
+    failed = False
     for number, source in enumerate(job["before"]):
         try:
             _run(source, f"<before {number}>", namespace)
         except BaseException:  # as in a notebook run cell by cell: what fails is missing, and the answer shows it
-            continue
+            failed = True
+    say(PIPES[1], {"failed": failed})
     try:
         _run(job["answer"], "<answer>", namespace)
         function = own_function(namespace[job["function"]])

@@ -22,6 +22,7 @@ class Workers:
         self.process: Process | None = None
         self.answers: Process | None = None
         self.left, self.searches, self.stops = limits.submission, limits.searches, 0
+        self.doubted: set[str] = set()  # questions for whose sake other code of the notebook failed, or was late
 
     def __enter__(self) -> "Workers":
         return self
