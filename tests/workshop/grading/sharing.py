@@ -42,7 +42,7 @@ def all_in(process: Process):
 
     class Shared(workers.Workers):
         def _started(self, course):
-            if course == package.with_answers():
+            if course == package.WITH_ANSWERS:
                 return super()._started(course)
             process.defined.clear()
             return process

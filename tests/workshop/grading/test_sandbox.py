@@ -31,6 +31,7 @@ def inside(process, body: str):
     lines = "\n    ".join(body.splitlines())
     process.allow(20)
     process.send(wire.encode(JOB | {"answer": f"def f():\n    import os, sys\n    {lines}"}))
+    assert b'"failed": false' in process.receive()[0]  # of what stands before the answer's cell
     assert b'"ready"' in process.receive()[0]
     process.send(wire.encode({"call": "f", "wide": False}, []))
     message, _ = wire.decode(*process.receive())
@@ -159,7 +160,7 @@ def test_there_is_no_answer_inside(process):
     body = "from companion.topics.regression import exercises as regression\nregression.newton_step.answer()"
     process.allow(20)
     process.send(wire.encode(JOB | {"answer": "def f():\n    " + body.replace("\n", "\n    ")}))
-    process.receive()
+    process.receive(), process.receive()
     process.send(wire.encode({"call": "f", "wide": False}, []))
     assert b"stand_in" in process.receive()[0]
     process.send(wire.encode({"refused": 1}))

@@ -311,6 +311,20 @@ def test_the_courses_own_function_as_the_answer_is_flagged(name):
     assert flag.startswith("calls the course's own code: companion.topics.")
 
 
+@pytest.mark.parametrize(
+    "source, opens",
+    [
+        ("from companion.topics.regression import data\n" + HEAD + PLAIN, False),
+        ("from companion.topics.regression import data\n" + HEAD + "    data\n" + PLAIN, True),
+        (HEAD + "    from companion.topics.regression import data\n" + PLAIN, True),
+        ("class C:\n    from companion.topics.regression import data\n" + HEAD + "    C\n" + PLAIN, True),
+    ],
+)
+def test_who_finds_the_course_in_the_sandbox_is_flagged(source, opens):
+    submission = assembled(solved(newton_step=source))
+    assert submission.course == bool(submission.flags) == opens
+
+
 def test_honest_traces_of_work_are_no_flags():
     def work(notebook):
         for one in notebook.cells:
@@ -339,6 +353,30 @@ def test_honest_traces_of_work_are_no_flags():
         (
             "from ｃompanion.topics.regression.baselines import newton\n" + HEAD + "    return newton(M, S)",
             "companion.topics.regression.baselines",
+        ),
+        (
+            HEAD + "    from companion.topics.regression.baselines import newton\n    return newton(M, S)",
+            "companion.topics.regression.baselines.newton",
+        ),
+        (
+            HEAD + "    import companion.topics.regression.baselines as b\n    return b.newton(M, S)",
+            "companion.topics.regression.baselines",
+        ),
+        (
+            "class C:\n    from companion.topics.regression.baselines import newton\n"
+            + HEAD
+            + "    return C.newton(M, S)",
+            "companion.topics.regression.baselines.newton",
+        ),
+        (
+            "from IPython.utils.importstring import import_item\n" + HEAD + "    return import_item('a' + '.b')(M, S)",
+            "importstring",
+        ),
+        (
+            "import logging.config\n"
+            + HEAD
+            + "    return logging.config.BaseConfigurator({}).resolve('a' + '.b')(M, S)",
+            "BaseConfigurator",
         ),
         (HEAD + "    return torch.ones(100 << 30, dtype=torch.uint8)", "a very large tensor"),
         (HEAD + "    print('x' * 1_000_000)\n    return 0 * M", "a very long text"),
@@ -431,6 +469,16 @@ def test_a_hand_in_of_another_version_is_refused_with_what_to_do():
     old.cells[1].source = "from companion.checks import regression as exercises"
     with pytest.raises(Unreadable, match=r"version 0\.2 or older of the course"):
         cells(nbformat.writes(old).encode())
+
+
+def test_two_answers_in_one_cell_are_no_flag():
+    def merge(notebook):
+        first = cell(notebook, "newton-step")
+        cell(notebook, "gd-closed-form").source += f"\n\n\n{first.source}"
+        notebook.cells.remove(first)
+
+    right, submission = runs(edited(merge))
+    assert right and submission.flags == []
 
 
 def test_an_answer_in_a_cell_above_its_stub_is_what_other_answers_call():

@@ -4,7 +4,7 @@ from collections import defaultdict
 from statistics import mean, median
 
 from companion.workshop.grading.course.book import Book
-from companion.workshop.grading.course.feedback import OUTCOMES, PAGES, diagnoses, outcomes, people, reasons
+from companion.workshop.grading.course.feedback import OUTCOMES, PAGES, diagnoses, needing_a_person, outcomes
 from companion.workshop.grading.notebook.syntax import shape
 
 BARS = 10
@@ -31,7 +31,7 @@ def class_page(book: Book, failed: list[str]) -> str:
             for question in book.handout.automatic
         ],
         alike=alike(book),
-        people=[(book.label(student), "; ".join(reasons(book, student))) for student in people(book)],
+        people=needing_a_person(book),
         failed=[book.label(student) for student in failed],
     )
 

@@ -42,10 +42,10 @@ from companion.workshop.grading.course.settings import SettingsError, read_setti
 from companion.workshop.grading.notebook.parsing import parsed
 from companion.workshop.grading.notebook.questions import Handout
 from companion.workshop.grading.notebook.submissions import Unreadable
-from companion.workshop.grading.sandbox.package import KINDS
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 COMPANION = Path(__file__).resolve().parents[3]
+KINDS = {".py", ".csv", ".toml", ".txt"}  # what decides a result
 OFTEN = 2.0  # seconds between two writings of grades.csv
 MEMORY = 4 << 30  # bytes for comparing one submission's answers
 wrong: set[str] = set()  # questions that somebody got wrong: what helps to say why is made once, not for each

@@ -26,22 +26,27 @@ OUTCOMES = ("right", "wrong", "not attempted", "missing", "crashed", "stopped")
 
 def table(book: Book) -> str:
     """``grades.csv``: a row a student; a written answer that nobody has marked is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    questions = [question.id for question in book.handout.questions]
-    writer.writerow(["student", "points", "out_of", *questions, "handed_in", "days_late", "needs_a_person"])
+    questions, rows = [question.id for question in book.handout.questions], []
     for student in book.everybody():
         mine = book.scores(student)
         row = ["" if mine[name] is None else f"{mine[name]:g}" for name in questions]
-        late = book.results[student]["days_late"] if student in book.results else ""
+        late = str(book.results[student]["days_late"]) if student in book.results else ""
         reasons = "; ".join(book.needs(student))
         points = [f"{book.total(student):g}", f"{book.handout.points:g}"]
-        writer.writerow([spreadsheet(student), *points, *row, book.when(student), late, reasons])
+        rows.append([student, *points, *row, book.when(student), late, reasons])
+    return as_csv(["student", "points", "out_of", *questions, "handed_in", "days_late", "needs_a_person"], rows)
+
+
+def as_csv(head: list[str], rows: list[list[str]]) -> str:
+    """A table, no text of which a spreadsheet takes for a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([map(_no_formula, row) for row in rows])
     return out.getvalue()
 
 
-def spreadsheet(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
+def _no_formula(text: str) -> str:
     return f"'{text}" if text != "-" and text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
@@ -79,20 +84,19 @@ def summary(book: Book, failed: list[str]) -> str:
     for question in handout.written:
         waiting = sum(book.scores(student)[question.id] is None for student in book.results)
         lines += ["", f"{question.id}: {waiting} written answers to be marked by a person (`grade --formgrader`)."]
-    attention = [(book.label(student), "; ".join(reasons(book, student))) for student in people(book)]
-    lines += ["", "## What needs a person", "", *(f"- {markdown(name)}: {markdown(why)}" for name, why in attention)]
+    people = [f"- {markdown(name)}: {markdown(why)}" for name, why in needing_a_person(book)]
+    lines += ["", "## What needs a person", "", *people]
     lines += [f"- {markdown(book.label(name))}: NOT MARKED, the sandbox failed; run it again" for name in failed]
     return "\n".join(lines if lines[-1] else [*lines, "Nothing but the written answers."]) + "\n"
 
 
-def people(book: Book) -> list[str]:
-    """Return the students whom a person should look at, but for their written answers."""
-    return [student for student in book.everybody() if reasons(book, student)]
-
-
-def reasons(book: Book, student: str) -> list[str]:
-    """Return why, but for written answers that wait."""
-    return [reason for reason in book.needs(student) if not reason.startswith("to be marked")]
+def needing_a_person(book: Book) -> list[tuple[str, str]]:
+    """Return whom a person should look at, and why, but for written answers that wait."""
+    found = []
+    for student in book.everybody():
+        reasons = [reason for reason in book.needs(student) if not reason.startswith("to be marked")]
+        found += [(book.label(student), "; ".join(reasons))] if reasons else []
+    return found
 
 
 def page(book: Book, student: str) -> str:

@@ -15,7 +15,6 @@ handed in, only when it was downloaded. So what is not marked LATE counts as in 
 after the deadline.
 """
 
-import csv
 import io
 import re
 import unicodedata
@@ -28,7 +27,7 @@ from pathlib import Path, PurePosixPath
 
 from companion.core.files import atomic_write
 from companion.workshop.grading.course.book import Book
-from companion.workshop.grading.course.feedback import spreadsheet
+from companion.workshop.grading.course.feedback import as_csv
 from companion.workshop.grading.course.handins import keep
 from companion.workshop.grading.course.names import file_name, student
 from companion.workshop.grading.course.roster import read_roster
@@ -140,14 +139,14 @@ def export(folder: Path, book: Book, pages: dict[str, str]) -> None:
             [_name(book, name), number, book.roster[name].get("section", ""), f"{book.total(name):g}"]
             for name, number in canvas.items()
         ]
-        atomic_write(folder / "canvas.csv", _csv(["Student", "ID", "Section", lesson], rows))
+        atomic_write(folder / "canvas.csv", as_csv(["Student", "ID", "Section", lesson], rows))
     if moodle:
         rows = [
             [f"Participant {number}", _name(book, name), f"{book.total(name):g}", most, "-"]
             for name, number in moodle.items()
         ]
         head = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)"]
-        atomic_write(folder / "moodle.csv", _csv(head, rows))
+        atomic_write(folder / "moodle.csv", as_csv(head, rows))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in sorted(pages.items()):
@@ -165,11 +164,3 @@ def _ids(book: Book, kind: str) -> dict[str, str]:
 
 def _name(book: Book, student: str) -> str:
     return book.roster[student].get("name") or student
-
-
-def _csv(head: list[str], rows: list[list[str]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows([map(spreadsheet, row) for row in rows])
-    return out.getvalue()

@@ -214,7 +214,6 @@ def prepare(handout: Handout, wrong: Set[str]) -> None:
     """Do once, in the process from which those that mark are forked, what is the same for every submission: import the
     lesson's exercises, and make the near misses of the questions that somebody got ``wrong``.
     """
-    package.with_answers()
     for course in (False, True):
         package.without_answers(course=course)
     for question in handout.automatic:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Set
 
 from companion.workshop.grading.notebook.questions import Handout
-from companion.workshop.grading.notebook.syntax import aliases, defined, parse, plain, used
+from companion.workshop.grading.notebook.syntax import aliases, defined, inner_imports, parse, plain, used
 
 
 def _words(text: str) -> frozenset[str]:
@@ -26,11 +26,12 @@ NAMES = _words(
     quit setattr SystemExit KeyboardInterrupt BaseException GeneratorExit vars"""
 )
 ATTRIBUTES = _words(
-    """_C answer as_subclass attrgetter builtins cpp_extension cr_frame ctypes ctypeslib data_ptr draw dump f2py f_back
-    f_globals f_locals ForwardRef Formatter from_file frombuffer fromfile fromregex genfromtxt get_field get_type_hints
-    gi_frame hub importlib imread imsave io is_meta load load_inline load_library loads loadtxt memmap methodcaller
-    mistakes modules multiprocessing open_memmap os run_cell runstring save savefig savetxt savez savez_compressed
-    serialization setprofile settrace sleep subprocess sys tb_frame to_csv to_pickle tofile user_ns"""
+    """_C answer as_subclass attrgetter BaseConfigurator builtins cpp_extension cr_frame ctypes ctypeslib data_ptr
+    dictConfig draw dump f2py f_back f_globals f_locals ForwardRef Formatter from_file frombuffer fromfile
+    fromregex genfromtxt get_field get_type_hints gi_frame hub import_item importlib importstring imread imsave
+    io is_meta load load_inline load_library loads loadtxt memmap methodcaller mistakes modules multiprocessing
+    open_memmap os run_cell runstring save savefig savetxt savez savez_compressed serialization setprofile
+    settrace sleep subprocess sys tb_frame to_csv to_pickle tofile user_ns"""
 )
 KEYWORDS = _words("allow_pickle initializer num_workers pickle_module weights_only worker_init_fn")
 CLOCKS = _words("monotonic monotonic_ns perf_counter perf_counter_ns process_time thread_time time time_ns")
@@ -49,15 +50,16 @@ DUNDER = re.compile(r"__[a-z]\w*?__")
 PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
 
 
-def odd(code: list[str], reached: list[Reached], modules: Set[str], handout: Handout) -> list[str]:
-    """Return what is odd in the answers and in the ``code`` that they reach, by cells, in at most two sentences.
+def odd(reached: list[Reached], modules: Set[str], handout: Handout) -> list[str]:
+    """Return what is odd in the answers and in the code that they reach, in at most two sentences.
 
     ``reached`` has for each answer its function, which name stands there for which part of the course, and the code
     that is not the lesson's own; ``modules`` is what the lesson imports. The ``handout`` has the exercises that an
     answer may decorate, and the solutions, which say what answers are made of.
     """
     course = {part for answer in reached for part in _of_course(*answer, handout)} - _of_solutions(handout)
-    trees = list(filter(None, map(parse, dict.fromkeys(code))))
+    code = list(dict.fromkeys(source for *_, sources in reached for source in sources))
+    trees = list(filter(None, map(parse, code)))
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     modules = {*modules, *(alias.asname or alias.name.split(".")[0] for node in imports for alias in node.names)}
     strange = dict(found for node in imports for found in _strange(node))
@@ -85,6 +87,7 @@ def _of_course(function: str, names: dict[str, str], code: list[str], handout: H
     functions = {question.exercise[1]: question.function for question in handout.automatic}
     yield from [names[function]] if function in names else []
     for source in code:
+        yield from inner_imports(source)
         tree, free = parse(source), used(source)
         allowed = _decorators(tree, names, functions) if tree else set()
         for node in ast.walk(tree) if tree else ():

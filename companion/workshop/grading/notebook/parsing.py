@@ -28,4 +28,4 @@ def prepare(handout: Handout) -> None:
     found in a cell, and most cells of a hand-in are the lesson's.
     """
     sources = *handout.code, *handout.solutions.values()
-    assemble(handout, [Cell("code", source, "", None, {}, "") for source in sources])
+    assemble(handout, [Cell("code", source) for source in sources])

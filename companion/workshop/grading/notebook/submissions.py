@@ -23,10 +23,11 @@ from companion import __version__
 from companion.workshop.grading.notebook import flags
 from companion.workshop.grading.notebook.questions import Handout, Question
 from companion.workshop.grading.notebook.syntax import (
-    NOTHING,
+    Piece,
     aliases,
     defined,
     imported,
+    inner_imports,
     likeness,
     needed,
     parse,
@@ -89,10 +90,10 @@ class Cell:
 
     kind: str
     source: str
-    grade_id: str
-    points: object
-    attachments: dict
-    printed: str
+    grade_id: str = ""
+    points: object = None
+    attachments: dict = field(default_factory=dict)
+    printed: str = ""
 
 
 def read_notebook(folder: Path, name: str, largest: int) -> tuple[bytes, float]:
@@ -218,9 +219,13 @@ def _url(kind: str, text: object) -> str:
 
 
 def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
-    """Pick the answers out of the cells. Raises Unreadable where not one of the lesson's questions is there."""
+    """Pick the answers out of the cells; the lesson's that it has lost come first. Raises Unreadable where not one of
+    the lesson's questions is there.
+    """
     submission = Submission()
     code = [cell for cell in all_cells if cell.kind == "code"]
+    there = {cell.source for cell in code}
+    code[:0] = [Cell("code", source) for source in handout.code if source not in there]
     sources = [plain(cell.source) for cell in code]
     chosen = {question.id: _answers(question, code, sources) for question in handout.automatic}
     for question in handout.written:
@@ -234,36 +239,43 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
         if question.function in defined(source) and is_stub(question, source)
         if place not in [at for at, _ in chosen[question.id]]
     }
-    reading, looked, reached = Reading(handout, code, sources, idle), [], []
+    reading, reached = Reading(handout, code, sources, idle), []
     lesson, modules = of_the_lesson(handout)
     for question in handout.automatic:
         if not chosen[question.id]:
             submission.flags.append(f"{question.answer_id}: no cell defines {question.function}")
             continue
         ways = [reading.of(question, place, end) for place, end in chosen[question.id]]
-        answer = sources[chosen[question.id][0][0]]
+        (place, end), *_ = chosen[question.id]
+        answer = sources[place]
         submission.stubs += [question.id] if is_stub(question, answer) else []
         submission.answers[question.id], submission.shapes[question.id] = answer, shape(answer)
         submission.before[question.id], submission.code[question.id] = ways[0]
         submission.below |= {question.id: ways[1]} if ways[1:] else {}
-        submission.whole[question.id] = reading.whole[: reading.lost + chosen[question.id][0][1]]
-        submission.missing |= {question.id} if reading.misses(chosen[question.id][0][0], *ways[0]) else set()
+        submission.whole[question.id] = [SCALE.sub('SCALE = "smoke"', cell) for cell in reading.sources[:end]]
+        submission.missing |= {question.id} if reading.misses(place, *ways[0]) else set()
         for (place, _), (before, run) in zip(chosen[question.id], ways, strict=True):
             own = [source for source in before if likeness(source) not in lesson]
-            looked += [sources[place], *own]
+            submission.course |= _reaches_the_course([*before, run])
             reached += [
                 ("", aliases([sources[place]]), [sources[place]]),
                 (question.function, aliases([*before, run]), [*own, run]),
             ]
     submission.flags += _changed(handout, all_cells)
-    submission.flags += flags.odd(list(dict.fromkeys(looked)), reached, modules, handout)
-    submission.course = any(not EXERCISES.fullmatch(part) for _, names, _ in reached for part in names.values())
+    submission.flags += flags.odd(reached, modules, handout)
     submission.passed = [
         question.id
         for question in handout.automatic
         if any(f"{question.exercise[1]}: correct" in cell.printed for cell in code if cell.grade_id == question.id)
     ]
     return submission
+
+
+def _reaches_the_course(code: list[str]) -> bool:
+    """Whether code uses a part of the course, which it then finds in the sandbox: an import alone opens nothing."""
+    names = {"*"}.union(*map(used, code))
+    parts = {part for name, part in aliases(code).items() if name in names}.union(*map(inner_imports, code))
+    return not all(map(EXERCISES.fullmatch, parts))
 
 
 @functools.lru_cache(1)
@@ -275,21 +287,18 @@ def of_the_lesson(handout: Handout) -> tuple[frozenset[str], frozenset[str]]:
 
 
 class Reading:
-    """A notebook's code as it reads from top to bottom; the lesson's cells that it has lost come first."""
+    """A notebook's code as it reads from top to bottom."""
 
     def __init__(self, handout: Handout, code: list[Cell], sources: list[str], idle: Set[int]):
-        self.sources, there = sources, {cell.source for cell in code}
         checks = {question.id for question in handout.automatic}
         functions = {question.function for question in handout.automatic}
-        lost = [plain(source) for source in handout.code if source not in there]
-        kept = [  # of the checks, which are never run, what defines an answer
+        self.sources = [  # of the checks, which are never run, what defines an answer
             "" if place in idle or (cell.grade_id in checks and not functions & defined(source)) else source
             for place, (cell, source) in enumerate(zip(code, sources, strict=True))
         ]
-        modules = of_the_lesson(handout)[1].union(*map(imported, kept))
-        self.cells, self.lost = [pieces(cell, modules) for cell in [*lost, *kept]], len(lost)
-        self.whole = [SCALE.sub('SCALE = "smoke"', cell) for cell in [*lost, *kept]]
-        self.words = [set(re.findall(r"\w+", cell)) for cell in self.whole]
+        modules = of_the_lesson(handout)[1].union(*map(imported, self.sources))
+        self.cells = [pieces(cell, modules) for cell in self.sources]
+        self.words = [set(re.findall(r"\w+", cell)) for cell in self.sources]
         self.given = THERE.union(*(piece.changes for cell in self.cells for piece in cell))
 
     def misses(self, place: int, before: list[str], code: str) -> bool:
@@ -297,20 +306,20 @@ class Reading:
         than the one at ``place`` speak of: in `exec`, as a global of a function.
         """
         names = set().union(*map(used, [*before, code])) - self.given if parse(code) else set()
-        return any(names & words for number, words in enumerate(self.words) if number != self.lost + place)
+        return any(names & words for number, words in enumerate(self.words) if number != place)
 
     def of(self, question: Question, place: int, end: int) -> Way:
         """Return what to run of the other cells, and then of the cell at ``place``, which answers the question once the
         first ``end`` cells have run; of what cannot be parsed the whole cell alone.
         """
-        own, every, starts = self.lost + place, [], [0]
+        every, starts = [], [0]
         for number, cell in enumerate(self.cells):
-            others = number != own  # whose definitions of the same function do not count
-            every += [NOTHING if others and question.function in piece.binds else piece for piece in cell]
+            others = number != place  # whose definitions of the same function do not count
+            every += [Piece() if others and question.function in piece.binds else piece for piece in cell]
             starts.append(len(every))
-        numbers = needed(question.function, starts[own + 1], every, starts[self.lost + end])
-        here = [every[number].source for number in numbers if starts[own] <= number < starts[own + 1]]
-        before = [every[number].source for number in numbers if not starts[own] <= number < starts[own + 1]]
+        numbers = needed(question.function, starts[place + 1], every, starts[end])
+        here = [every[number].source for number in numbers if starts[place] <= number < starts[place + 1]]
+        before = [every[number].source for number in numbers if not starts[place] <= number < starts[place + 1]]
         return (before, "\n".join(here)) if here else ([], self.sources[place])
 
 

@@ -16,12 +16,13 @@ UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 LIKE_NONE = {"time", "capture", "prun"}  # magics that run the rest of the cell as it stands
 LONG = 60  # nodes of a syntax tree: shorter answers are alike by necessity
 INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+IMPORTS = ast.Import | ast.ImportFrom
 PARTS = ast.Attribute | ast.Subscript
 KEPT = 4096  # sources of which it is remembered what was found: a notebook has far fewer
 HARMLESS = {"print", "display", "repr", "len", "help"}  # calls of these change nothing
 CHECKS = {"check", "grade"}
 AT_ONCE = {"lambda", "listcomp", "setcomp", "dictcomp", "genexpr"}  # scopes, as symtable calls them
-BLOCKS = ("body", "orelse", "finalbody")
+STATEMENTS = ast.stmt | ast.excepthandler | ast.match_case  # what may stand inside a statement
 UNCERTAIN = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match | ast.AugAssign  # may bind, or may not
 
 
@@ -32,15 +33,12 @@ class Piece:
     may define ``anything``.
     """
 
-    source: str
-    binds: frozenset[str]
-    changes: frozenset[str]
-    reads: frozenset[str]
-    calls_for: frozenset[str]
+    source: str = ""
+    binds: frozenset[str] = frozenset()
+    changes: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
+    calls_for: frozenset[str] = frozenset()
     anything: bool = False
-
-
-NOTHING = Piece("", frozenset(), frozenset(), frozenset(), frozenset())
 
 
 def parse(source: str) -> ast.Module | None:
@@ -132,7 +130,7 @@ def _defines(top: list[ast.AST]) -> set[str]:
             continue
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
+        elif isinstance(node, IMPORTS):
             names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
         elif isinstance(node, ast.Name | PARTS) and isinstance(node.ctx, ast.Store):
             names |= _root(node)
@@ -172,32 +170,22 @@ def _loads(nodes: list[ast.AST]) -> set[str]:
     return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)} - own
 
 
-def _reads(body: list[ast.stmt], written: set[str]) -> set[str]:
-    """The names that statements read before they write them, as they run from top to bottom: those in the bodies of
-    functions are read later. Adds to ``written`` what they write.
+def _reads(node: ast.AST) -> set[str]:
+    """The names that a statement reads before it writes them, as it runs from top to bottom: those in the bodies of
+    functions are read later.
     """
-    reads = set()
-    for node in body:
-        blocks = [block for name in BLOCKS for block in [getattr(node, name, [])] if isinstance(block, list)]
-        blocks += [part.body for name in ("handlers", "cases") for part in getattr(node, name, [])]
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            notes = [part.annotation for part in ast.walk(node.args) if isinstance(part, ast.arg)]
-            heads = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults, *notes, node.returns]
-            heads, blocks = [*filter(None, heads)], []
-        else:
-            heads = [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.stmt | ast.excepthandler)]
-            heads = [getattr(part, "pattern", part) for part in heads]
-            heads += [part.type for part in getattr(node, "handlers", []) if part.type]
-        reads |= _loads(heads) - written
-        if isinstance(node, ast.AugAssign):
-            reads |= _root(node.target) - written
-        inside = set(written) if isinstance(node, ast.ClassDef) else written
-        inside |= _defines([part for head in heads for part in ast.walk(head)])
-        scopes = [set(inside) if isinstance(node, ast.If) else inside for _ in blocks]
-        for block, scope in zip(blocks, scopes, strict=True):
-            reads |= _reads(block, scope)
-            inside |= scope
-        written |= _defines([node])
+    parts = [*ast.iter_child_nodes(node)]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        notes = [part.annotation for part in ast.walk(node.args) if isinstance(part, ast.arg)]
+        parts = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults, *notes, node.returns]
+    heads = [part for part in parts if part and not isinstance(part, STATEMENTS)]
+    reads, written = _loads(heads), _defines([part for head in heads for part in ast.walk(head)])
+    if isinstance(node, ast.AugAssign):
+        reads |= _root(node.target)
+    for part in parts:
+        if isinstance(part, STATEMENTS):
+            reads |= _reads(part) - written
+            written |= _defines(_top(part))
     return reads
 
 
@@ -224,20 +212,25 @@ def used(source: str, *, later: bool = False) -> set[str]:
 
 def aliases(sources: list[str]) -> dict[str, str]:
     """Name -> module of the companion that it stands for (or ``module.name`` of a thing in one)."""
-    return {name: what for source in sources for name, what in _aliases(plain(source))}
+    return {name: what for source in sources for name, what, _ in _aliases(plain(source))}
+
+
+def inner_imports(source: str) -> set[str]:
+    """Return what of the companion is imported elsewhere than at the top level: in a function, in a class."""
+    return {what for _, what, inner in _aliases(plain(source)) if inner}
 
 
 @functools.lru_cache(KEPT)
-def _aliases(source: str) -> tuple[tuple[str, str], ...]:
+def _aliases(source: str) -> tuple[tuple[str, str, bool], ...]:
     found = []
     tree = parse(source) if "companion" in unicodedata.normalize("NFKC", source) else None  # as Python reads names
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "companion":
-            found += [(alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
+            found += [(alias.asname or alias.name, f"{node.module}.{alias.name}", node) for alias in node.names]
         elif isinstance(node, ast.Import):
             course = [alias for alias in node.names if alias.name.split(".")[0] == "companion"]
-            found += [(alias.asname or "companion", alias.name) for alias in course]
-    return tuple(found)
+            found += [(alias.asname or "companion", alias.name, node) for alias in course]
+    return tuple((name, what, node not in tree.body) for name, what, node in found)
 
 
 # -- what an answer needs
@@ -256,7 +249,7 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
             for alias in node.names:
                 text = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
                 name = frozenset({alias.asname or alias.name})
-                found.append(Piece(text, name, name, frozenset(), frozenset()))
+                found.append(Piece(text, name, name))
             continue
         text, top = _text(lines, node), _top(node)
         stars = [part for part in top if isinstance(part, ast.ImportFrom) and part.names[0].name == "*"]
@@ -265,7 +258,7 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
         binds = names.difference(*map(_root, parts)) if not isinstance(node, UNCERTAIN) else frozenset()
         changes = names | _changes(top, modules)
         later = used(text, later=True) if any(isinstance(part, INNER) for part in ast.walk(node)) else ()
-        found.append(Piece(text, binds, changes, frozenset(_reads([node], set())), frozenset(later), bool(stars)))
+        found.append(Piece(text, binds, changes, frozenset(_reads(node)), frozenset(later), bool(stars)))
     return tuple(found)
 
 
@@ -363,5 +356,4 @@ def needed(function: str, at: int, every: list[Piece], end: int) -> list[int]:
 def imported(source: str) -> frozenset[str]:
     """Return the names that a piece of code imports at its top level."""
     tree = parse(source)
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)] if tree else []
-    return frozenset((alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names)
+    return frozenset(_defines([node for node in tree.body if isinstance(node, IMPORTS)] if tree else []))

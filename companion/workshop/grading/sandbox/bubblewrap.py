@@ -104,8 +104,8 @@ def _hint(proc: Path = Path("/proc/sys")) -> str:
 
 
 def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
-    """Return the command that puts a program behind the walls; ``package`` is to be seen as `COURSE`, and nothing of
-    the checkout, wherever it lies.
+    """Return the command that puts a program behind the walls; ``companion`` in ``package`` is to be seen in `COURSE`,
+    and nothing else of the checkout, wherever it lies.
     """
     words = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
     words += ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--clearenv", "--seccomp", str(filter_fd)]
@@ -124,7 +124,7 @@ def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
     for other in _installed(environments):
         words += ["--tmpfs", str(other), "--remount-ro", str(other)]
     if package:
-        words += ["--ro-bind", str(package), COURSE]
+        words += ["--ro-bind", f"{package}/companion", f"{COURSE}/companion"]
     words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     return [*words, "--size", str(scratch), "--tmpfs", SCRATCH, "--chdir", SCRATCH, "--remount-ro", "/"]
 

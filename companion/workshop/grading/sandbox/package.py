@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 COMPANION = Path(__file__).resolve().parents[3]
+WITH_ANSWERS = COMPANION.parent  # for the process in which the course itself stands in for an exercise
 WORKER = (
     "__init__.py",
     "lesson/__init__.py",
@@ -27,7 +28,6 @@ WORKER = (
 PARTS = ("core/*.py", "lesson/*.py", "lesson/widgets/*", "topics/**/*.py", "topics/*/*.csv")
 PARTS += ("measured/*", "published/*", "weights/*")  # what a notebook looks up
 ANSWERS = ("topics/*/exercises.py", "topics/*/exercises/**/*.py", "lesson/exercise.py", "lesson/near_misses/**/*.py")
-KINDS = {".py", ".csv", ".toml", ".txt"}
 STAND_IN = '''"""The exercises of this name, without their answers."""
 
 from companion.workshop.grading.sandbox.worker import StandIn
@@ -44,30 +44,16 @@ def __getattr__(name):
 def without_answers(*, course: bool) -> Path:
     """Make a folder that holds ``companion`` without answers; with what lessons import but these if ``course``."""
     parts = [*WORKER, "topics/*/__init__.py", *(PARTS if course else ())]
-    place = _copied({name for part in parts for name in _found(part)})
+    place = Path(tempfile.mkdtemp(prefix="course-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    for name in {name for part in parts for name in _found(part)}:
+        (place / "companion" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(COMPANION / name, place / "companion" / name)
     for name in (name for pattern in ANSWERS for name in _found(pattern)):
         (place / "companion" / name).parent.mkdir(parents=True, exist_ok=True)
         (place / "companion" / name).write_text(STAND_IN, encoding="utf-8")
     return place
 
 
-@functools.cache
-def with_answers() -> Path:
-    """Make a folder that holds ``companion`` with what its exercises need, for the process in which the course itself
-    stands in for an exercise.
-    """
-    return _copied({name for name in _found("**/*") if Path(name).suffix in KINDS})
-
-
 def _found(pattern: str) -> list[str]:
     return [path.relative_to(COMPANION).as_posix() for path in COMPANION.glob(pattern) if path.is_file()]
-
-
-def _copied(names: set[str]) -> Path:
-    place = Path(tempfile.mkdtemp(prefix="course-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    for name in names:
-        target = place / "companion" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(COMPANION / name, target)
-    return place

@@ -216,12 +216,8 @@ class Process:
 
     def _look(self) -> None:
         self.looked = time.monotonic()
-        if not self.ready:
-            late = self.clock.passed() > self.limits.start
-        else:
-            seconds = min(self.call, self.left)
-            late = self.clock.used() > seconds or self.clock.passed() > SLACK * seconds
-        if late:
+        seconds = min(self.call, self.left) if self.ready else self.limits.start
+        if self.clock.used() > seconds or self.clock.passed() > SLACK * seconds:
             raise Stopped("took too long")
 
     def go_on(self) -> None:

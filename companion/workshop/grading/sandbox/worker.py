@@ -9,6 +9,7 @@ answers such questions runs this module, too, with the course's answers and with
 import linecache
 import os
 import traceback
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,21 +22,16 @@ from companion.lesson.trials import in_float64
 from companion.workshop.grading.sandbox import wire
 
 
+@dataclass(frozen=True)
 class StandIn:
     """An exercise without its answer: decorates the learner's function, and asks outside what the course's gives."""
 
-    def __init__(self, module: str, name: str):
-        self.module, self.name = module, name
+    module: str
+    name: str
 
     def __call__(self, function: Any) -> Attempt:
         """Decorate the learner's function."""
         return Attempt(self, function)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StandIn) and (self.module, self.name) == (other.module, other.name)
-
-    def __hash__(self) -> int:
-        return hash((self.module, self.name))
 
     def answer(self, *values: Any, **named: Any) -> Any:
         """Return what the course's own function gives. Raises NotAttempted where the grader does not say."""
@@ -73,20 +69,18 @@ def main() -> None:
     torch.cat([torch.zeros(1, 1, device="meta").mT] * 2)[:1].sum()
     say(PIPES[1], {"hello": 1})
     functions: dict[str, Any] = {}
+    largest = 1 << 23
     while (heard := hear(PIPES[0]))[0] is not None:
         message, values = heard
         if "limits" in message:
             limit(message["limits"])
-            LARGEST.append(message["limits"]["output"] // 2)
+            largest = message["limits"]["output"] // 2
         elif "define" in message:
             functions[message["define"]] = _defined(message)
         elif "call" in message:
-            _answer(functions[message["call"]], values, wide=message["wide"])
+            _answer(functions[message["call"]], values, largest, wide=message["wide"])
         else:
             _stand_in(message, values)
-
-
-LARGEST = [1 << 23]
 
 
 def limit(values: dict[str, Any]) -> None:
@@ -141,7 +135,7 @@ def _run(source: str, name: str, namespace: dict[str, Any]) -> None:
     exec(compile(source, name, "exec"), namespace)
 
 
-def _answer(defined: Any, inputs: list[Any], *, wide: bool) -> None:
+def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool) -> None:
     function, exercise = defined
     examined.clear()
     examined.add(exercise)
@@ -153,7 +147,7 @@ def _answer(defined: Any, inputs: list[Any], *, wide: bool) -> None:
         say(PIPES[1], {"stub": 1} if stub else _raised(error, function))
         return
     is_tensor = type(got) in (Tensor, torch.nn.Parameter)
-    if is_tensor and got.numel() * got.element_size() > LARGEST[-1] and got.device.type != "meta":
+    if is_tensor and got.numel() * got.element_size() > largest and got.device.type != "meta":
         text = f"the answer has the shape {tuple(got.shape)}, which is too large"
         say(PIPES[1], {"raised": "MemoryError", "text": text, "line": ""})
         return

@@ -94,7 +94,7 @@ class Workers:
         if asked not in open_to or not isinstance(named, list) or not all(isinstance(name, str) for name in named):
             return wire.encode({"refused": 1})
         if self.answers is None:
-            self.answers = self._started(package.with_answers())
+            self.answers = self._started(package.WITH_ANSWERS)
         allowed = min(self.limits.call, self.process.left)
         self.answers.allow(allowed)
         self.answers.send(wire.encode({"stand_in": asked, "named": named}, values))
