@@ -34,10 +34,10 @@ def table(book: Book) -> str:
         reasons = "; ".join(book.needs(student))
         points = [f"{book.total(student):g}", f"{book.handout.points:g}"]
         rows.append([student, *points, *row, book.when(student), late, reasons])
-    return as_csv(["student", "points", "out_of", *questions, "handed_in", "days_late", "needs_a_person"], rows)
+    return spreadsheet(["student", "points", "out_of", *questions, "handed_in", "days_late", "needs_a_person"], rows)
 
 
-def as_csv(head: list[str], rows: list[list[str]]) -> str:
+def spreadsheet(head: list[str], rows: list[list[str]]) -> str:
     """A table, no text of which a spreadsheet takes for a formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -27,7 +27,7 @@ from pathlib import Path, PurePosixPath
 
 from companion.core.files import atomic_write
 from companion.workshop.grading.course.book import Book
-from companion.workshop.grading.course.feedback import as_csv
+from companion.workshop.grading.course.feedback import spreadsheet
 from companion.workshop.grading.course.handins import keep
 from companion.workshop.grading.course.names import file_name, student
 from companion.workshop.grading.course.roster import read_roster
@@ -139,14 +139,14 @@ def export(folder: Path, book: Book, pages: dict[str, str]) -> None:
             [_name(book, name), number, book.roster[name].get("section", ""), f"{book.total(name):g}"]
             for name, number in canvas.items()
         ]
-        atomic_write(folder / "canvas.csv", as_csv(["Student", "ID", "Section", lesson], rows))
+        atomic_write(folder / "canvas.csv", spreadsheet(["Student", "ID", "Section", lesson], rows))
     if moodle:
         rows = [
             [f"Participant {number}", _name(book, name), f"{book.total(name):g}", most, "-"]
             for name, number in moodle.items()
         ]
         head = ["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)"]
-        atomic_write(folder / "moodle.csv", as_csv(head, rows))
+        atomic_write(folder / "moodle.csv", spreadsheet(head, rows))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in sorted(pages.items()):
