@@ -38,7 +38,7 @@ def table(book: Book) -> str:
 
 
 def spreadsheet(head: list[str], rows: list[list[str]]) -> str:
-    """A table, no text of which a spreadsheet takes for a formula."""
+    """Return a table as CSV, no text of which a spreadsheet takes for a formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(head)
