@@ -27,7 +27,8 @@ WORKER = (
 )
 PARTS = ("core/*.py", "lesson/*.py", "lesson/widgets/*", "topics/**/*.py", "topics/*/*.csv")
 PARTS += ("measured/*", "published/*", "weights/*")  # what a notebook looks up
-ANSWERS = ("topics/*/exercises.py", "topics/*/exercises/**/*.py", "lesson/exercise.py", "lesson/near_misses/**/*.py")
+ANSWERS = ("topics/*/exercises.py", "topics/*/exercises/**/*.py", "lesson/exercise.py", "lesson/summit.py")
+ANSWERS += ("lesson/near_misses/**/*.py",)
 STAND_IN = '''"""The exercises of this name, without their answers."""
 
 from companion.workshop.grading.sandbox.worker import StandIn
