@@ -35,6 +35,8 @@ PUBLIC = {
     "published_table": "lesson.claims",
     "LanguageModel": "pretrained.language",
     "published_regressor": "pretrained.regression",
+    # a layer of one's own on the course's tasks, and the tasks alone
+    "bench": "layers.bench",
     "tasks": "core.task",
     "Examples": "core.task",
     # what makes a notebook a lesson

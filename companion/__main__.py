@@ -1,5 +1,5 @@
-"""Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | train | measure | examine | grade |
-site``.
+"""Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | train | measure | bench | examine |
+grade | site``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -26,6 +26,7 @@ EXTRAS = {
     "release": ("grading",),
     "train": (),
     "measure": (),
+    "bench": (),
     "examine": (),
     "grade": ("grading",),
     "site": ("site",),
@@ -100,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
     )
 
     _made_again(commands, common)
+    _bench(commands, common)
     _examine(commands, common)
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
@@ -159,6 +161,21 @@ def _made_again(commands, common: argparse.ArgumentParser) -> None:
         "another",
     )
     measure.add_argument("--missing", action="store_true", help="make every table that is not there")
+
+
+def _bench(commands, common: argparse.ArgumentParser) -> None:
+    """Add ``bench``: layers, one's own and the course's, on the course's tasks."""
+    bench = commands.add_parser("bench", parents=[common], help="put a layer of your own to the course's tasks")
+    bench.add_argument(
+        "layers", nargs="*", metavar="LAYER", help="FILE.py:NAME, or one of the course's; without any, all are listed"
+    )
+    bench.add_argument("--tasks", nargs="+", metavar="TASK", help="default: all of them")
+    bench.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="SEED", help="default: 0 1 2")
+    bench.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
+    bench.add_argument("--jobs", type=int, metavar="N", help="how many runs at a time (default: 1)")
+    bench.add_argument(
+        "--out", metavar="FILE.csv", help="the table; its picture lies beside it (default: build/bench/LAYERS.csv)"
+    )
 
 
 def _examine(commands, common: argparse.ArgumentParser) -> None:

@@ -48,7 +48,7 @@ class DecoderConfig:
     causal: bool = True
     attention: AttentionKind = "softmax"
     norm: bool = True
-    mlp: int = 4
+    mlp: float = 4
     positions: bool = True
 
     def __post_init__(self):
@@ -189,7 +189,7 @@ class Block(nn.Module):
 
     def __init__(self, config: DecoderConfig, at: HookPoints):
         super().__init__()
-        width, hidden = config.width, config.mlp * config.width
+        width, hidden = config.width, round(config.mlp * config.width)
         self.at = at
         self.norm1 = nn.LayerNorm(width) if config.norm else nn.Identity()
         self.attention = (Recurrence if config.attention == "lstm" else Attention)(config, at.scoped("attn."))

@@ -2,7 +2,8 @@
 
 A function under `measurement` measures one cell of a table (a seed, and a setting) and gives rows. ``python -m
 companion measure NAME`` calls it for all cells and writes ``measured/NAME.csv``, with how the table was made in its
-header; a lesson reads that by `measured_table`. A table's name begins with its topic, in whose module its function is.
+header; a lesson reads that by `measured_table`. A table's name begins with its topic, in whose
+module its function is, or with ``layers``.
 
 Cells are independent of each other and are spread by joblib, so that a department's cluster takes them: ``with
 joblib.parallel_config(backend="dask"):`` around `measure`, with a ``distributed.Client`` open; or
@@ -18,7 +19,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
@@ -121,9 +122,9 @@ def measurement(
 
 
 def measurements() -> dict[str, Measurement]:
-    """Return every measurement by name; each topic's module is imported."""
-    for path in sorted(HOME.glob("topics/*/measured.py")):
-        import_module(f"companion.topics.{path.parent.name}.measured")
+    """Return every measurement by name; each topic's module is imported, and that of the layers."""
+    for path in [*sorted(HOME.glob("topics/*/measured.py")), HOME / "layers/measured.py"]:
+        import_module(".".join(["companion", *path.relative_to(HOME).with_suffix("").parts]))
     return dict(sorted(_registered.items()))
 
 
@@ -132,8 +133,9 @@ def look_up(name: str) -> Measurement:
     upwards. Raises ValueError, naming what there is, for an unknown name.
     """
     topic = name.partition("-")[0]
-    if (HOME / "topics" / topic / "measured.py").is_file():
-        import_module(f"companion.topics.{topic}.measured")
+    room = "layers" if topic == "layers" else f"topics.{topic}"
+    if HOME.joinpath(*room.split("."), "measured.py").is_file():
+        import_module(f"companion.{room}.measured")
     if name not in _registered:
         raise ValueError(f"name = {name!r}: must be one of {', '.join(measurements())}")
     return _registered[name]
@@ -167,26 +169,50 @@ def measure(
         command += ["--seeds", *map(str, seeds)]
     if scale != "course":
         command += ["--scale", scale]
+    out = out or (chosen.path if len(command) == 2 else Path("build/measured") / f"{name}.csv")
     kept = Path("build/measured") / f"{name}.partial.json"
-    cells = _finished(kept, chosen.config(scale))
+    make_table(partial(_rows, name), todo, out, kept, " ".join(command), chosen.config(scale), name, jobs)
+    return out
+
+
+def make_table(
+    one: Callable[[Row], list[Row]],
+    todo: Sequence[Row],
+    out: Path,
+    kept: Path,
+    command: str,
+    config: str,
+    label: str,
+    jobs: int | None,
+) -> None:
+    """Measure all cells, with a progress bar, and write their table. What ``kept`` has of them from a measurement that
+    was stopped is not measured again.
+
+    ``one``: gives the rows of one cell.
+    ``todo``: the cells, in the order of the table.
+    ``out``: where the table goes.
+    ``kept``: where cells that are finished are kept until all are.
+    ``command``, ``config``: what makes the table, and a hash of all that decides it.
+    ``label``: what the progress bar says.
+    ``jobs``: as for `measure`.
+    """
+    cells = _finished(kept, config)
     left = [job for job in todo if not any(job == done for done, *_ in cells)]
-    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_timed)(name, job) for job in left)
-    for job, (part, took) in zip(left, tqdm(found, desc=name, total=len(left), delay=2), strict=True):
+    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_timed)(one, job) for job in left)
+    for job, (part, took) in zip(left, tqdm(found, desc=label, total=len(left), delay=2), strict=True):
         cells.append([job, part, took])
-        atomic_write(kept, json.dumps({"config": chosen.config(scale), "cells": cells}))
+        atomic_write(kept, json.dumps({"config": config, "cells": cells}))
     cells = [next(cell for cell in cells if cell[0] == job) for job in todo]
     rows, seconds = [row for _, part, _ in cells for row in part], sum(took for *_, took in cells)
     header = {
-        "command": " ".join(command),
-        "config": chosen.config(scale),
+        "command": command,
+        "config": config,
         "versions": f"Python {platform.python_version()}, torch {version('torch')}, numpy {version('numpy')}",
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "minutes": f"{seconds / 60:.1f}",
     }
-    out = out or (chosen.path if len(command) == 2 else Path("build/measured") / f"{name}.csv")
     atomic_write(out, as_csv(header, rows))
     kept.unlink(missing_ok=True)
-    return out
 
 
 def _finished(kept: Path, config: str) -> list[list[Any]]:
@@ -197,12 +223,16 @@ def _finished(kept: Path, config: str) -> list[list[Any]]:
     return state["cells"] if state["config"] == config else []
 
 
-def _timed(name: str, job: Row) -> tuple[list[Row], float]:
+def _rows(name: str, job: Row) -> list[Row]:
+    return look_up(name).rows(job)
+
+
+def _timed(one: Callable[[Row], list[Row]], job: Row) -> tuple[list[Row], float]:
     """The rows of one cell, and its seconds. One thread everywhere: a sum in other parts rounds otherwise."""
     threads, started = torch.get_num_threads(), time.perf_counter()
     torch.set_num_threads(1)
     try:
-        return look_up(name).rows(job), time.perf_counter() - started
+        return one(job), time.perf_counter() - started
     finally:
         torch.set_num_threads(threads)
 

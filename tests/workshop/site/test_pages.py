@@ -51,12 +51,15 @@ def test_the_tour_leads_to_every_public_name_and_each_that_it_names_is_there():
 EXAMPLES = re.findall(r"```python\n(.*?)```", pages.TOUR.read_text(encoding="utf-8"), re.DOTALL)
 SAID = (
     r"gradient descent: most similar at step \d+, 0\.\d\d\nNewton: .*\nleast squares: .*\n",
+    r"(\d hops: -?\d\.\d\d, floor 0\.\d\d, ceiling 1\.00\n){3}",
     r"\w+: after 10 examples 0\.\d\d, after 40 \d\.\de-1\d\n",
     r"regression-isotropic, 16000 steps; a pattern is \(64, 4, 21, 21\)\nwhole: error 0\.00\d\n.*error 0\.01\d\n",
 )
 
 
-@pytest.mark.parametrize(("example", "said"), list(zip(EXAMPLES, SAID, strict=True)), ids=["compare", "draw", "open"])
+@pytest.mark.parametrize(
+    ("example", "said"), list(zip(EXAMPLES, SAID, strict=True)), ids=["compare", "bench", "draw", "open"]
+)
 def test_each_example_of_the_tour_runs_and_is_short(example, said, capsys):
     exec(example, {})
     assert re.fullmatch(said, capsys.readouterr().out)

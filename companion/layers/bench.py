@@ -1,0 +1,107 @@
+"""The bench: which of the course's tasks does a layer learn within a given budget, and which does it not?
+
+A layer is anything that is called as ``layer(width)`` and gives a module from (batch, time, width) to the same, which
+sees no future. It is asked first what goes wrong most often (`companion.layers.questions`), then trained on every task
+(`companion.layers.runs`), and drawn beside what the course's own layers reach, ``measured_table("layers-bench")``.
+
+>>> from companion import bench
+>>> table = bench(MyLayer, tasks=["recall", "s3"])
+
+Runs are spread as `companion.core.measuring` says, over processes or a cluster.
+"""
+
+import runpy
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import torch
+
+from companion.core.files import atomic_write
+from companion.core.measuring import Row, Table, make_table, measured_table, read_table
+from companion.core.task import tasks as tasks_at
+from companion.core.training import seeded
+from companion.layers.known import KNOWN, Layer
+from companion.layers.questions import ask
+from companion.layers.runs import BUDGETS, RATES, SHORTER, recipe_for, results
+from companion.layers.shown import picture
+
+
+def bench(
+    *layers: str | Layer,
+    tasks: Sequence[str] | None = None,
+    seeds: Sequence[int] = (0, 1, 2),
+    scale: str = "course",
+    jobs: int | None = None,
+    out: Path | None = None,
+) -> Table:
+    """Train layers on tasks; return a row for each seed, task, layer and size, and draw them, at the scale course
+    beside the course's own layers. What is finished of a bench that was stopped is not trained again.
+
+    ``layers``: layers, names of `companion.layers.known.KNOWN`, or "FILE.py:NAME".
+    ``tasks``: names of `companion.core.task.tasks`; all of them unless told.
+    ``seeds``: of weights and problems.
+    ``scale``: smoke, course or paper.
+    ``jobs``: how many runs at a time; as many as joblib is told, unless said.
+    ``out``: the table's file, beside which the picture lies as PNG; ``build/bench/LAYERS.csv`` unless told.
+
+    Raises ValueError for an unknown task, layer or scale, for none, and, naming what was asked, for a layer that gives
+    a wrong answer to `companion.layers.questions`.
+    """
+    named, known = dict(map(_named, layers)), tasks_at(scale)
+    chosen = list(known) if tasks is None else list(tasks)
+    if unknown := [task for task in chosen if task not in known]:
+        raise ValueError(f"tasks = {unknown[0]!r}: must be one of {', '.join(known)}")
+    if not (named and chosen and seeds) or len(named) < len(layers):
+        raise ValueError("layers, tasks, seeds: must be at least one each, and no layers of one name")
+    for name, layer in named.items():
+        try:
+            ask(layer, BUDGETS[scale][0])
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    label = "+".join(named)
+    out = out or Path("build/bench") / f"{label}.csv"
+    todo = [{"seed": seed, "task": task, "layer": name} for seed in seeds for task in chosen for name in named]
+    kept, said = out.with_suffix(".partial.json"), f"bench of {label} on {', '.join(chosen)}, scale {scale}"
+    make_table(partial(_rows, named, scale), todo, out, kept, said, _config(named, chosen, scale), label, jobs)
+    table = read_table(out)
+    atomic_write(out.with_suffix(".png"), picture(beside(table) if scale == "course" else table.rows).png)
+    return table
+
+
+def beside(table: Table) -> list[Row]:
+    """Return the rows of a bench at the scale course, after those of the course's other layers on the same tasks."""
+    shipped, on, own = measured_table("layers-bench").rows, table.values("task"), table.values("layer")
+    return [row for row in shipped if row["task"] in on and row["layer"] not in own] + table.rows
+
+
+def _named(layer: str | Layer) -> tuple[str, Layer]:
+    """A layer and its name. Raises ValueError for a name that is neither known nor in a file."""
+    if not isinstance(layer, str):
+        return getattr(layer, "__name__", type(layer).__name__), layer
+    if layer in KNOWN:
+        return layer, KNOWN[layer]
+    file, colon, name = layer.rpartition(":")
+    if not colon or not Path(file).is_file():
+        raise ValueError(f"layer = {layer!r}: must be one of {', '.join(KNOWN)}, or FILE.py:NAME of a file")
+    there = runpy.run_path(file)  # no module that can be imported: other processes are sent the layer by value
+    if not callable(there.get(name)):
+        raise ValueError(f"layer = {layer!r}: {file} defines no {name} that can be called")
+    return name, there[name]
+
+
+def _rows(named: dict[str, Layer], scale: str, job: Row) -> list[Row]:
+    return [job | row for row in results(job["task"], named[job["layer"]], job["seed"], scale)]
+
+
+def _config(named: dict[str, Layer], chosen: Sequence[str], scale: str) -> str:
+    """16 hexadecimal digits, a hash of what decides a bench: tasks, budget, and what layers compute at the start."""
+    width, said = BUDGETS[scale][0], [scale, RATES, SHORTER]
+    for name, layer in named.items():
+        with seeded(0):
+            output = layer(width)(torch.randn(1, 8, width))
+        said.append((name, [f"{number:.3g}" for number in output.flatten().tolist()]))
+    recipes = [recipe_for(task, KNOWN["softmax"], scale, RATES[0]) for task in chosen]
+    said += [(recipe.name, recipe.config, recipe.schedule) for recipe in recipes]
+    return sha256(repr(said).encode()).hexdigest()[:16]

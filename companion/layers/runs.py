@@ -1,0 +1,123 @@
+"""One run of the bench: a layer in the course's decoder learns a task within a budget, and is tested.
+
+A layer takes the place of attention in two blocks of `companion.core.decoder`; what it leaves of a block's 12 width^2
+parameters is its MLP's. Every layer reads the same problems, as many of them, with a learning rate of its own.
+Positions are not told, except where a task shows them.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from companion.core.decoder import Decoder, DecoderConfig
+from companion.core.measuring import Row
+from companion.core.recipe import Recipe
+from companion.core.task import Problems, Task, tasks
+from companion.core.training import Schedule
+from companion.layers.known import Layer
+
+DEPTH = 2
+RATES = (1e-3, 3e-3, 1e-2)
+BUDGETS = {  # width, steps, positions a step
+    "smoke": (16, 10, 128),
+    "course": (32, 500, 1024),
+    "paper": (128, 20_000, 16384),
+}
+SHORTER = 4  # the runs that choose a learning rate have a fourth of the steps
+HELD_OUT, TESTED = 10**15, 2 * 10**15  # seeds of problems that no run is trained on
+MANY = {"smoke": 50, "course": 1000, "paper": 1000}  # problems of a test
+
+
+@dataclass(frozen=True)
+class SolverConfig:
+    """Who solves what: the task's sizes decide with the width and the depth what is measured."""
+
+    sizes: tuple[int, ...]
+    width: int
+    depth: int = DEPTH
+
+
+class Solver(nn.Module):
+    """A task's inputs as vectors, summed over fields; the decoder's blocks with a layer in the place of attention; and
+    a linear map to the answers.
+    """
+
+    def __init__(self, task: Task, layer: Layer, config: SolverConfig):
+        super().__init__()
+        width, mixers = config.width, [layer(config.width) for _ in range(config.depth)]
+        spent = sum(parameter.numel() for parameter in mixers[0].parameters())
+        mlp = (12 * width**2 - spent) / (2 * width**2)
+        numbers = task.vocabulary is None
+        self.embed = nn.Linear(task.features, width) if numbers else nn.Embedding(task.vocabulary, width)
+        self.decoder = Decoder(DecoderConfig(width, config.depth, 1, 10**6, mlp=mlp, positions=False))
+        for block, mixer in zip(self.decoder.blocks, mixers, strict=True):
+            block.attention = mixer
+        self.read_out = nn.Linear(width, task.outputs)
+
+    def forward(self, inputs: Shaped[Tensor, "batch length features"]) -> Float[Tensor, "batch length outputs"]:
+        """Answer at every position."""
+        x = self.embed(inputs)
+        return self.read_out(self.decoder(x if inputs.is_floating_point() else x.sum(-2)))
+
+
+def recipe_for(task: str, layer: Layer, scale: str, lr: float) -> Recipe:
+    """Return how a layer is trained on a task, at a scale and with a learning rate."""
+    asked, (width, steps, positions) = tasks(scale)[task], BUDGETS[scale]
+    length = asked.draw(1, torch.Generator(), asked.sizes[len(asked.sizes) // 2]).inputs.shape[1]
+    return Recipe(
+        name=f"layers-{task}",
+        scale=scale,
+        about=asked.about,
+        config=SolverConfig(asked.sizes, width),
+        schedule=Schedule(steps, positions // length, lr, warmup=50),
+        make=lambda config: Solver(asked, layer, config),
+        sampler=lambda config: asked.draw,
+        loss=lambda model, *drawn: asked.loss(model(drawn[0]), Problems(*drawn)),
+    )
+
+
+@cache
+def learning_rate(task: str, layer: Layer, scale: str) -> float:
+    """Return that of the `RATES` with which a run of a fourth of the steps, from seed 0, leaves the least loss on
+    problems that it was not trained on.
+    """
+    generator = torch.Generator().manual_seed(HELD_OUT)
+    held_out = [tasks(scale)[task].draw(64, generator) for _ in range(8)]
+
+    def left(lr: float) -> float:
+        chosen = recipe_for(task, layer, scale, lr)
+        model, _ = chosen.with_(steps=max(1, chosen.schedule.steps // SHORTER)).train(device="cpu")
+        with torch.no_grad():
+            loss = sum(chosen.loss(model, *problems).item() for problems in held_out)
+        return loss if math.isfinite(loss) else math.inf
+
+    return min(RATES, key=left)
+
+
+def results(task: str, layer: Layer, seed: int, scale: str) -> list[Row]:
+    """Train a layer on a task and test it at every size: a row for each, with the floor and the ceiling there."""
+    asked, lr = tasks(scale)[task], learning_rate(task, layer, scale)
+    model, _ = recipe_for(task, layer, scale, lr).train(seed=seed, device="cpu")
+    rows = []
+    for size in asked.sizes:
+        problems = asked.draw(MANY[scale], torch.Generator().manual_seed(TESTED + size), size)
+        with torch.no_grad():
+            outputs = model(problems.inputs)
+        answers = asked.answers(outputs)
+        rows.append(
+            {
+                "axis": asked.axis,
+                "size": size,
+                "score": asked.score(answers, problems),
+                "floor": asked.score(asked.blind(problems.inputs), problems),
+                "ceiling": asked.score(asked.best(problems.inputs), problems),
+                "nearest": asked.nearest(answers, problems),
+                "lr": lr,
+                "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            }
+        )
+    return rows

@@ -1,0 +1,85 @@
+"""How the bench is read: a picture from floor to ceiling, and the same in words."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from companion.core.measuring import Row
+from companion.lesson.figures import COLORS, STYLE, Picture
+
+LITTLE = 0.1  # of the way from floor to ceiling; less is not learned within the budget
+KNOWN_COLORS = {
+    "softmax": COLORS["transformer"],
+    "linear": COLORS["second"],
+    "gated": COLORS["gradient descent"],
+    "delta": COLORS["online gradient descent"],
+    "lstm": COLORS["newton"],
+}
+OTHER_COLORS = ("black", COLORS["highlight"], "#7F3C8D", "#8C564B", "#777777")
+
+
+def shares(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list[float]]]:
+    """Return, for every task, size and axis, how far each layer has come from the floor, 0, to the ceiling, 1, a number
+    for each seed.
+    """
+    found: dict[tuple[str, int, str], dict[str, list[float]]] = {}
+    for row in rows:
+        share = (row["score"] - row["floor"]) / (row["ceiling"] - row["floor"])
+        found.setdefault((row["task"], row["size"], row["axis"]), {}).setdefault(row["layer"], []).append(share)
+    return dict(sorted(found.items()))
+
+
+def picture(rows: Sequence[Row]) -> Picture:
+    """Draw a row for each task and size, from floor to ceiling: a dot for each layer at the mean of its seeds, and a
+    line from the least to the most of them.
+
+    ``rows``: of a bench's table, or of several.
+    """
+    found = shares(rows)
+    layers = list(dict.fromkeys(row["layer"] for row in rows))
+    others = iter(OTHER_COLORS * len(layers))
+    colors = {layer: KNOWN_COLORS.get(layer) or next(others) for layer in layers}
+    with plt.rc_context(STYLE):
+        figure, ax = plt.subplots(figsize=(8, 1.2 + 0.3 * len(found)))
+    for place, by_layer in enumerate(found.values()):
+        for number, layer in enumerate(layers):
+            if layer in by_layer:
+                seeds = by_layer[layer]
+                low, mean, high = np.clip([min(seeds), np.mean(seeds), max(seeds)], -0.1, 1)
+                y = place + 0.6 * ((number + 0.5) / len(layers) - 0.5)
+                ax.plot([low, high], [y, y], color=colors[layer], linewidth=1.5)
+                ax.plot(mean, y, "o" if layer in KNOWN_COLORS else "D", color=colors[layer], markersize=5)
+    tasks = [task for task, *_ in found]
+    for place in range(1, len(tasks)):
+        if tasks[place] != tasks[place - 1]:
+            ax.axhline(place - 0.5, color="#999999", linewidth=0.6)
+    ax.axvspan(-0.13, LITTLE, color="#eeeeee", zorder=0)
+    ax.set(
+        xlim=(-0.13, 1.03),
+        ylim=(len(found) - 0.5, -0.5),
+        xlabel="from the floor (0, the context ignored) to the ceiling (1, the best algorithm)\n"
+        "dots are means of seeds, lines reach from the least to the most\ngrey: not learned within this budget",
+    )
+    ax.set_yticks(range(len(found)), [f"{task}, {axis} {size}" for task, size, axis in found])
+    ax.grid(False, axis="y")
+    handles = [ax.plot([], [], "o", color=colors[layer], label=layer)[0] for layer in layers]
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(6, len(layers)))
+    return Picture(figure, alt="\n".join(reading(rows)))
+
+
+def reading(rows: Sequence[Row]) -> list[str]:
+    """Return the same as lines of text: how far each layer has come, 0 to 1, as the mean of its seeds [least, most].
+
+    ``rows``: of a bench's table, or of several.
+    """
+    found = shares(rows)
+    lines = []
+    for (task, size, axis), by_layer in found.items():
+        said = [
+            f"{layer} {np.mean(seeds):.2f} [{min(seeds):.2f}, {max(seeds):.2f}]"
+            + " (not learned within this budget)" * bool(np.mean(seeds) < LITTLE)
+            for layer, seeds in by_layer.items()
+        ]
+        lines.append(f"{task}, {axis} {size}: {'; '.join(said)}")
+    return lines

@@ -1,0 +1,36 @@
+"""``bench``: a layer of one's own on the course's tasks; without one, list tasks and the layers that are known."""
+
+from argparse import Namespace
+from pathlib import Path
+
+from companion.core.task import tasks
+from companion.layers.bench import bench
+from companion.layers.known import KNOWN
+from companion.layers.runs import BUDGETS
+from companion.layers.shown import reading
+
+
+def main(arguments: Namespace) -> int:
+    """Train ``arguments.layers`` on tasks, say how far each has come, and where table and picture lie."""
+    if not arguments.layers:
+        for name, task in tasks(arguments.scale).items():
+            print(f"{name:14}{task.about} ({task.axis}: {', '.join(map(str, task.sizes))})")
+        print(f"layers: {', '.join(KNOWN)}, or FILE.py:NAME of your own")
+        return 0
+    try:
+        table = bench(
+            *arguments.layers,
+            tasks=arguments.tasks,
+            seeds=arguments.seeds,
+            scale=arguments.scale,
+            jobs=arguments.jobs,
+            out=Path(arguments.out) if arguments.out else None,
+        )
+    except ValueError as error:
+        print(f"bench: {error}")
+        return 2
+    print(*reading(table.rows), f"Table and picture: {arguments.out or 'in build/bench'}", sep="\n")
+    width, steps, positions = BUDGETS[arguments.scale]
+    print(f"The budget: width {width}, {steps} steps of about {positions} positions. What is not learned within it may")
+    print("be learned within a larger one: that a layer cannot is nowhere said.")
+    return 0
