@@ -2,19 +2,45 @@
 warnings are errors, torch computes on one thread. Where several workers share the tests, the longest begin.
 """
 
+import inspect
 import os
+import typing
+from collections.abc import Callable
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch, and for the processes that tests start
 os.environ.setdefault("TQDM_DISABLE", "1")
 
+import jaxtyping
 import pytest
 import torch
-from jaxtyping import config as jaxtyping_config
-from jaxtyping import install_import_hook
 from longest_first import order
 
 # "numeric tower": an int is a float wherever one is asked for, as everywhere in Python's typing (PEP 484)
 TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+jaxtyped = jaxtyping.jaxtyped
+
+
+def has_shapes(hint: object) -> bool:
+    """Whether an annotation says an array's shape, at any depth."""
+    array = inspect.isclass(hint) and issubclass(hint, jaxtyping.AbstractArray)
+    return array or any(map(has_shapes, typing.get_args(hint)))
+
+
+def checked(*, typechecker: Callable) -> Callable:
+    """Decorate as `jaxtyping.jaxtyped`, in whose place the import hook finds it. To remember shapes costs more than
+    most functions do, so that those without any have the type checker alone, with the same checks. A function within
+    another is decorated whenever it is made; where types are not checked, it is left as it is.
+    """
+
+    def decorate(thing: object) -> object:
+        if not inspect.isfunction(thing):
+            return jaxtyped(thing, typechecker=typechecker)
+        if jaxtyping.config.jaxtyping_disable and "<locals>" in thing.__qualname__:
+            return thing
+        shapes = any(map(has_shapes, thing.__annotations__.values()))
+        return jaxtyped(thing, typechecker=typechecker) if shapes else typechecker(thing)
+
+    return decorate
 
 
 @pytest.hookimpl(trylast=True)
@@ -22,7 +48,8 @@ def pytest_configure(config):
     """Before any test module, and so before anything of the companion, is imported."""
     torch.set_num_threads(1)
     if not config.getoption("benchmark_enable"):  # a benchmark times the code that people run, without the checks
-        install_import_hook("companion", TYPECHECKER)
+        jaxtyping.jaxtyped = checked
+        jaxtyping.install_import_hook("companion", TYPECHECKER)
     config.addinivalue_line("filterwarnings", "error")
     config.addinivalue_line(
         "markers",
@@ -49,6 +76,6 @@ def _same_random_state():
 @pytest.fixture(autouse=True)
 def _types_checked_or_not(request):
     """Off for one marked test alone."""
-    jaxtyping_config.update("jaxtyping_disable", request.node.get_closest_marker("types_unchecked") is not None)
+    jaxtyping.config.update("jaxtyping_disable", request.node.get_closest_marker("types_unchecked") is not None)
     yield
-    jaxtyping_config.update("jaxtyping_disable", False)
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -5,6 +5,7 @@ others.
 import functools
 import linecache
 
+import jaxtyping
 import pytest
 import torch
 from wrong_answers.cases import CASES, EXERCISES
@@ -65,9 +66,9 @@ def inputs_drawn_once(monkeypatch):
 
 
 @pytest.mark.parametrize("exercise, case", EACH)
-def test_each_answer_gets_what_it_deserves(exercise, case, capsys):
+def test_each_answer_gets_what_it_deserves(exercise, case, monkeypatch, capsys):
     if case.message and not foreseen(exercise, case) and not isinstance(exercise, Summit):
-        family(exercise).all_singles()  # on a slow machine, too
+        make_near_misses(exercise, monkeypatch)  # on a slow machine, too
     gets_what_it_deserves(exercise, case, capsys)
 
 
@@ -84,6 +85,13 @@ def test_each_answer_gets_it_on_other_inputs(exercise, case, monkeypatch, capsys
         except BaseException as failure:
             failure.add_note(f"on the inputs of {seeds}")
             raise
+
+
+def make_near_misses(exercise, monkeypatch):
+    """All single ones, without checks of types, which `tests/lesson/test_near_misses.py` has."""
+    with monkeypatch.context() as patch:
+        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+        family(exercise).all_singles()
 
 
 def foreseen(exercise, case):
