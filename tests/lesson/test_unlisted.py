@@ -31,7 +31,7 @@ KEYS = {name: (topic, name) for topic, name in CASES if not isinstance(EXERCISES
 LESSONS = {"01": "attention", "04": "addition", "05": "memories", "06": "bigrams", "07": "facts", "08": "structures"}
 LESSONS |= {"09": "multihead", "10": "sensitivity", "11": "graphs", "12": "limits", "13": "calibration"}
 NAMES = {lesson: [name for name, (topic, _) in KEYS.items() if topic == LESSONS[lesson]] for lesson in LESSONS}
-NAMES["03"] = [name for name in (*FILES["recurrent"], *FILES["states"]) if name in KEYS]
+NAMES["03"] = [name for name in FILES["recurrent"] if name in KEYS]
 NAMES["02"] = [name for name, (topic, _) in KEYS.items() if topic == "regression" and name not in NAMES["03"]]
 FLOOR = 0.7
 NAMELESS = re.compile(r"wrong values? |nearly right, |every entry is (0$|\S+ times)")  # true, but not what is wrong

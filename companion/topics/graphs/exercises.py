@@ -8,17 +8,6 @@ from companion.lesson.summit import summit
 from companion.topics.graphs.baselines import diameters
 from companion.topics.graphs.data import connected
 
-__all__ = [
-    "channel_scores",
-    "fool",
-    "identity_layer",
-    "push",
-    "rounds_needed",
-    "rule_scores",
-    "spread",
-    "within_steps",
-]
-
 
 def _chain(generator: Generator, n: int) -> Tensor:
     """The edges of a chain under shuffled names, without self-loops."""

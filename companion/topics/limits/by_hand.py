@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from companion.core.arguments import at_least, check_range, positive
-from companion.core.blocks import Blocks
+from companion.core.blocks import Blocks, Matrix
 from companion.core.decoder import Decoder, DecoderConfig
 
 GATE = 10.0  # GELU(-10) is 0 and GELU(10) is 10, to 1e-21
@@ -29,6 +29,20 @@ def _fill(mlp: nn.Sequential, up: Float[Tensor, "units width"], down: Float[Tens
         layer.weight.zero_()
     mlp[1].weight[: len(up)] = up
     mlp[3].weight[:, : len(down)] = down.mT
+
+
+def _empty(width: int, layers: int, places: int, *, units: int = 0, heads: int = 1, causal: bool = True) -> Decoder:
+    """A decoder whose weights are to be written: float64, no norms, no positions, at least ``units`` in an MLP."""
+    shape = {"causal": causal, "norm": False, "mlp": -(-units // width), "positions": False}
+    return Decoder(DecoderConfig(width, layers, heads, places, **shape)).double().requires_grad_(False)
+
+
+def _attend(block: nn.Module, blocks: Blocks, scores: Float[Tensor, "seen asking"], moves: Matrix) -> None:
+    """Write a block's one head: ``scores`` [place that is looked at, place that looks], and what it ``moves``."""
+    asks, place = blocks.matrix("place", "place", scores), blocks.matrix("place", "place")
+    # the decoder divides scores by sqrt(width)
+    block.attention.qkv.weight[:] = torch.cat([blocks.width**0.5 * asks, place, moves])
+    block.attention.out.weight[:] = torch.eye(blocks.width, dtype=torch.float64)
 
 
 class WordDecoder:
@@ -54,24 +68,12 @@ class WordDecoder:
         n = points
         self.points, self.length = points, length
         self.blocks = Blocks(f=n * n, g=n * n, one=1, place=length + 1)
-        width = self.blocks.width
-        hidden = n**3 + 4 * n * n
-        shape = {"context": length + 1, "norm": False, "mlp": -(-hidden // width), "positions": False}
-        self.decoder = Decoder(DecoderConfig(width, layers, heads=1, **shape)).double().requires_grad_(False)
-        for layer, block in enumerate(self.decoder.blocks):
+        decoder = _empty(self.blocks.width, layers, length + 1, units=n**3 + 4 * n * n)
+        for layer, block in enumerate(decoder.blocks):
             before = (torch.arange(length + 1) - 2**layer).clamp_min(0)
-            look = F.one_hot(before, length + 1).double().mT  # [place that is looked at, place that looks]
-            # the decoder divides scores by sqrt(width)
-            block.attention.qkv.weight[:] = torch.cat(
-                [
-                    beta * width**0.5 * self.blocks.matrix("place", "place", look),
-                    self.blocks.matrix("place", "place"),
-                    self.blocks.matrix("g", "f"),
-                ]
-            )
-            block.attention.out.weight[:] = torch.eye(width, dtype=torch.float64)
+            _attend(block, self.blocks, beta * F.one_hot(before, length + 1).double().mT, self.blocks.matrix("g", "f"))
             _fill(block.mlp, *self._composition(n))
-        self.dtype, self.decoder = dtype, self.decoder.to(dtype)
+        self.dtype, self.decoder = dtype, decoder.to(dtype)
 
     def _composition(self, n: int) -> tuple[Tensor, Tensor]:
         """An MLP that puts 'g, then f' in place of f and empties g: a unit for every x -> y -> z, and pairs GELU(u) -
@@ -124,21 +126,13 @@ class CircleDecoder:
         at_least(n=(n, 2), length=(length, 1))
         self.n, self.length = n, length
         self.blocks = Blocks(turn=n, flip=1, one=1, place=length + 1, flips=1, odd=1, signed=1, turns=1, state=1)
-        width, layers = self.blocks.width, (self._signs(), self._sums())
-        hidden = max(len(up) for up, _ in layers)
-        shape = {"context": length + 1, "norm": False, "mlp": -(-hidden // width), "positions": False}
-        self.decoder = Decoder(DecoderConfig(width, 2, heads=1, **shape)).double().requires_grad_(False)
+        signs, sums = self._signs(), self._sums()
+        self.decoder = _empty(self.blocks.width, 2, length + 1, units=max(len(up) for up, _ in (signs, sums)))
         rest = torch.zeros(length + 1, length + 1, dtype=torch.float64)
         rest[0] = torch.arange(length + 1, 0, -1).double().log()  # [place 0, place that looks]
-        for block, counted, units in zip(self.decoder.blocks, ("flip", "signed"), layers, strict=True):
-            block.attention.qkv.weight[:] = torch.cat(
-                [
-                    width**0.5 * self.blocks.matrix("place", "place", rest),  # the decoder divides scores by that root
-                    self.blocks.matrix("place", "place"),
-                    (length + 1) * self.blocks.matrix({"flip": "flips", "signed": "turns"}[counted], counted),
-                ]
-            )
-            block.attention.out.weight[:] = torch.eye(width, dtype=torch.float64)
+        counts = (("flips", "flip", signs), ("turns", "signed", sums))
+        for block, (count, counted, units) in zip(self.decoder.blocks, counts, strict=True):
+            _attend(block, self.blocks, rest, (length + 1) * self.blocks.matrix(count, counted))
             _fill(block.mlp, *units)
 
     def _signs(self) -> tuple[Tensor, Tensor]:
@@ -200,9 +194,7 @@ class HopDecoder:
         positive(beta=beta)
         self.n = n
         self.blocks = Blocks(here=n, p=n, c=n, spare=n)
-        width, layers = self.blocks.width, hops.bit_length()
-        shape = {"context": n, "causal": False, "norm": False, "mlp": 0, "positions": False}
-        self.decoder = Decoder(DecoderConfig(width, layers, heads=4, **shape)).double().requires_grad_(False)
+        self.decoder = _empty(self.blocks.width, hops.bit_length(), n, heads=4, causal=False)
         rows, scale = {name: self.blocks.rows(name) for name in ("here", "p", "c")}, beta * n**0.5
         for layer, block in enumerate(self.decoder.blocks):
             taken = hops >> layer & 1

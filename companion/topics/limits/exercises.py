@@ -9,17 +9,6 @@ from torch import Generator, Tensor
 from companion.lesson.exercise import draw_normal, draw_size, exercise
 from companion.lesson.summit import summit
 
-__all__ = [
-    "doubling_layers",
-    "flip_slope",
-    "hops",
-    "in_steps",
-    "prefix_doubling",
-    "prefix_products",
-    "two_counts",
-    "worked_steps",
-]
-
 
 def _permutations(generator: Generator, length: int, n: int) -> Tensor:
     return torch.rand(length, n, generator=generator).argsort(-1)

@@ -9,18 +9,6 @@ from companion.topics.multihead.baselines import NotCertifiedError, fit_layer
 from companion.topics.multihead.data import Teacher, hostile, sequences, teacher, with_noise
 from companion.topics.multihead.model import relative_loss
 
-__all__ = [
-    "accepts",
-    "attack",
-    "constraint_rows",
-    "explained",
-    "first_step",
-    "minimum_norm_point",
-    "off_hull",
-    "shared_pattern",
-    "sum_by_margin",
-]
-
 
 def _draw_examples(generator: Generator) -> dict:
     n, k, d = draw_size(generator, 6, 9), draw_size(generator, 2, 4), draw_size(generator, 4, 5)

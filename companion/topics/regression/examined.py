@@ -15,11 +15,16 @@ from companion.lesson.figures import use_house_style
 from companion.topics.regression.baselines import conjugate_gradient, gradient_descent, least_squares, newton, predict
 from companion.topics.regression.data import Prompts, prompts
 from companion.topics.regression.model import InContextRegressor
-from companion.topics.regression.probes import Match, best_match, growth_rate, similarity_of_errors
+from companion.topics.regression.probes import (
+    DESCENT_STEPS,
+    NEWTON_STEPS,
+    Match,
+    best_match,
+    growth_rate,
+    similarity_of_errors,
+)
 
 FITTED, ASKED, AT_ONCE = 512, 128, 32  # prompts for the readouts, prompts for everything else, prompts in one pass
-NEWTON_STEPS = [k / 4 for k in range(101)]
-DESCENT_STEPS = sorted({round(2 ** (k / 4)) for k in range(65)})
 STEP_SIZE = 0.01  # of gradient descent, as in Fu et al.'s code
 WITHIN = 1.03  # a layer has stopped improving where its error is within 3 % of the last one's
 SHOWN = 10  # rows of the table of errors

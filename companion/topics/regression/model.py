@@ -63,6 +63,7 @@ class InContextRegressor(Hooked):
         self.config = config
         interleaved = config.tokens == "interleaved"
         features, context = (config.d, 2 * config.n) if interleaved else (2 * config.d + 1, config.n)
+        self.stride = 2 if interleaved else 1  # predictions are made at the inputs, every other token
         self.read_in = nn.Linear(features, config.width)
         if config.mixer == "lstm":
             self.decoder = LSTM(LSTMConfig(config.width, config.layers))
@@ -93,14 +94,15 @@ class InContextRegressor(Hooked):
         self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
     ) -> Float[Tensor, "depth batch n width"]:
         """Return the residual streams (depth = layers + 1) where predictions are made: what a layer's readout reads."""
-        stride = 2 if self.config.tokens == "interleaved" else 1
-        return torch.stack([stream[:, ::stride] for stream in super().streams(xs, ys)])
+        return torch.stack([stream[:, :: self.stride] for stream in super().streams(xs, ys)])
+
+    def read(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n numbers"]:
+        """Return what the readout says where predictions are made."""
+        return self.read_out(self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, :: self.stride])
 
     def forward(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n"]:
         """Predictions of all n labels."""
-        stride = 2 if self.config.tokens == "interleaved" else 1
-        x = self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, ::stride]
-        return self.read_out(x)[..., 0] * self.config.scale
+        return self.read(xs, ys)[..., 0] * self.config.scale
 
 
 class StateRegressor(InContextRegressor):
@@ -119,9 +121,8 @@ class StateRegressor(InContextRegressor):
         self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]
     ) -> tuple[Float[Tensor, "batch n d"], Float[Tensor, "batch n d d"]]:
         """Return the weights and the matrix at the positions where predictions are made."""
-        d, stride = self.config.d, 2 if self.config.tokens == "interleaved" else 1
-        x = self.decoder(self.read_in(self.tokens(xs, ys) / self.config.scale))[:, ::stride]
-        ws, matrices = self.read_out(x).split([d, d * d], dim=-1)
+        d = self.config.d
+        ws, matrices = self.read(xs, ys).split([d, d * d], dim=-1)
         return ws, matrices.unflatten(-1, (d, d))
 
     def forward(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n"]:

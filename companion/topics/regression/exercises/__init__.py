@@ -6,12 +6,31 @@ They stand in several files; each is loaded when one of its names is asked for.
 from importlib import import_module
 
 FILES = {
-    "recurrent": ("ask_again", "interval", "lstm_step", "memory_test", "ogd_step"),
-    "spectra": ("conjugate_gradient", "descent_circuits", "growth_r2", "measured_filter", "newton_share"),
+    "in_context": (
+        "conjugate_gradient",
+        "descent_circuits",
+        "gd_closed_form",
+        "growth_r2",
+        "measured_filter",
+        "newton_layer",
+        "newton_share",
+        "newton_step",
+        "readout_predictions",
+        "similarity_of_errors",
+        "triplet_tokens",
+    ),
     "impostor": ("fool_the_rate_test",),
-    "states": ("delta_write", "recall", "rls_states", "rls_update"),
-    "in_context": ("gd_closed_form", "newton_layer", "newton_step", "triplet_tokens"),
-    "reading": ("readout_predictions", "similarity_of_errors"),
+    "recurrent": (
+        "ask_again",
+        "delta_write",
+        "interval",
+        "lstm_step",
+        "memory_test",
+        "ogd_step",
+        "recall",
+        "rls_states",
+        "rls_update",
+    ),
 }
 PLACES = {name: file for file, names in FILES.items() for name in names}
 __all__ = list(PLACES)

@@ -9,8 +9,6 @@ from companion.topics.regression.baselines import gradient_descent, moments, new
 from companion.topics.regression.data import prompts
 from companion.topics.regression.probes import DESCENT_STEPS, NEWTON_STEPS, Rate, growth_rate, similarity_of_errors
 
-__all__ = ["fool_the_rate_test"]
-
 LAYERS, BAR = 8, 0.95
 TIE = 0.0005  # similarities this close are one, to three digits
 
