@@ -24,14 +24,13 @@ from companion.lesson.exercise import Mistake
 from companion.lesson.near_misses import search
 from companion.lesson.near_misses.search import family
 from companion.lesson.summit import Summit
-from companion.topics.regression.exercises import FILES
 
 # near misses are of exercises with one right answer; a summit has many
 KEYS = {name: (topic, name) for topic, name in CASES if not isinstance(EXERCISES[topic, name], Summit)}
 LESSONS = {"01": "attention", "04": "addition", "05": "memories", "06": "bigrams", "07": "facts", "08": "structures"}
 LESSONS |= {"09": "multihead", "10": "sensitivity", "11": "graphs", "12": "limits", "13": "calibration"}
 NAMES = {lesson: [name for name, (topic, _) in KEYS.items() if topic == LESSONS[lesson]] for lesson in LESSONS}
-NAMES["03"] = [name for name in FILES["recurrent"] if name in KEYS]
+NAMES["03"] = [name for name, key in KEYS.items() if EXERCISES[key].answer.__module__.endswith(".recurrent")]
 NAMES["02"] = [name for name, (topic, _) in KEYS.items() if topic == "regression" and name not in NAMES["03"]]
 FLOOR = 0.7
 NAMELESS = re.compile(r"wrong values? |nearly right, |every entry is (0$|\S+ times)")  # true, but not what is wrong
