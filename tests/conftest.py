@@ -21,9 +21,9 @@ jaxtyped = jaxtyping.jaxtyped
 
 
 def has_shapes(hint: object) -> bool:
-    """Whether an annotation says an array's shape, at any depth."""
+    """Whether an annotation says an array's shape, at any depth, or may: one that is a text, which jaxtyping reads."""
     array = inspect.isclass(hint) and issubclass(hint, jaxtyping.AbstractArray)
-    return array or any(map(has_shapes, typing.get_args(hint)))
+    return array or isinstance(hint, str) or any(map(has_shapes, typing.get_args(hint)))
 
 
 def checked(*, typechecker: Callable) -> Callable:
