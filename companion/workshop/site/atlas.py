@@ -163,16 +163,24 @@ def summary(course: Course) -> str:
                 row = counts.setdefault(_source(known, claim), dict.fromkeys(VERDICTS, 0))
                 row[claim["verdict"]] += 1
     longest = max((sum(row.values()) for row in counts.values()), default=1)
-    heads = "".join(f'<th scope="col" data-verdict="{each}">{WORDS[each]}</th>' for each in VERDICTS)
-    rows = "".join(
+    head = '<th scope="col">Source</th>'
+    head += "".join(f'<th scope="col" data-verdict="{each}">{WORDS[each]}</th>' for each in VERDICTS)
+    rows = [
         f'<tr><th scope="row">{html.escape(source)}</th>'
         + "".join(f"<td>{row[each] or '–'}</td>" for each in VERDICTS)
         + f"<td>{_bar(row, longest)}</td></tr>"
         for source, row in sorted(counts.items(), key=lambda each: (-sum(each[1].values()), each[0].lower()))
-    )
+    ]
+    return box("Sources by verdict", "summary", f"{head}<td></td>", rows)
+
+
+def box(label: str, kind: str, head: str, rows: list[str]) -> str:
+    """Return a table (HTML) that scrolls in a box of its own, so that a phone's page does not: ``label`` is what a
+    screen reader calls it, ``kind`` its class, ``head`` the cells of its first row, ``rows`` the others.
+    """
     return (
-        '<div class="claims-box" tabindex="0" role="region" aria-label="Sources by verdict"><table class="summary">'
-        f'<thead><tr><th scope="col">Source</th>{heads}<td></td></tr></thead><tbody>{rows}</tbody></table></div>'
+        f'<div class="claims-box" tabindex="0" role="region" aria-label="{label}"><table class="{kind}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

@@ -29,6 +29,7 @@ TALLY = re.compile(r"<p>[^<]* judged predictions right[^<]*</p>")
 RECORD = "claims.verdicts()"  # what nbval compares; the table above it says the same
 LEGIBLE = 0.55  # of a picture's own width is the least that it is drawn at; on a narrower page it scrolls
 TITLE = re.compile(r"^# ", re.MULTILINE)
+CODE = re.compile(r"(```.*?```|<pre>.*?</pre>)", re.DOTALL)  # a comment in it is no heading
 VERBATIM = re.compile(
     r"(```.*?```|`[^`\n]+`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|^#.*?$)", re.DOTALL | re.MULTILINE
 )
@@ -78,10 +79,10 @@ def answer_alt(executed: Path) -> str:
 def _one_title(notebook: NotebookNode) -> None:
     """Where parts are titles of the first rank, too, every heading but the page's own goes one rank down."""
     prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
-    if sum(len(TITLE.findall(cell.source)) for cell in prose) > 1:
+    if sum(len(TITLE.findall(CODE.sub("", cell.source))) for cell in prose) > 1:
         for number, cell in enumerate(prose):
             head, rest = TITLE.split(cell.source, 1) if number == 0 else ("", cell.source)
-            parts = re.split(r"(```.*?```)", rest, flags=re.DOTALL)  # what looks like a heading in code is none
+            parts = CODE.split(rest)
             parts[::2] = (re.sub(r"^(#+ )", r"#\1", part, flags=re.M) for part in parts[::2])
             cell.source = "".join([f"{head}# "] * (number == 0) + parts)
 

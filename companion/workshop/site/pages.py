@@ -143,22 +143,6 @@ def paths(chapters: list[Chapter]) -> str:
     return "\n".join(lines)
 
 
-def _box(label: str, kind: str, heads: tuple[str, ...], rows: list[str]) -> str:
-    """A table of HTML that scrolls in a box of its own, so that a phone's page does not.
-
-    ``label``: what a screen reader calls it.
-    ``kind``: its class.
-    ``heads``: its columns.
-    ``rows``: as HTML.
-    """
-    head = "".join(f'<th scope="col">{word}</th>' for word in heads)
-    body = "\n".join(rows)
-    return (
-        f'<div class="claims-box" tabindex="0" role="region" aria-label="{label}"><table class="{kind}">'
-        f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
-    )
-
-
 def sources(course: Course) -> str:
     """Return what was taken from each source, place by place, and what became of it; then all of them."""
     taken: dict[str, list[tuple[str, Chapter, dict]]] = {}
@@ -169,7 +153,7 @@ def sources(course: Course) -> str:
                 taken.setdefault(known[claim["id"]].source, []).append((claim["where"], chapter, claim))
     parts = [
         "# Sources\n\nWhat was measured of each, place by place. Then all that the course cites, "
-        "[as BibTeX](references.bib), too."
+        "{download}`as BibTeX <references.bib>`, too."
     ]
     for key in sorted(taken, key=lambda key: cite(key).lower()):
         rows = "\n".join(
@@ -183,7 +167,7 @@ def sources(course: Course) -> str:
             f"|---|---|---|---|---|\n{rows}"
         )
     parts.append("## All\n\n```{bibliography}\n:all:\n```")
-    return "\n\n".join(parts).replace("[as BibTeX](references.bib)", "{download}`as BibTeX <references.bib>`") + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _cell(text: str) -> str:
@@ -243,13 +227,14 @@ def checkpoints_page(weights: Path) -> str:
     ]
     hours = sum(header.seconds for header in headers) / 3600
     heads = ("Recipe", "Scale", "Seed", "Steps", "Machine", "Minutes", "Loss")
+    head = "".join(f'<th scope="col">{word}</th>' for word in heads)
     return f"""# How it was made
 
 {len(headers)} checkpoints are shipped, made in {hours:.1f} hours in all. Each file's header says how;
 `python3 -m companion train RECIPE --scale SCALE --seed SEED` makes one again. The curves are the training loss over the
 steps, each on a scale of its own.
 
-{_box("The checkpoints", "made", heads, rows)}
+{atlas.box("The checkpoints", "made", head, rows)}
 """
 
 

@@ -146,7 +146,8 @@ def test_links_lead_to_pages_and_terms_to_the_glossary_once(page):
 def test_a_page_has_one_title(page):
     cells = page(new_markdown_cell("# A\n\n## So"), new_markdown_cell("# Part\n\n```\n# no\n```\n\n## What"))
     assert [cell.source for cell in cells] == ["# A\n\n### So", "## Part\n\n```\n# no\n```\n\n### What"]
-    assert [cell.source for cell in page(new_markdown_cell("# A\n\n## So"))] == ["# A\n\n## So"]
+    for plain in ("# A\n\n## So", "# A\n\n## So\n\n<pre>\n# no</pre>", "# A\n\n```\n# no\n```"):
+        assert [cell.source for cell in page(new_markdown_cell(plain))] == [plain]
 
 
 def test_places_to_run_it_are_named_where_there_are_any(page):
