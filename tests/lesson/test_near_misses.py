@@ -120,6 +120,22 @@ def test_a_loop_that_counts_wrongly_is_named(wrong, said):
         counting.check(wrong)
 
 
+def parities(bits):
+    running, tokens = bits[0], []
+    for bit in bits[1:]:
+        both = running * bit
+        running = running + bit - 2 * both
+        tokens.append(both)
+    return torch.stack(tokens)
+
+
+def test_a_variable_is_not_read_as_what_it_would_be_now():
+    """The new parity is not the AND without a factor, though ``running`` is the new one where ``both`` is used."""
+    exercise = Exercise("parities", parities, lambda generator: {"bits": torch.randint(2, (6, 8), generator=generator)})
+    with pytest.raises(Mistake, match="the running value is used where the running value times each part"):
+        exercise.check(lambda bits: bits.cumsum(0)[1:] % 2)
+
+
 def picked(table, rows, columns):
     for _ in range(6):
         columns = table[rows, columns].long() % len(table)
