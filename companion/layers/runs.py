@@ -65,7 +65,7 @@ class Solver(nn.Module):
 
 
 def recipe_for(task: str, layer: Layer, scale: str, lr: float) -> Recipe:
-    """Return how a layer is trained on a task, at a scale and with a learning rate."""
+    """Return how ``layer`` is trained on ``task``, at a ``scale`` and with the learning rate ``lr``."""
     asked, (width, steps, positions) = tasks(scale)[task], BUDGETS[scale]
     length = asked.draw(1, torch.Generator(), asked.sizes[len(asked.sizes) // 2]).inputs.shape[1]
     return Recipe(
@@ -99,7 +99,9 @@ def learning_rate(task: str, layer: Layer, scale: str) -> float:
 
 
 def results(task: str, layer: Layer, seed: int, scale: str) -> list[Row]:
-    """Train a layer on a task and test it at every size: a row for each, with the floor and the ceiling there."""
+    """Train ``layer`` on ``task`` at a ``scale``, from ``seed``, and test it at every size: a row for each, with the
+    floor and the ceiling there.
+    """
     asked, lr = tasks(scale)[task], learning_rate(task, layer, scale)
     model, _ = recipe_for(task, layer, scale, lr).train(seed=seed, device="cpu")
     rows = []

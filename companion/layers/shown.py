@@ -19,7 +19,7 @@ KNOWN_COLORS = {
 OTHER_COLORS = ("black", COLORS["highlight"], "#7F3C8D", "#8C564B", "#777777")
 
 
-def shares(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list[float]]]:
+def from_floor(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list[float]]]:
     """Return, for every task, size and axis, how far each layer has come from the floor, 0, to the ceiling, 1, a number
     for each seed.
     """
@@ -36,7 +36,7 @@ def picture(rows: Sequence[Row]) -> Picture:
 
     ``rows``: of a bench's table, or of several.
     """
-    found = shares(rows)
+    found = from_floor(rows)
     layers = list(dict.fromkeys(row["layer"] for row in rows))
     others = iter(OTHER_COLORS * len(layers))
     colors = {layer: KNOWN_COLORS.get(layer) or next(others) for layer in layers}
@@ -73,7 +73,7 @@ def reading(rows: Sequence[Row]) -> list[str]:
 
     ``rows``: of a bench's table, or of several.
     """
-    found = shares(rows)
+    found = from_floor(rows)
     lines = []
     for (task, size, axis), by_layer in found.items():
         said = [

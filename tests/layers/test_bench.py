@@ -14,7 +14,7 @@ from companion.layers import runs
 from companion.layers.bench import bench
 from companion.layers.known import KNOWN
 from companion.layers.runs import RATES, Solver, SolverConfig, learning_rate, recipe_for, results
-from companion.layers.shown import picture, reading, shares
+from companion.layers.shown import from_floor, picture, reading
 
 FILE = """
 import torch
@@ -177,7 +177,7 @@ def test_what_is_not_learned_is_never_called_impossible():
     row = {"task": "parity", "axis": "bits", "floor": 0.5, "ceiling": 1.0}
     rows = [row | {"size": 8, "layer": "mine", "score": score} for score in (0.5, 0.52)]
     rows += [row | {"size": 8, "layer": "lstm", "score": score} for score in (0.9, 1.0)]
-    assert shares(rows) == {("parity", 8, "bits"): {"mine": [0, pytest.approx(0.04)], "lstm": [0.8, 1.0]}}
+    assert from_floor(rows) == {("parity", 8, "bits"): {"mine": [0, pytest.approx(0.04)], "lstm": [0.8, 1.0]}}
     [line] = reading(rows)
     assert line.startswith("parity, bits 8: mine 0.02 [0.00, 0.04] (not learned within this budget); lstm 0.90 [0.80,")
     assert line.endswith("1.00]") and "not learned" not in line.split("lstm")[1]

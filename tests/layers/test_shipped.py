@@ -5,12 +5,12 @@ import pytest
 from companion.core.measuring import Table, measured_table
 from companion.layers.bench import beside
 from companion.layers.known import KNOWN
-from companion.layers.shown import shares
+from companion.layers.shown import from_floor
 
 
 @pytest.fixture(scope="module")
 def reached():
-    found = shares(measured_table("layers-bench").rows)
+    found = from_floor(measured_table("layers-bench").rows)
     return lambda task, size, layer: next(v[layer] for (t, s, _), v in found.items() if (t, s) == (task, size))
 
 
