@@ -152,7 +152,9 @@ EACH: dict[str, Callable[..., Iterator[Filling]]] = {
 def filled(
     text: str, says: str, site: Site, held: dict[str, Any], scene: Scene
 ) -> Iterator[tuple[str, str, dict[str, Any], float]]:
-    """Yield a row's text, sentence, node and further cost, for each that it asks for."""
+    """Yield a row's text, sentence, node and further cost, for each that it asks for: of its ``text`` and of what it
+    ``says``, at a ``site`` of the answer, with what its pattern ``held`` there, in the ``scene`` of the exercise.
+    """
     text = f"X = {text}" if "argument" in site.kinds else text
     if "{new}" in says:
         try:

@@ -40,8 +40,10 @@ def _of_call(now: Any) -> dict[str, Any]:
     return (call(now) or ("", {}))[1] | {"along": partial(_along, now), "other": partial(_other, now)}
 
 
-def _along(now: ast.Call, dim: ast.expr, keepdim: ast.expr | None = None, of: ast.expr | None = None) -> ast.Call:
+def _along(now: ast.expr, dim: ast.expr, keepdim: ast.expr | None = None, of: ast.expr | None = None) -> ast.expr:
     """Make the same call along another axis or, for None, of all entries, and maybe of another tensor."""
+    if isinstance(now, ast.Attribute):  # the values of cummin or cummax
+        return ast.Attribute(_along(now.value, dim, keepdim, of), now.attr, ast.Load())
     own, to = axis(now), ast.literal_eval(dim)
     args = [each for each in now.args if own is None or ast.unparse(each) != str(own)]
     dropped = {"dim", "dims"} | ({"keepdim"} if own is not None and to is None else set())
