@@ -3,13 +3,11 @@
 They stand in several files, which are loaded when an exercise is asked for.
 """
 
-from functools import cache
 from importlib import import_module
 
 FILES = ("impostor", "in_context", "recurrent")
 
 
-@cache
 def _exercises() -> dict[str, object]:
     kind = import_module("companion.lesson.exercise").Exercise
     modules = [import_module(f"{__name__}.{file}") for file in FILES]
