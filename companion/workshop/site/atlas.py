@@ -171,10 +171,10 @@ def summary(course: Course) -> str:
         + f"<td>{_bar(row, longest)}</td></tr>"
         for source, row in sorted(counts.items(), key=lambda each: (-sum(each[1].values()), each[0].lower()))
     ]
-    return box("Sources by verdict", "summary", f"{head}<td></td>", rows)
+    return scrolling_table("Sources by verdict", "summary", f"{head}<td></td>", rows)
 
 
-def box(label: str, kind: str, head: str, rows: list[str]) -> str:
+def scrolling_table(label: str, kind: str, head: str, rows: list[str]) -> str:
     """Return a table (HTML) that scrolls in a box of its own, so that a phone's page does not: ``label`` is what a
     screen reader calls it, ``kind`` its class, ``head`` the cells of its first row, ``rows`` the others.
     """

@@ -234,7 +234,7 @@ def checkpoints_page(weights: Path) -> str:
 `python3 -m companion train RECIPE --scale SCALE --seed SEED` makes one again. The curves are the training loss over the
 steps, each on a scale of its own.
 
-{atlas.box("The checkpoints", "made", head, rows)}
+{atlas.scrolling_table("The checkpoints", "made", head, rows)}
 """
 
 
