@@ -160,10 +160,22 @@ def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
     return None
 
 
+def _differs_in_one(inputs: dict, prompts: Tensor) -> str | None:
+    other = (prompts[0, ..., : inputs["d"]] != prompts[1, ..., : inputs["d"]]).any(-1)
+    if (share := other[..., -1].double().mean()) > 0.01:
+        return f"in {share:.0%} of the prompts the control asks another question, which may be a harder one"
+    if (most := other.sum(-1).double().mean()) > 1.01:
+        return (
+            f"the control differs from the test in {most:.3g} of {inputs['n']} examples, and one was to be exchanged: "
+            "how much is known of the others decides, too"
+        )
+    return None
+
+
 @summit(
     draw=_draw_test,
     shape=lambda inputs: (2, inputs["n"], inputs["batch"], inputs["n"] + 1, inputs["d"] + 1),
-    stages=(_of_one_function, _as_trained, _tells, _has_a_control),
+    stages=(_of_one_function, _as_trained, _tells, _has_a_control, _differs_in_one),
     seconds=2,
     now="you can say of any predictor what it still knows, and how long it has known it",
 )
