@@ -41,7 +41,7 @@ class Summit(Exercise):
     stages: Sequence[Stage] = field(kw_only=True)
     seconds: float = field(kw_only=True)
 
-    def _examine(self, function: Callable[..., Any], seeds: Sequence[int]) -> list[str]:
+    def _examine(self, function: Callable[..., Any], seeds: Sequence[int], **_: bool) -> list[str]:  # no advice
         examined.add(self)
         try:
             self._measure(self._drawn(seeds[0]), function)
