@@ -15,6 +15,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts an older Python sh
 
 import argparse
 from importlib import import_module
+from pathlib import Path
 
 from companion import SCALES
 
@@ -31,6 +32,7 @@ EXTRAS = {
     "grade": ("grading",),
     "site": ("site",),
 }
+FROM_WHEEL = ("train", "measure", "bench", "examine")  # what works where the package alone is installed
 
 
 def parser() -> argparse.ArgumentParser:
@@ -235,7 +237,10 @@ def main(argv: list[str]) -> int:
         arguments.pytest_args = [word for word in argv[argv.index("test") + 1 :] if word not in ours]
     elif rest:
         cli.error(f"unrecognized arguments: {' '.join(rest)}")
-    if EXTRAS[arguments.command] is not None:
+    if not (Path(__file__).parents[1] / "pyproject.toml").is_file():  # no checkout: pip saw to what is needed
+        if arguments.command not in FROM_WHEEL:
+            cli.error(f"{arguments.command} needs a checkout of the course; here is the package alone")
+    elif EXTRAS[arguments.command] is not None:
         import_module("companion.workshop.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
     return import_module(f"companion.workshop.cli.{arguments.command}").main(arguments)
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -55,6 +56,14 @@ def test_bad_input_is_named(arguments, message):
     assert answer.returncode == 2
     assert message in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_the_package_without_its_checkout_benches_a_layer_and_names_what_needs_one(tmp_path):
+    shutil.copytree(ROOT / "companion", tmp_path / "companion", ignore=shutil.ignore_patterns("weights", "__pycache__"))
+    program, env = [sys.executable, "-m", "companion"], os.environ | {"PYTHONPATH": str(tmp_path)}
+    for command, status, said in (("bench", 0, "layers: "), ("lab", 2, "lab needs a checkout of the course")):
+        answer = subprocess.run([*program, command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert (answer.returncode, said in answer.stdout + answer.stderr) == (status, True), answer.stderr
 
 
 def test_what_a_console_cannot_show_is_written_by_its_number():
