@@ -165,6 +165,8 @@ def _logits(counts: Tensor, film: Tensor) -> Tensor:
 def _begins_near_zero(_: dict, film: Tensor) -> str | None:
     if not film[0].any():
         return "the first frame is all zero, and there both gradients are 0: begin at 1e-5"
+    if (film == film[0]).all():
+        return "all frames are alike: is one tensor changed in place, so that every frame shows its end?"
     if (largest := film[0].abs().max().item()) > 1e-3:
         return f"the first frame has entries up to {largest:.2g}; it must show the start, 1e-5 everywhere"
     return None
