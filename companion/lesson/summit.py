@@ -55,7 +55,10 @@ class Summit(Exercise):
         got = self._call(function, copied(asked))
         self._compare_form(got, tuple(self.shape(inputs)), asked)
         if not torch.isfinite(got).all():
-            raise Mistake(f"{self.name}: {not_finite(got)} Does the training diverge, or is something divided by 0?")
+            raise Mistake(
+                f"{self.name}: {not_finite(got)} Does the training diverge, or is something divided by 0, say a "
+                "gradient by its largest entry while it is still 0?"
+            )
         for stage in self.stages:
             if missing := stage(inputs, got.detach()):
                 raise Mistake(f"{self.name}: {missing}")

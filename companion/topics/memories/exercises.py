@@ -173,7 +173,8 @@ def _is_a_forecast(_: dict, table: Tensor) -> str | None:
     if foretold[-1] >= 0.9:
         return (
             f"you foretell that {foretold[-1]:.0%} of all {len(foretold)} facts are right; random directions hold so "
-            "many, and the overlaps of this code are larger: are they measured, and do other facts disturb?"
+            "many, and the overlaps of this code are larger: are they measured, do other facts disturb, and must a "
+            "right answer beat all rivals?"
         )
     return None
 
