@@ -14,7 +14,7 @@ import pytest
 from workshop.grading import self_test
 from workshop.grading.self_test import answered, grade_id, honest, judged, lesson, neighbours, program
 from workshop.grading.sharing import PATIENT, all_in, here, one_process
-from workshop.grading.variants import HABITS, WAYS, endless_above
+from workshop.grading.variants import HABITS, WAYS, doubled, endless_above, helper, helper_below
 
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course.marking import mark
@@ -53,6 +53,7 @@ def test_what_is_run_of_a_lesson_earns_what_all_of_it_earns(number):
     with one_process(PATIENT, course=True) as process, all_in(process):
         for ways, habits in [
             *(([way], []) for way in WAYS),
+            ([helper, helper_below], [doubled]),  # the self-test's case 364749
             *(([], [habit]) for habit in HABITS if habit is not endless_above),
         ]:
             notebook, name = answered(number, question, ways, habits)

@@ -46,9 +46,9 @@ def documented(source: str) -> Cells:
 
 def helper(source: str) -> Cells:
     decorator, head, body, names = _parts(source)
-    work = re.sub(r"^def \w+", "def my_work", head)
-    given = ", ".join(names)
-    return [f"{work}\n{body}"], f"{decorator}\n{head}\n    return my_work({given})"
+    name = "my_work" if "my_work" not in source else "my_other_work"  # of one that has a helper already
+    work = re.sub(r"^def \w+", f"def {name}", head)
+    return [f"{work}\n{body}"], f"{decorator}\n{head}\n    return {name}({', '.join(names)})"
 
 
 def helper_below(source: str) -> Cells:
@@ -125,7 +125,8 @@ def in_a_class(source: str) -> Cells:
 def partially(source: str) -> Cells:
     [work], answer = helper(source)
     decorator, head, _, names = _parts(source)
-    cells = ["from functools import partial, lru_cache", work, "bound = partial(my_work)"]
+    name = re.search(r"\w+(?=\()", work)[0]
+    cells = ["from functools import partial, lru_cache", work, f"bound = partial({name})"]
     return cells, f"{decorator}\n{head}\n    return bound({', '.join(names)})"
 
 
