@@ -12,7 +12,6 @@ VALUES = [
     torch.zeros(0, 3),
     torch.tensor(True),
     torch.ones(2, dtype=torch.bfloat16, requires_grad=True),
-    torch.empty(2, 3, device="meta"),
     *(3, 2.5, float("inf"), "text", None, True),
 ]
 
@@ -26,7 +25,7 @@ def test_a_value_goes_over_the_wire(value):
         assert got == value and type(got) is type(value)
     else:
         assert got.dtype == value.dtype and got.shape == value.shape and got.device == value.device
-        assert got.device.type == "meta" or torch.equal(got, value)
+        assert torch.equal(got, value)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +38,6 @@ def test_a_value_goes_over_the_wire(value):
         b'{"values": [[]]}',
         b'{"values": [{"value": {}}]}',
         b'{"values": [{"tensor": "0", "complex": false}]}',
-        b'{"values": [{"meta": [-1], "dtype": "float64"}]}',
-        b'{"values": [{"meta": [4294967296, 4294967296], "dtype": "float64"}]}',
-        b'{"values": [{"meta": "no", "dtype": "float64"}]}',
-        b'{"values": [{"meta": [], "dtype": "load"}]}',
-        b'{"values": [{"meta": [], "dtype": []}]}',
         b"[" * 100_000,
         b"\xff",
     ],

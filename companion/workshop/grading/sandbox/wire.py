@@ -14,11 +14,8 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128),
-        *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
-    )
+    *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
 }
 HEAD = 1 << 16  # bytes in which safetensors say what there is
 
@@ -33,8 +30,6 @@ def encode(message: dict[str, Any], values: list[Any] | None = None) -> bytes:
     for number, value in enumerate(values or []):
         if not isinstance(value, Tensor):
             forms.append({"value": value})
-        elif value.device.type == "meta":
-            forms.append({"meta": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")})
         else:
             forms.append({"tensor": str(number), "complex": value.is_complex()})
             tensors[str(number)] = _real(value.detach().resolve_conj().resolve_neg().cpu())
@@ -66,15 +61,6 @@ def _value(form: dict, tensors: dict[str, Tensor]) -> Any:
     if "tensor" in form:
         value = tensors[form["tensor"]]
         return torch.view_as_complex(value) if form["complex"] is True else value
-    if "meta" in form:
-        return torch.empty(_shape(form["meta"]), dtype=DTYPES[form["dtype"]], device="meta")
     if not isinstance(form["value"], bool | int | float | str | None):
         raise WireError("a value must be a tensor, a number or a text")
     return form["value"]
-
-
-def _shape(shape: Any) -> list[int]:
-    sizes = isinstance(shape, list) and all(type(size) is int and 0 <= size < 1 << 31 for size in shape)
-    if not sizes or len(shape) > 16:
-        raise WireError("a shape is a list of sizes")
-    return shape

@@ -145,15 +145,16 @@ def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool) -> Non
         say(PIPES[1], {"stub": 1} if stub else _raised(error, function))
         return
     is_tensor = type(got) in (Tensor, torch.nn.Parameter)
-    if is_tensor and got.numel() * got.element_size() > largest and got.device.type != "meta":
+    if is_tensor and (got.is_meta or got.numel() * got.element_size() > largest):
         text = f"the answer has the shape {tuple(got.shape)}, which is too large"
-        say(PIPES[1], {"raised": "MemoryError", "text": text, "line": ""})
+        text = "the answer is on meta, and has no numbers" if got.is_meta else text
+        say(PIPES[1], {"raised": "ValueError" if got.is_meta else "MemoryError", "text": text, "line": ""})
         return
     changed = [
         new if isinstance(new, Tensor) and _differ(old, new) else None
         for old, new in zip(inputs, arguments, strict=True)
     ]
-    if is_tensor and str(got.dtype).removeprefix("torch.") in wire.DTYPES and got.layout is torch.strided:
+    if is_tensor and got.dtype in wire.DTYPES and got.layout is torch.strided:
         say(PIPES[1], {"tensor": 1}, [got, *changed])
     else:
         say(PIPES[1], {"other": type(got).__name__ if got is not None else ""}, [None, *changed])
@@ -173,7 +174,7 @@ def _stand_in(message: dict[str, Any], values: list[Any]) -> None:
 
 
 def _differ(old: Tensor, new: Tensor) -> bool:
-    return new.device.type != "meta" and not (old.shape == new.shape and torch.equal(old, new))
+    return not new.is_meta and not (old.shape == new.shape and torch.equal(old, new))
 
 
 def _raised(error: BaseException, function: Any) -> dict[str, Any]:
