@@ -13,7 +13,6 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import psutil
@@ -134,7 +133,7 @@ class Process:
         except Stopped as stopped:
             self.process.kill()
             message = self.process.stderr.read(10_000).decode(errors="replace").strip()
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise SandboxError(f"the sandbox did not start ({stopped}): {message}") from None
         started = psutil.Process(self.process.pid)
         worker = [started, *started.children(recursive=True)][-1]  # bubblewrap, its first process inside, and ours
@@ -149,9 +148,7 @@ class Process:
     def __enter__(self) -> "Process":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.process.kill()  # and with bubblewrap (--die-with-parent) the namespace's first process, and all others
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):

@@ -29,7 +29,7 @@ class Workers:
 
     def __exit__(self, *error: Any) -> None:
         for process in filter(None, (self.process, self.answers)):
-            process.__exit__(None, None, None)
+            process.__exit__()
         self.process = self.answers = None
 
     @contextmanager
