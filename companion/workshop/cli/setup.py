@@ -184,7 +184,10 @@ def _project(root: Path) -> dict:
 
 
 def _fingerprint(root: Path) -> str:
-    return hashlib.sha256(json.dumps(_project(root)).encode() + (root / "constraints.txt").read_bytes()).hexdigest()
+    """A hash of what pip installs: what only describes the course does not send a learner to pip again."""
+    project = _project(root)
+    needs = [project.get(key) for key in ("name", "version", "dependencies", "optional-dependencies", "scripts")]
+    return hashlib.sha256(json.dumps(needs).encode() + (root / "constraints.txt").read_bytes()).hexdigest()
 
 
 def _requirements(project: dict, extras: tuple[str, ...]) -> list[str]:

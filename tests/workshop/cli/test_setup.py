@@ -147,6 +147,9 @@ def test_it_installs_again_for_another_extra_and_for_other_constraints(tmp_path,
         setup.ensure(extras, ["lab"], root=tmp_path)
         assert [word for word in done if word != "ensurepip"] == expected
         done.clear()
+    (tmp_path / "pyproject.toml").write_text(PROJECT.replace("[project]", '[project]\ndescription = "in other words"'))
+    setup.ensure((), ["lab"], root=tmp_path)
+    assert done == [str(python)], "nothing that pip installs has changed"
 
 
 def test_an_environment_that_has_everything_is_used_as_it_is(monkeypatch):
