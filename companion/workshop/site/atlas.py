@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 
 from companion.lesson.claims import Statement, cite, figure, statements
-from companion.lesson.verdicts import VERDICTS, WORDS
+from companion.lesson.verdicts import VERDICTS, WORDS, tally
 from companion.workshop.site.again import MEASURES, commands, rests_on
 from companion.workshop.site.course import Chapter, Course
 
@@ -38,6 +38,7 @@ def page(course: Course) -> str:
         for kind, values in kinds.items()
     )
     runs = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
+    published = [each["verdict"] for chapter in course.chapters for each in chapter.entry["claims"] if each["verdict"]]
     body = "\n".join(rows)
     return f"""# Claims, and what became of them
 
@@ -46,6 +47,9 @@ made it fail; and the commands that measure it again. The figures are those of t
 ({"; ".join(runs)}). One rule decides what became of a published claim, from the numbers that are stored with it. Our
 own bars say whether a figure is as expected, and decide nothing. A program reads
 <a href="claims.json">claims.json</a>, whose form <a href="claims.schema.json">a schema</a> describes.
+
+Of {len(published)} published claims: {tally(published)}. The other {len(rows) - len(published)} lines are claims of the
+course's own, and checks, which only a bug could fail.
 
 {summary(course)}
 
