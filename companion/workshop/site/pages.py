@@ -63,10 +63,11 @@ def front(course: Course) -> str:
 
 A transformer is trained to guess the next word, and on the way it learns to look things up, to add, to solve least
 squares. In these notebooks you write such algorithms yourself, look for them inside models that you train, and check
-what papers say of them. All of it runs on a CPU, in 2 GB, offline; in a checkout, with Python 3.11 or newer:
+what papers say of them. All of it runs on a CPU, in 2 GB, offline. In a checkout, with Python 3.11 or newer, this
+installs the course and opens the lessons in JupyterLab:
 
 ```
-python3 -m companion lab     # installs, and opens the lessons in JupyterLab
+python3 -m companion lab
 ```
 
 ::::{{grid}} 1 1 3 3

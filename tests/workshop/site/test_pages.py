@@ -36,7 +36,7 @@ def test_a_path_leads_to_lessons_that_are_there_each_after_what_it_builds_on():
 def test_a_card_has_a_picture_and_says_what_comes_before(tmp_path):
     page = pages.front(Course(ROOT, [chapter("01-a"), chapter("02-b", "sums", "lesson 01: more")]))
     assert page.count(":img-top: lessons/") == 2 and ":img-top: lessons/02-b/figure.png" in page
-    assert "```\npython3 -m companion lab " in page
+    assert "```\npython3 -m companion lab\n" in page
     assert "*5 minutes, after 01. Published claims: 1 reproduced" in page
 
 
