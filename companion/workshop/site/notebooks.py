@@ -185,7 +185,7 @@ def _html(output: NotebookNode, name: str, pictures: Path) -> str:
         source = f"../../_static/{pictures.name}/{name}.png"
         least = f"min-width: {LEGIBLE * width:.0f}px"
         image = f'<img src="{source}" alt="{alt}" width="{width}" height="{height}" style="{least}" loading="lazy">'
-        return f'<div class="wide">{image}</div>'
+        return f'<div class="wide" tabindex="0">{image}</div>'
     if "text/html" in data:
         return f'<div class="wide" tabindex="0">{data["text/html"]}</div>'
     if WIDGET in data or "text/plain" not in data:

@@ -3,12 +3,13 @@
 import functools
 import html
 import http.server
+import io
 import json
 import random
 import re
 import threading
 from argparse import Namespace
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -18,6 +19,7 @@ import sample_site
 from browsing import CHROMIUM, answers_the_hand
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from PIL import Image
 from sample_lesson import CLAIM, NAME, checkout, further, notebook
 
 from companion.lesson.widgets.attention_map import AttentionMap
@@ -46,7 +48,9 @@ CONTROLS = [
     {"label": "text", "values": ["a rose", "the cat"], "start": 0, "menu": True},
 ]
 EXPLORER = {"image/png": PNG, "text/plain": "A line.", MIME: {"controls": CONTROLS, "frames": [PNG] * 8}}
-ANSWER = new_output("display_data", {"image/png": PNG}, metadata={"image/png": {"alt": "The box says\nfour."}})
+Image.new("1", (1200, 9)).save(wider := io.BytesIO(), "png")
+WIDE = b64encode(wider.getvalue()).decode()  # wider than a phone
+ANSWER = new_output("display_data", {"image/png": WIDE}, metadata={"image/png": {"alt": "The box says\nfour."}})
 SHEET = (
     "<table><tr><th>Question</th><th>You said</th><th>Measured</th><th>Verdict</th></tr>"
     "<tr><td>How many?</td><td>-</td><td>3</td><td>no prediction</td></tr></table>"
@@ -170,11 +174,13 @@ def test_nothing_is_wrong_and_no_other_host_is_asked(address, browser, scheme, p
     page.close()
 
 
-def test_a_phone_s_page_does_not_scroll_sideways(address, browser):
+def test_a_phone_s_page_does_not_scroll_sideways_and_what_is_wider_does_by_keyboard(address, browser):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     page = browser.new_page(viewport={"width": 390, "height": 844})
     for name in PAGES:
         page.goto(f"{address}/{name}.html")
         page.evaluate("window.MathJax?.startup?.promise")
+        assert [each["id"] for each in axe.run(page).response["violations"]] == [], name
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 1, name  # the theme rounds up
     page.close()
 

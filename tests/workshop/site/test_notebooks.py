@@ -60,8 +60,8 @@ def test_a_picture_is_a_file_with_its_text(page, tmp_path):
     )
     [output] = cell.outputs
     assert output.data["text/html"] == (
-        f'<div class="wide"><img src="../../_static/{tmp_path.name}/07-doubling-0-0.png" alt="A &quot;line&quot;." '
-        'width="1" height="1" style="min-width: 1px" loading="lazy"></div>'
+        f'<div class="wide" tabindex="0"><img src="../../_static/{tmp_path.name}/07-doubling-0-0.png" '
+        'alt="A &quot;line&quot;." width="1" height="1" style="min-width: 1px" loading="lazy"></div>'
     )
     assert (tmp_path / "07-doubling-0-0.png").is_file()
 
