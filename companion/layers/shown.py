@@ -40,6 +40,7 @@ def picture(rows: Sequence[Row]) -> Picture:
     layers = list(dict.fromkeys(row["layer"] for row in rows))
     others = iter(OTHER_COLORS * len(layers))
     colors = {layer: KNOWN_COLORS.get(layer) or next(others) for layer in layers}
+    markers = {layer: "o" if layer in KNOWN_COLORS else "D" for layer in layers}
     with plt.rc_context(STYLE):
         figure, ax = plt.subplots(figsize=(8, 1.2 + 0.3 * len(found)))
     for place, by_layer in enumerate(found.values()):
@@ -49,7 +50,7 @@ def picture(rows: Sequence[Row]) -> Picture:
                 low, mean, high = np.clip([min(seeds), np.mean(seeds), max(seeds)], -0.1, 1)
                 y = place + 0.6 * ((number + 0.5) / len(layers) - 0.5)
                 ax.plot([low, high], [y, y], color=colors[layer], linewidth=1.5)
-                ax.plot(mean, y, "o" if layer in KNOWN_COLORS else "D", color=colors[layer], markersize=5)
+                ax.plot(mean, y, markers[layer], color=colors[layer], markersize=5)
     tasks = [task for task, *_ in found]
     for place in range(1, len(tasks)):
         if tasks[place] != tasks[place - 1]:
@@ -61,9 +62,9 @@ def picture(rows: Sequence[Row]) -> Picture:
         xlabel="from the floor (0, the context ignored) to the ceiling (1, the best algorithm)\n"
         "dots are means of seeds, lines reach from the least to the most\ngrey: not learned within this budget",
     )
-    ax.set_yticks(range(len(found)), [f"{task}, {axis} {size}" for task, size, axis in found])
+    ax.set_yticks(range(len(found)), [_named(*place) for place in found])
     ax.grid(False, axis="y")
-    handles = [ax.plot([], [], "o", color=colors[layer], label=layer)[0] for layer in layers]
+    handles = [ax.plot([], [], markers[layer], color=colors[layer], label=layer)[0] for layer in layers]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(6, len(layers)))
     return Picture(figure, alt="\n".join(reading(rows)))
 
@@ -75,11 +76,15 @@ def reading(rows: Sequence[Row]) -> list[str]:
     """
     found = from_floor(rows)
     lines = []
-    for (task, size, axis), by_layer in found.items():
+    for place, by_layer in found.items():
         said = [
             f"{layer} {np.mean(seeds):.2f} [{min(seeds):.2f}, {max(seeds):.2f}]"
             + " (not learned within this budget)" * bool(np.mean(seeds) < LITTLE)
             for layer, seeds in by_layer.items()
         ]
-        lines.append(f"{task}, {axis} {size}: {'; '.join(said)}")
+        lines.append(f"{_named(*place)}: {'; '.join(said)}")
     return lines
+
+
+def _named(task: str, size: int, axis: str) -> str:
+    return f"{task} {size}" if task == axis else f"{task}, {axis} {size}"
