@@ -344,6 +344,7 @@ def test_honest_traces_of_work_are_no_flags():
         ("import os\n" + HEAD + "    return M * len(os.sep)", "mentions os"),
         (HEAD + "    return getattr(M, 'm' + 'T')", "mentions getattr"),
         (HEAD + "    return vars(torch)['s' + 'ys']", "mentions vars"),
+        (HEAD + "    return M if M.is_meta else 0 * M", "mentions is_meta"),
         (HEAD + "    return exercises.newton_step.answer(M, S)", "calls the course's own code"),
         (
             "from companion.topics.regression.baselines import newton\n" + HEAD + "    return newton(M, S)",

@@ -29,7 +29,7 @@ ATTRIBUTES = _words(
     """_C answer as_subclass attrgetter BaseConfigurator builtins cpp_extension cr_frame ctypes ctypeslib data_ptr
     dictConfig draw dump f2py f_back f_globals f_locals ForwardRef Formatter from_file frombuffer fromfile
     fromregex genfromtxt get_field get_type_hints gi_frame hub import_item importlib importstring imread imsave
-    io load load_inline load_library loads loadtxt memmap methodcaller mistakes modules multiprocessing
+    io is_meta load load_inline load_library loads loadtxt memmap methodcaller mistakes modules multiprocessing
     open_memmap os run_cell runstring save savefig savetxt savez savez_compressed serialization setprofile
     settrace sleep subprocess sys tb_frame to_csv to_pickle tofile user_ns"""
 )
@@ -44,6 +44,7 @@ MAKERS = _words("arange bytearray bytes empty eye full ones rand randint randn z
 LARGE, LONG = 1 << 26, 100_000  # entries, letters
 MOST = 400  # letters of a flag, and 20,000 of a text that is looked at
 Reached = tuple[str, dict[str, str], list[str]]
+WORDS = {"meta"}
 MARKUP = re.compile(r"<[\s/]*(a|body|form|iframe|img|link|object|script|style|svg)\b", re.IGNORECASE)
 DUNDER = re.compile(r"__[a-z]\w*?__")
 PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
@@ -165,10 +166,10 @@ def _mentions(node: ast.AST, modules: set[str]) -> Iterator[str]:
 
 
 def _odd_text(text: str) -> bool:
-    """Markup, a part of the course, the inside of Python, or a way to attributes that no answer needs."""
+    """A device, markup, a part of the course, the inside of Python, or a way to attributes that no answer needs."""
     inside = any(_special(word) for word in DUNDER.findall(text))
     way = PATH.fullmatch(text) and ATTRIBUTES.intersection(text.split("."))
-    return text.startswith("companion.") or inside or bool(way or MARKUP.search(text))
+    return text in WORDS or text.startswith("companion.") or inside or bool(way or MARKUP.search(text))
 
 
 def _number(*nodes: ast.AST) -> int:
