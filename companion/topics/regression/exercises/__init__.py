@@ -15,9 +15,10 @@ def _exercises() -> dict[str, object]:
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__") or name not in _exercises():
+    found = {} if name.startswith("__") else _exercises()
+    if name not in found:
         raise AttributeError(f"module {__name__!r} has no exercise {name!r}")
-    return _exercises()[name]
+    return found[name]
 
 
 def __dir__() -> list[str]:
