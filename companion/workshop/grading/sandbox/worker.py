@@ -145,10 +145,12 @@ def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool) -> Non
         say(PIPES[1], {"stub": 1} if stub else _raised(error, function))
         return
     is_tensor = type(got) in (Tensor, torch.nn.Parameter)
-    if is_tensor and (got.is_meta or got.numel() * got.element_size() > largest):
+    if is_tensor and got.is_meta:
+        say(PIPES[1], {"raised": "ValueError", "text": "the answer is on meta, and has no numbers", "line": ""})
+        return
+    if is_tensor and got.numel() * got.element_size() > largest:
         text = f"the answer has the shape {tuple(got.shape)}, which is too large"
-        text = "the answer is on meta, and has no numbers" if got.is_meta else text
-        say(PIPES[1], {"raised": "ValueError" if got.is_meta else "MemoryError", "text": text, "line": ""})
+        say(PIPES[1], {"raised": "MemoryError", "text": text, "line": ""})
         return
     changed = [
         new if isinstance(new, Tensor) and _differ(old, new) else None
