@@ -5,7 +5,7 @@ learner gives is never judged, and no bar of the course's own enters.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
@@ -158,3 +158,8 @@ def tally(verdicts: Iterable[str]) -> str:
     """Count each: "2 reproduced, 0 weaker in the same direction, 1 different, 0 not assessed"."""
     counts = Counter(verdicts)
     return ", ".join(f"{counts[verdict]} {words}" for verdict, words in WORDS.items())
+
+
+def in_all(verdicts: Sequence[str]) -> str:
+    """Say what became of published claims: "Of 3 published claims: 2 reproduced, ..., 0 not assessed."."""
+    return f"Of {len(verdicts)} published claims: {tally(verdicts)}."

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from companion.core.files import atomic_write
 from companion.lesson.claims import COLUMNS, figure
-from companion.lesson.verdicts import DIFFERENT, tally
+from companion.lesson.verdicts import DIFFERENT, in_all
 from companion.workshop.cli.lessons import Lesson, all_lessons
 from companion.workshop.cli.readme import put_part
 from companion.workshop.cli.setup import ROOT
@@ -54,8 +54,7 @@ def total(report: dict) -> str:
 
 def summary(claims: list[dict]) -> str:
     """``Of 3 published claims: 2 reproduced, 0 weaker in the same direction, 1 different, 0 not assessed.``"""
-    verdicts = [claim["verdict"] for claim in claims if claim["verdict"]]
-    return f"Of {len(verdicts)} published claims: {tally(verdicts)}."
+    return in_all([claim["verdict"] for claim in claims if claim["verdict"]])
 
 
 def _figures(claim: dict, *keys: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 
 from companion.lesson.claims import Statement, cite, figure, statements
-from companion.lesson.verdicts import VERDICTS, WORDS, tally
+from companion.lesson.verdicts import VERDICTS, WORDS, in_all
 from companion.workshop.site.again import MEASURES, commands, rests_on
 from companion.workshop.site.course import Chapter, Course
 
@@ -48,8 +48,8 @@ made it fail; and the commands that measure it again. The figures are those of t
 own bars say whether a figure is as expected, and decide nothing. A program reads
 <a href="claims.json">claims.json</a>, whose form <a href="claims.schema.json">a schema</a> describes.
 
-Of {len(published)} published claims: {tally(published)}. The other {len(rows) - len(published)} lines are claims of the
-course's own, and checks, which only a bug could fail.
+{in_all(published)} The other {len(rows) - len(published)} lines are claims of the course's own, and checks, which only
+a bug could fail.
 
 {summary(course)}
 
