@@ -18,7 +18,6 @@ REPRODUCED, WEAKER, DIFFERENT, UNASSESSED = VERDICTS = (
     "different",
     "not assessed",
 )
-WORDS = dict(zip(VERDICTS, ("reproduced", "weaker in the same direction", "different", "not assessed"), strict=True))
 SEEDS = 3  # so many training seeds, or a 95 % interval: with less nothing is said
 MEASURES = {
     "effect": "more is better: a lead, a ratio, 1 / error",
@@ -155,9 +154,9 @@ def _met(found: Experiment, low: float, high: float, least: float) -> bool:
 
 
 def tally(verdicts: Iterable[str]) -> str:
-    """Count each: "2 reproduced, 0 weaker in the same direction, 1 different, 0 not assessed"."""
+    """Count each: "2 reproduced; 0 same direction, weaker; 1 different; 0 not assessed"."""
     counts = Counter(verdicts)
-    return ", ".join(f"{counts[verdict]} {words}" for verdict, words in WORDS.items())
+    return "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
 
 
 def in_all(verdicts: Sequence[str]) -> str:

@@ -101,5 +101,5 @@ def test_what_decides_nothing_is_refused(wrong, message):
 
 def test_a_tally_has_four_numbers():
     assert tally([REPRODUCED, "", WEAKER, REPRODUCED]) == (
-        "2 reproduced, 1 weaker in the same direction, 0 different, 0 not assessed"
+        "2 reproduced; 1 same direction, weaker; 0 different; 0 not assessed"
     )

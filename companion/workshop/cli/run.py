@@ -45,8 +45,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         unexpected = [claim["id"] for claim in entry["claims"] if UNEXPECTED in claim["expected"].values()]
         print(
             f"{entry['lesson']}: {' + '.join(f'{each:.0f}' for each in entry['seconds'].values())} s, "
-            f"{entry['peak_rss_mib']:.0f} MiB, "
-            f"{tally(claim['verdict'] for claim in entry['claims'])}, {len(entry['errors'])} errors"
+            f"{entry['peak_rss_mib']:.0f} MiB; "
+            f"{tally(claim['verdict'] for claim in entry['claims'])}; {len(entry['errors'])} errors"
         )
         if unexpected:
             print(f"  {UNEXPECTED}, by the course's own bars: {', '.join(unexpected)}")

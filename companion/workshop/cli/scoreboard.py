@@ -53,7 +53,7 @@ def total(report: dict) -> str:
 
 
 def summary(claims: list[dict]) -> str:
-    """``Of 3 published claims: 2 reproduced, 0 weaker in the same direction, 1 different, 0 not assessed.``"""
+    """``Of 3 published claims: 2 reproduced; 0 same direction, weaker; 1 different; 0 not assessed.``"""
     return in_all([claim["verdict"] for claim in claims if claim["verdict"]])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 
 from companion.lesson.claims import Statement, cite, figure, statements
-from companion.lesson.verdicts import VERDICTS, WORDS, in_all
+from companion.lesson.verdicts import VERDICTS, in_all
 from companion.workshop.site.again import MEASURES, commands, rests_on
 from companion.workshop.site.course import Chapter, Course
 
@@ -168,7 +168,7 @@ def summary(course: Course) -> str:
                 row[claim["verdict"]] += 1
     longest = max((sum(row.values()) for row in counts.values()), default=1)
     head = '<th scope="col">Source</th>'
-    head += "".join(f'<th scope="col" data-verdict="{each}">{WORDS[each]}</th>' for each in VERDICTS)
+    head += "".join(f'<th scope="col" data-verdict="{each}">{each}</th>' for each in VERDICTS)
     rows = [
         f'<tr><th scope="row">{html.escape(source)}</th>'
         + "".join(f"<td>{row[each] or '–'}</td>" for each in VERDICTS)

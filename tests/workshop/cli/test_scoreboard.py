@@ -19,7 +19,7 @@ def entry(*verdicts: str) -> dict:
     return {"lesson": NAME, "scale": "smoke", "seed": 3, "claims": claims}
 
 
-TALLY = "1 reproduced, 0 weaker in the same direction, 1 different, 0 not assessed"
+TALLY = "1 reproduced; 0 same direction, weaker; 1 different; 0 not assessed"
 OWN = {"kind": "course", "verdict": "", "why": "", "expected": {"run": "not as expected"}}
 
 
@@ -27,7 +27,7 @@ def test_what_became_of_claims_counts_those_of_sources_alone():
     claims = entry("reproduced", "different")["claims"]
     assert scoreboard.summary([*claims, CLAIM | OWN]) == f"Of 2 published claims: {TALLY}."
     assert scoreboard.summary([]) == (
-        "Of 0 published claims: 0 reproduced, 0 weaker in the same direction, 0 different, 0 not assessed."
+        "Of 0 published claims: 0 reproduced; 0 same direction, weaker; 0 different; 0 not assessed."
     )
 
 

@@ -132,7 +132,7 @@ def test_the_summary_counts_what_became_of_each_source():
     text = atlas.summary(course)
     table = ElementTree.fromstring(text)
     heads, *rows = ([("".join(cell.itertext())) for cell in row] for row in table.iter("tr"))
-    assert heads[:5] == ["Source", "reproduced", "weaker in the same direction", "different", "not assessed"]
+    assert heads[:5] == ["Source", "reproduced", "same direction, weaker", "different", "not assessed"]
     judged = [claim for one in course.chapters for claim in one.entry["claims"] if claim["verdict"]]
     assert sum(int(cell) for row in rows for cell in row[1:5] if cell != "–") == len(judged)
     reproduced = sum(int(row[1]) for row in rows if row[1] != "–")
