@@ -189,13 +189,14 @@ def scrolling_table(label: str, kind: str, head: str, rows: list[str]) -> str:
 
 
 def _bar(row: dict[str, int], longest: int) -> str:
-    """The numbers of a row, as stretches one behind the other."""
+    """The numbers of a row, as stretches one behind the other; ``data-claim`` is how wide one claim is."""
     x, parts, (width, height) = 0.0, "", BAR
     for each, number in row.items():
         part = width * number / longest
-        parts += f'<rect data-verdict="{each}" x="{x:.1f}" width="{part:.1f}" height="{height}"/>' * bool(number)
+        parts += f'<rect data-verdict="{each}" x="{x:.1f}" width="{part:.1f}" height="{height}"/>'
         x += part
-    return f'<svg class="bar" viewBox="0 0 {width} {height}" aria-hidden="true">{parts}</svg>'
+    data = f'data-claim="{width / longest:.2f}"'
+    return f'<svg class="bar" viewBox="0 0 {width} {height}" {data} aria-hidden="true">{parts}</svg>'
 
 
 def as_json(course: Course) -> str:

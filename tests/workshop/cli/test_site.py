@@ -217,6 +217,8 @@ def test_claims_are_filtered_and_searched(address, browser):
     assert page.inner_text(".claims-count") == "14 of 14" and len(names()) == 14
     page.select_option("select[name=verdict]", "different")
     assert (page.inner_text(".claims-count"), names()) == ("1 of 14", ["07-trebles"])
+    numbers = [cell.inner_text() for cell in page.query_selector_all(".summary tbody tr:visible td")]
+    assert numbers == ["–", "–", "1", "–", ""], "the table of sources counts what is shown"
     page.select_option("select[name=verdict]", "")
     page.fill("input[name=search]", "CHECKPOINT no7")
     assert (page.inner_text(".claims-count"), names()) == ("1 of 14", ["07-c7"])

@@ -69,7 +69,7 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const part of [hub, lesson]) part.addEventListener("input", show);
   }
 
-  // The atlas of claims: filters, a search, pictures that come when a claim is opened, and an address for each
+  // The atlas of claims: filters, a search, both for the table above too, pictures that come when a claim is opened, and an address for each
   const claims = [...document.querySelectorAll(".claims > details")];
   const choices = [...document.querySelectorAll(".claims-filter select")];
   const search = document.querySelector(".claims-filter input");
@@ -79,7 +79,23 @@ document.addEventListener("DOMContentLoaded", () => {
       const text = claim.textContent.toLowerCase();
       claim.hidden = choices.some(({ name, value }) => value && claim.dataset[name] !== value) || !words.every((word) => text.includes(word));
     }
-    document.querySelector(".claims-count").textContent = `${claims.filter((claim) => !claim.hidden).length} of ${claims.length}`;
+    const shown = claims.filter((claim) => !claim.hidden);
+    document.querySelector(".claims-count").textContent = `${shown.length} of ${claims.length}`;
+    for (const row of document.querySelectorAll(".summary tbody tr")) count(row, shown);
+  };
+  // A row of sources by verdict: its numbers and its bar's stretches are those of the claims that are shown
+  const count = (row, shown) => {
+    const [source, ...numbers] = row.cells;
+    const found = shown.filter(({ dataset }) => dataset.source === source.textContent);
+    let x = 0;
+    row.querySelectorAll("rect").forEach((stretch, place) => {
+      const number = found.filter(({ dataset }) => dataset.verdict === stretch.dataset.verdict).length;
+      numbers[place].textContent = number || "–";
+      stretch.setAttribute("x", x);
+      stretch.setAttribute("width", number * row.querySelector("svg").dataset.claim);
+      x += number * row.querySelector("svg").dataset.claim;
+    });
+    row.hidden = !x;
   };
   for (const claim of claims) {
     claim.addEventListener("toggle", () => {
