@@ -26,7 +26,9 @@ class CheckpointError(ValueError):
 
 def _machine(device: str) -> str:
     """The system, its processor, and what computed: the GPU's name, or the number of threads."""
-    computed = torch.cuda.get_device_name(device) if device.startswith("cuda") else f"{torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    threads = f"{threads} thread{'s' * (threads > 1)}"
+    computed = torch.cuda.get_device_name(device) if device.startswith("cuda") else threads
     return f"{platform.system()} {platform.machine()}, {computed}"
 
 

@@ -42,7 +42,7 @@ def test_weights_and_history_come_back(saved):
         12.3,
     )
     assert header.config["width"] == 8
-    assert header.machine.endswith("1 threads")
+    assert header.machine.endswith(", 1 thread")
     assert header.versions.keys() == {"companion", "torch", "python"}
     assert not other.training
 
