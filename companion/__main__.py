@@ -14,6 +14,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts an older Python sh
     sys.exit("This course needs Python 3.11 or newer; this is Python " + there + ".")
 
 import argparse
+import os
 from importlib import import_module
 from pathlib import Path
 
@@ -246,8 +247,14 @@ def main(argv: list[str]) -> int:
 
 
 def command() -> int:
-    """Run `main` as a program of its own: ``companion lab``."""
-    return main(sys.argv[1:])
+    """Run `main` as a program of its own: ``companion lab``. Where nobody reads on, as in ``| head``, it ends."""
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python's own flush at its exit fails again
+        return 1
+    return status
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,12 @@ def test_an_older_python_is_told_what_is_needed():
     assert answer.stderr.startswith("This course needs Python 3.11 or newer; this is Python 3.9 (")
     for name in ("__init__.py", "__main__.py"):
         ast.parse((ROOT / "companion" / name).read_text(encoding="utf-8"), feature_version=(3, 7))
+
+
+def test_a_reader_that_has_enough_ends_the_command():
+    command = f"{shlex.quote(sys.executable)} -u -m companion progress | true"
+    answer = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert answer.stderr == ""
 
 
 @pytest.mark.parametrize(
