@@ -276,7 +276,7 @@ def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows
         page.get_by_role("menuitem", name="Restart Kernel and Run All Cells…", exact=True).click()
         page.get_by_role("button", name="Confirm Kernel Restart").click()
         page.get_by_text("you said 512; measured 691").wait_for()
-        page.get_by_text("you said linear; measured exponential").wait_for()
+        page.get_by_text("you said linear; the answer is exponential").wait_for()
         page.get_by_text("1 of 2 judged predictions right").scroll_into_view_if_needed()
         page.screenshot(path=tmp_path / "sheet.png")
         page.get_by_label(ASKED[0]).wait_for()

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from companion.lesson.widgets.question import Question, shown
 
 FORMAT = "predictions of Transformers as Algorithms, 1"
 FILE = "predictions.json"
+ANSWERED = {"number": "measured", "choice": "the answer is", "words": "one answer:"}
+WIDTH = 88  # letters in a line
 VERDICTS = {"right": "right", "not": "not right", "shown": "not judged", "": "not measured yet"}
 
 
@@ -68,7 +71,8 @@ class Predictions:
         self, id: str, measured: Any, *, within: float | tuple[str, float] | None = None, because: str = ""
     ) -> None:
         """Print the question, and the prediction beside what was measured; the measurement alone if there is none.
-        What answers a question for a sentence was not measured: it is *one answer*.
+        What answers a question for a sentence was not measured: it is *one answer*. Nor need an option have been: *the
+        answer is* that option.
 
         ``id``: the question's.
         ``measured``: a number for `number`, one of the options for `choice`, anything that prints for `words`.
@@ -82,15 +86,15 @@ class Predictions:
         question.measure(measured, within)
         # a sentence that the options complete is left open
         asked = question.question if question.question.endswith(("?", ".", "!")) else f"{question.question} ..."
-        answer = f"{'one answer:' if question.kind == 'words' else 'measured'} {shown(question.measured)}"
+        answer = f"{ANSWERED[question.kind]} {shown(question.measured)}"
         if question.value is None:
-            print(f"{asked} {answer[0].upper()}{answer[1:]}")
+            lines = [f"{asked} {answer[0].upper()}{answer[1:]}"]
         else:
             self._keep(question)
             verdict = "" if question.verdict == "shown" else f": {VERDICTS[question.verdict]}"
-            print(f"{asked} You said {shown(question.value)}; {answer}{verdict}")
-        if because:
-            print(because)
+            lines = [f"{asked} You said {shown(question.value)}; {answer}{verdict}"]
+        for line in filter(None, [*lines, because]):  # JupyterLab would break a longer line within a word
+            print(textwrap.fill(line, WIDTH))
 
     def mark(self, ax: Axes, id: str, *, x: float | None = None, y: float | None = None) -> None:
         """Draw "your prediction" into a figure, if there is one.
@@ -166,7 +170,7 @@ class Predictions:
 class Sheet:
     """What was asked, predicted and measured, and how it went."""
 
-    HEAD = ("Question", "You said", "Measured", "Verdict")
+    HEAD = ("Question", "You said", "Found", "Verdict")
 
     def __init__(self, questions: Sequence[Question]):
         self.rows = [self._row(question) for question in questions]
@@ -185,9 +189,7 @@ class Sheet:
         return question.question, shown(question.value), measured, VERDICTS[question.verdict]
 
     def __repr__(self) -> str:
-        lines = [
-            f"{asked} You said {said}; measured {measured}: {verdict}." for asked, said, measured, verdict in self.rows
-        ]
+        lines = [f"{asked} You said {said}; found {found}: {verdict}." for asked, said, found, verdict in self.rows]
         return "\n".join([*lines, f"{self.summary}."])
 
     def _repr_html_(self) -> str:
