@@ -38,7 +38,7 @@ from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[3]
-BRIEF = Limits(call=2, exercise=3, submission=8, search=2, searches=6, reading=6, wall=120)
+BRIEF = Limits(exercise=1, reading=6, wall=120)
 EVERY, MANY = 20, 8  # one case of so many is a class of so many who mean harm
 LONGEST = 300.0  # seconds for a case, on the wall clock of a machine however busy
 MEMORY = 1 << 40  # bytes: of the processes of a case, each has limits of its own

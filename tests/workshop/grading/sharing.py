@@ -11,7 +11,7 @@ from companion.workshop.grading.sandbox import package, wire, workers
 from companion.workshop.grading.sandbox.sandbox import Limits, Process
 
 # Time enough on any machine, however busy: for what is said of an answer, not for how long it took
-PATIENT = Limits(call=60, exercise=120, submission=600, search=60, searches=600)
+PATIENT = Limits(call=60, exercise=200, search=60, searches=600)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from companion.workshop.grading.sandbox.sandbox import Limits
 pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 # Little time for those who never end, and enough for the search that finds what is said of a wrong answer: it makes
 # dozens of calls, and on a busy machine each of them waits
-QUICK = Limits(call=2, exercise=4, submission=12, search=60, searches=600, reading=4)
+QUICK = Limits(search=60, searches=600, reading=4)
 STUDENTS = [*CLASS, *unreadable(), *NEWTON, *WHOLE]
 
 ODD_NAMES = ["\\xff\\xfe", "<b>new\\x0aline"]

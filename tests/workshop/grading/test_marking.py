@@ -122,10 +122,48 @@ def test_two_that_never_end_take_nothing_from_the_third():
         for name, source in RIGHT.items()
     }
     right = sleeps.popitem()[0]
-    started, limits = time.monotonic(), Limits(call=1, submission=2)
-    result = mark(assembled(solved(**sleeps)), small_handout(), SEEDS, limits, unsafe=False)
+    started = time.monotonic()
+    result = mark(assembled(solved(**sleeps)), small_handout(), SEEDS, Limits(), unsafe=False)
     assert [entry["outcome"] for entry in result["exercises"].values()] == ["stopped", "stopped", "right"], right
     assert time.monotonic() - started < 240
+
+
+PLAIN = """def induction_layers(position, token, previous, out, beta):
+    width = position.shape[1]
+    layers = torch.zeros(2, 2, width, width, dtype=position.dtype)
+    for a in range(width):
+        for b in range(width):
+            for t in range(1, len(position)):
+                layers[0, 0, a, b] += beta * position[t, a] * position[t - 1, b]
+            for v in range(len(token)):
+                layers[0, 1, a, b] += previous[v, a] * token[v, b]
+                layers[1, 0, a, b] += beta * token[v, a] * previous[v, b]
+                layers[1, 1, a, b] += out[v, a] * token[v, b]
+    return layers"""  # of all exercises that on which such loops take longest
+SLOW = """
+import time
+def {name}(*inputs, quick={name}):
+    end = time.process_time() + {seconds}
+    while time.process_time() < end:
+        pass
+    return quick(*inputs)"""
+
+
+def test_honest_answers_that_are_slow_lose_nothing_beside_two_that_never_end():
+    """Those come first; then all have only what a right answer may take, of which these take a third."""
+    given, notebook = lesson(0)
+    submission, limits = assemble(given, cells(json.dumps(notebook).encode())), Limits()
+    for place, question in enumerate(given.automatic):
+        third = getattr(_exercise(question), "seconds", limits.exercise / len(CHECK_SEEDS)) / 3
+        if place < limits.stops:
+            submission.code[question.id] = f"def {question.function}(*inputs):\n    while True:\n        pass"
+        elif question.function == "induction_layers":
+            submission.code[question.id] = f"import torch\n{PLAIN}"
+        else:
+            submission.code[question.id] += SLOW.format(name=question.function, seconds=third)
+    entries = mark(submission, given, SEEDS, limits, unsafe=False)["exercises"]
+    outcomes = [entry["outcome"] for entry in entries.values()]
+    assert outcomes == ["stopped", "stopped", "right", "right", "right"], entries
 
 
 def test_an_answer_corrected_below_the_check_counts_with_a_remark(process):
@@ -158,7 +196,7 @@ def test_where_the_code_around_an_answer_fails_or_is_late_the_whole_notebook_dec
         notebook.cells.insert(3, new_code_cell(above))
         submission = assembled(notebook)
         submission.answers = {NEWTON: submission.answers[NEWTON]}
-        limits = Limits(call=3) if above == LATE else Limits(call=60, exercise=60, submission=120)
+        limits = Limits() if above == LATE else PATIENT
         entry = mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"][NEWTON]
         if outcome == "right":
             assert entry == {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
@@ -185,7 +223,7 @@ def gd_closed_form(S, b, lr, steps):
 def test_who_asks_for_a_stand_in_without_end_has_an_end(asks):
     answers = {"triplet-tokens": RIGHT["triplet-tokens"], "gd-closed-form": asks}
     started = time.monotonic()
-    result = mark(assembled(handed_in(answers)), small_handout(), SEEDS, Limits(exercise=2), unsafe=False)["exercises"]
+    result = mark(assembled(handed_in(answers)), small_handout(), SEEDS, Limits(), unsafe=False)["exercises"]
     assert (result["gd-closed-form-check"]["outcome"], result["triplet-tokens-check"]["points"]) == ("stopped", 1)
     assert time.monotonic() - started < 240
 
@@ -214,7 +252,7 @@ def test_the_search_for_a_reason_has_a_time_of_its_own():
     )
     right = RIGHT["triplet-tokens"]
     submission = assembled(handed_in({"newton-step": wrong, "gd-closed-form": hangs, "triplet-tokens": right}))
-    started, limits = time.monotonic(), Limits(call=1.5, exercise=2, submission=6, search=1, searches=1.5)
+    started, limits = time.monotonic(), Limits(search=1, searches=1.5)
     entries = mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"]
     diagnoses = {name: entry["outcome"] for name, entry in entries.items()}
     assert diagnoses == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}, entries

@@ -21,15 +21,15 @@ JOB = {
 
 @pytest.fixture(scope="module")
 def process():
-    with Process(Limits(call=5)) as process:
+    with Process(Limits()) as process:
         process.send(wire.encode({"limits": asdict(process.limits)}))
         yield process
 
 
-def inside(process, body: str):
+def inside(process, body: str, seconds: float = 20):
     """What ``f`` with this body returns in the sandbox, in words: the error that it raises with them."""
     lines = "\n    ".join(body.splitlines())
-    process.allow(20)
+    process.allow(seconds)
     process.send(wire.encode(JOB | {"answer": f"def f():\n    import os, sys\n    {lines}"}))
     assert b'"failed": false' in process.receive()[0]  # of what stands before the answer's cell
     assert b'"ready"' in process.receive()[0]
@@ -98,12 +98,15 @@ def test_threads_work(process):
     )
 
 
-@pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(1000)"])
-def test_time_is_limited_and_nothing_stays(body):
-    with Process(Limits(call=1, exercise=2)) as process:
+@pytest.mark.parametrize(
+    "body, seconds, why",
+    [("while True: pass", 1, "took too long"), ("import time; time.sleep(1000)", 1000, "waits, and computes nothing")],
+)
+def test_time_is_limited_and_nothing_stays(body, seconds, why):
+    with Process(Limits()) as process:
         started = time.monotonic()
-        with pytest.raises(Stopped, match="took too long"):
-            inside(process, body)
+        with pytest.raises(Stopped, match=why):
+            inside(process, body, seconds)
         assert time.monotonic() - started < 60
         worker = process.clock.process
     worker.wait(10)
@@ -136,7 +139,7 @@ def test_no_memory_is_shared(process, open_zero):
 
 
 def test_all_the_memory_that_it_can_get_is_at_most_700_mib():
-    with Process(Limits(call=60)) as process:
+    with Process(Limits()) as process:
         process.send(wire.encode({"limits": asdict(process.limits)}))
         takes = "kept = []\ntry:\n    while True: kept.append(b'x' * (1 << 20))\nexcept MemoryError:\n"
         takes += "    raise ValueError(len(kept))"
@@ -180,11 +183,26 @@ while True:
 
 
 def test_a_pipe_that_is_never_quiet_has_a_deadline():
-    with Process(Limits(call=1, exercise=2)) as process:
+    with Process(Limits()) as process:
         started = time.monotonic()
         with pytest.raises(Stopped, match="took too long"):
-            inside(process, TRICKLE)
+            inside(process, TRICKLE, 1)
         assert time.monotonic() - started < 40
+
+
+SPIN = "import time\nend = time.process_time() + 2\nwhile time.process_time() < end: pass"
+
+
+def test_who_waits_for_a_thread_that_computes_is_not_asleep(process):
+    lines = SPIN.replace("\n", "\n    ")
+    body = f"def spin():\n    {lines}\nfrom concurrent.futures import ThreadPoolExecutor\n"
+    assert "other" in inside(process, body + "ThreadPoolExecutor(1).submit(spin).result()")
+
+
+def test_a_slow_machine_is_nobodys_fault(monkeypatch):
+    monkeypatch.setattr(sandbox, "QUICK", 0.05)  # this one seems to take many times as long
+    with Process(Limits()) as process:
+        assert "other" in inside(process, SPIN, 0.5)
 
 
 def test_a_busy_machine_is_nobodys_fault(monkeypatch):

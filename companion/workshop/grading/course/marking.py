@@ -13,6 +13,7 @@ is told.
 
 import builtins
 import functools
+import math
 import re
 import time
 from collections.abc import Iterator, Set
@@ -35,7 +36,6 @@ from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxE
 from companion.workshop.grading.sandbox.workers import Workers
 
 RIGHT, WRONG, STOPPED, CRASHED = "right", "wrong", "stopped", "crashed"
-PATIENCE = 3  # times the seconds that a summit's right answer may take: a grader's machine may be slower
 NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+|(?<=should be )-?\d+|(?<=wrong value )-?\d+|(?<=\]: )-?\d+")
 Entry = dict[str, Any]
 ELSEWHERE = """
@@ -54,11 +54,11 @@ class LearnersError(Exception):
 
 class Remote:
     """The learner's function: a call of it is a call in the sandboxed process. Nothing that comes back is told to
-    anybody unless the answer's own ``source`` has it.
+    anybody unless the answer's own ``source`` has it. A call may take ``call`` seconds.
     """
 
-    def __init__(self, question: Question, submission: Submission, workers: Workers):
-        self.question, self.submission, self.workers = question, submission, workers
+    def __init__(self, question: Question, submission: Submission, workers: Workers, call: float):
+        self.question, self.submission, self.workers, self.call = question, submission, workers, call
         self.name, self.source = question.exercise[1], submission.code[question.id]
         self.lines = {line.strip() for line in self.source.splitlines()}
         self.words = set(re.findall(r"\w+", self.source[:20_000]))
@@ -109,7 +109,7 @@ class Remote:
         process = self.workers.process
         if self.search and process.left <= 0:
             raise Late
-        process.send(wire.encode({"call": self.question.id, "wide": wide}, list(inputs)))
+        process.send(wire.encode({"call": self.question.id, "wide": wide}, list(inputs)), self.call)
         message, values = self._reply(process)
         if "stub" in message:
             raise NotAttempted(f"{self.name}: not attempted")
@@ -176,8 +176,7 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
         for question in handout.automatic
         if question.id in workers.doubted | submission.missing and entries[question.id]["outcome"] != RIGHT
     ]
-    once = replace(limits, call=limits.reading, exercise=limits.reading, submission=limits.reading, brief=0, searches=0)
-    with Workers(once, handout, course=True, unsafe=unsafe) as workers:
+    with Workers(replace(limits, searches=0), handout, course=True, unsafe=unsafe, whole=True) as workers:
         for question in doubted:
             way, remark = (submission.whole[question.id], ""), "correct, where the whole notebook is run"
             entries[question.id] = _again(question, submission, way, seeds, workers, remark) or entries[question.id]
@@ -249,11 +248,14 @@ def _without_running(question: Question, submission: Submission) -> Entry | None
 def _marked(question: Question, submission: Submission, seeds: Any, workers: Workers, *, secret: bool) -> Entry:
     """One exercise's points, outcome and diagnosis."""
     exercise, name = _exercise(question), question.exercise[1]
-    remote = Remote(question, submission, workers)
+    seconds, call = workers.limits.exercise, workers.limits.call
+    if isinstance(exercise, Summit):
+        seconds, call = exercise.seconds, math.inf
+    remote = Remote(question, submission, workers, call)
     remote.silent = secret
     before = "passes the visible check, but not on other inputs: " if secret else ""
     try:
-        with workers.open(PATIENCE * exercise.seconds if isinstance(exercise, Summit) else None):
+        with workers.open(seconds):
             remote.define()
             exercise.grade(remote, seeds)
         return entry(question.points, RIGHT, "correct")

@@ -5,6 +5,7 @@ comes back over one pipe as JSON and safetensors (`companion.workshop.grading.sa
 rebuilt by running code.
 """
 
+import math
 import os
 import selectors
 import subprocess
@@ -19,9 +20,11 @@ import psutil
 
 from companion.workshop.grading.sandbox import bubblewrap, package
 
-SLACK = 5
+SLACK = 15
+QUICK = 1.0  # seconds of computing in which Python and torch start on the machine for which the limits are meant
 MESSAGE = 1 << 20  # bytes of a message's JSON
 TICK = 0.25  # seconds between two looks at the clock
+ASLEEP = 3  # such looks in a row end it if it sleeps: no answer has anything to wait for
 START = (  # collecting garbage while torch is imported finds none, and takes a tenth of that time
     "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); "
     "from companion.workshop.grading.sandbox.worker import main; gc.enable(); main()"
@@ -30,20 +33,26 @@ START = (  # collecting garbage while torch is imported finds none, and takes a 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission's process may use. Times are seconds of computing or of waiting, but for waiting until a busy
-    machine has time; on the wall clock at most `SLACK` times as many. Sizes are in bytes.
+    """What a submission's process may use. Sizes are in bytes. Times are seconds of computing, or of waiting for
+    anything but a processor or a disk, on a machine that starts Python and torch in `QUICK` seconds of computing: where
+    that has just taken longer, all are as much longer. On the wall clock they are at most `SLACK` times as many.
+
+    How slow may an honest answer be? The course's own take less than a millisecond a call; at the sizes that are drawn
+    plain Python loops over all indices take at most 0.1 seconds, and 0.5 for all draws. An import inside the function
+    takes longest (1.2 seconds for scikit-learn, 1.1 for the first of torch's optimizers). A summit says itself what a
+    right answer may take. Each exercise has ``patience`` times what a right answer may take, whatever the others took,
+    until ``stops`` answers of the same hand-in had to be stopped; then it has that once.
     """
 
     start: float = 120  # until Python and torch are loaded, on the wall clock: the machine's time, not the learner's
-    call: float = 5  # for one exercise's cells, and for one call of the learner's function
-    exercise: float = 10  # for all cells and calls of one exercise
-    submission: float = 25  # for all exercises of one submission, before each of the others has ``brief``
-    brief: float = 2  # for an exercise after that, and after ``stops``: so every answer is tried
+    call: float = 2  # for one call of the learner's function, but a summit's
+    exercise: float = 1.5  # what all cells and calls of an exercise may take that is right
+    patience: float = 3
+    stops: int = 2
     search: float = 2  # for finding what a wrong answer gets wrong, once it is rejected; on top of its exercise's time
-    searches: float = 6  # the same for all exercises of one submission, on top of its own
+    searches: float = 6  # the same for all exercises of one submission
     reading: float = 40  # for running the whole notebook at smoke scale, where what an answer needs cannot be told
     wall: float = 600  # for all of one submission, on the wall clock, whatever it is that takes so long
-    stops: int = 2  # exercises that are stopped before each of the others has ``brief``
     memory: int = 416 << 20  # on top of the 231 MiB of Python and torch; lesson 06's summit, answered right, takes 222
     space: int = 3 << 30  # of addresses, which cost nothing until they are used; torch and the libraries take 1 GB
     processes: int = 64  # threads; a second process is never allowed
@@ -65,23 +74,42 @@ class Stopped(BaseException):
 
 
 class Clock:
-    """What a process uses: computing in all its threads, or passing time without waiting for a processor."""
+    """What a process uses: computing in all its threads, or passing time without waiting for a processor; in seconds
+    of a machine that is ``pace`` times as quick.
+    """
 
-    def __init__(self, process: psutil.Process | None = None):
-        self.process, self.computed, self.delayed = process, 0.0, 0.0
+    def __init__(self, process: psutil.Process | None = None, pace: float = 1.0):
+        self.process, self.pace, self.computed, self.delayed = process, pace, 0.0, 0.0
         self.restart()
 
     def restart(self) -> None:
         """Count from now."""
         self.wall, self.computed, self.delayed = time.monotonic(), self._computed(), self._delayed()
+        self.seen, self.asleep = self.computed, 0
 
     def passed(self) -> float:
         """Seconds on the wall clock."""
-        return time.monotonic() - self.wall
+        return (time.monotonic() - self.wall) / self.pace
 
     def used(self) -> float:
         """Seconds that count against a limit."""
-        return max(self._computed() - self.computed, self.passed() - (self._delayed() - self.delayed))
+        delayed = (self._delayed() - self.delayed) / self.pace
+        return max((self._computed() - self.computed) / self.pace, self.passed() - delayed)
+
+    def waits(self) -> bool:
+        """Return whether it has slept, and computed nothing, at each of the last `ASLEEP` looks, each after a `TICK`
+        without a word. Who lacks a processor does not sleep, nor who waits for a disk, which is no time of his own.
+        """
+        threads = Path(f"/proc/{self.process.pid}/task").glob("*/stat") if self.process else ()
+        try:
+            states = {thread.read_text().rpartition(")")[2].split()[0] for thread in threads}
+        except (OSError, IndexError):  # a thread has just ended
+            states = set()
+        if "D" in states:
+            self.delayed -= TICK
+        before, self.seen = self.seen, self._computed()
+        self.asleep = self.asleep + 1 if states == {"S"} and self.seen == before else 0
+        return self.asleep >= ASLEEP
 
     def _computed(self) -> float:
         try:
@@ -106,7 +134,7 @@ class Process:
     """
 
     def __init__(self, limits: Limits, *, course: Path | None = None, unsafe: bool = False):
-        self.limits, self.buffer, self.left, self.call = limits, b"", limits.exercise, limits.call
+        self.limits, self.buffer, self.left, self.call = limits, b"", limits.exercise, math.inf
         self.clock, self.ready, self.defined, self.end = Clock(), False, set(), 0.0
         course = course or package.without_answers(course=False)
         self.folder = tempfile.TemporaryDirectory(prefix="scratch-") if unsafe else None
@@ -137,12 +165,11 @@ class Process:
             raise SandboxError(f"the sandbox did not start ({stopped}): {message}") from None
         started = psutil.Process(self.process.pid)
         worker = [started, *started.children(recursive=True)][-1]  # bubblewrap, its first process inside, and ours
-        self.clock, self.ready = Clock(worker), True
+        self.clock, self.ready = Clock(worker, max(1.0, sum(worker.cpu_times()[:2]) / QUICK)), True
 
-    def allow(self, seconds: float, *, call: float | None = None) -> None:
-        """Let the process go on for ``seconds`` from now, and one call for ``call`` of them, if not the usual limit."""
-        self.left, self.call = seconds, call or self.limits.call
-        self.end = time.monotonic() + SLACK * seconds
+    def allow(self, seconds: float) -> None:
+        """Let the process go on for ``seconds`` from now."""
+        self.left, self.end = seconds, time.monotonic() + SLACK * seconds * self.clock.pace
         self.clock.restart()
 
     def __enter__(self) -> "Process":
@@ -156,9 +183,11 @@ class Process:
         if self.folder:
             self.folder.cleanup()
 
-    def send(self, data: bytes) -> None:
-        """Write ``data``. Raises Stopped if the process does not take it in time, or is gone."""
-        self.clock.wall, left = time.monotonic(), memoryview(data)
+    def send(self, data: bytes, call: float = math.inf) -> None:
+        """Write ``data``, to be read within ``call`` seconds, and answered. Raises Stopped if the process does not read
+        it in time, or is gone.
+        """
+        self.clock.wall, self.call, left = time.monotonic(), call, memoryview(data)
         with self._selector(self.process.stdin, selectors.EVENT_WRITE) as selector:
             while left:
                 self._wait(selector)
@@ -207,6 +236,8 @@ class Process:
         """Until the pipe is ready. The clock is looked at however busy the pipe is."""
         while True:
             ready = selector.select(TICK)
+            if not ready and self.clock.waits():
+                raise Stopped("waits, and computes nothing")
             if not ready or time.monotonic() - self.looked > TICK:
                 self._look()
             if ready:

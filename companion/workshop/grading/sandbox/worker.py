@@ -96,7 +96,7 @@ def limit(values: dict[str, Any]) -> None:
         (resource.RLIMIT_NOFILE, values["open"]),
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_CPU, int(values["submission"]) + 60),
+        (resource.RLIMIT_CPU, int(values["wall"])),
     ):
         hard = resource.getrlimit(what)[1]
         lower = value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -15,13 +15,13 @@ TRIES = 3  # starts of a sandbox: a busy machine may refuse one
 
 
 class Workers:
-    """A context manager around the processes of one submission."""
+    """A context manager around the processes of one submission; with time for its ``whole`` notebook if that is run."""
 
-    def __init__(self, limits: Limits, handout: Handout, *, course: bool, unsafe: bool):
+    def __init__(self, limits: Limits, handout: Handout, *, course: bool, unsafe: bool, whole: bool = False):
         self.limits, self.handout, self.course, self.unsafe = limits, handout, course, unsafe
         self.process: Process | None = None
         self.answers: Process | None = None
-        self.left, self.searches, self.stops = limits.submission, limits.searches, 0
+        self.reading, self.searches, self.stops = limits.reading if whole else None, limits.searches, 0
         self.doubted: set[str] = set()  # questions for whose sake other code of the notebook failed, or was late
 
     def __enter__(self) -> "Workers":
@@ -33,17 +33,15 @@ class Workers:
         self.process = self.answers = None
 
     @contextmanager
-    def open(self, own: float | None = None) -> Iterator[None]:
-        """Open the learner's process, with the time that one exercise has: its ``own`` seconds, on top of the
-        submission's, if it asks for such, else a part of the submission's, and a little in any case. A process that was
-        stopped is not used again.
+    def open(self, seconds: float) -> Iterator[None]:
+        """Open the learner's process for one exercise, for which a right answer may take so many ``seconds``. A process
+        that was stopped is not used again.
         """
         if self.process is None:
             self.process = self._started(package.without_answers(course=self.course))
-        rest = self.left if self.stops < self.limits.stops else 0.0
-        allowed = own or max(self.limits.brief, min(self.limits.exercise, rest))
-        process = self.process
-        process.allow(allowed, call=own)
+        process, patience = self.process, self.limits.patience if self.stops < self.limits.stops else 1
+        allowed = patience * seconds if self.reading is None else self.reading
+        process.allow(allowed)
         try:
             yield
         except Stopped:
@@ -52,7 +50,8 @@ class Workers:
             self.__exit__()
             raise
         finally:
-            self.left -= (allowed - process.left) if own is None else 0
+            if self.reading is not None:
+                self.reading -= allowed - process.left
 
     @contextmanager
     def searching(self) -> Iterator[None]:
@@ -95,7 +94,7 @@ class Workers:
             return wire.encode({"refused": 1})
         if self.answers is None:
             self.answers = self._started(package.WITH_ANSWERS)
-        allowed = min(self.limits.call, self.process.left)
+        allowed = self.process.left
         self.answers.allow(allowed)
         self.answers.send(wire.encode({"stand_in": asked, "named": named}, values))
         reply, got = wire.decode(*self.answers.receive())
