@@ -135,7 +135,6 @@ class Remote:
                 raise Stopped("gave an answer of no form") from None
             if "stand_in" not in message:
                 return message, values
-            process.go_on()
             process.send(self.workers.stand_in(message, values, self.submission.stubs))
 
     def _error(self, message: dict[str, Any]) -> LearnersError:

@@ -135,7 +135,7 @@ class Process:
 
     def __init__(self, limits: Limits, *, course: Path | None = None, unsafe: bool = False):
         self.limits, self.buffer, self.left, self.call = limits, b"", limits.exercise, math.inf
-        self.clock, self.ready, self.defined, self.end = Clock(), False, set(), 0.0
+        self.clock, self.ready, self.defined = Clock(), False, set()
         course = course or package.without_answers(course=False)
         self.folder = tempfile.TemporaryDirectory(prefix="scratch-") if unsafe else None
         with tempfile.TemporaryFile() as program:
@@ -169,7 +169,7 @@ class Process:
 
     def allow(self, seconds: float) -> None:
         """Let the process go on for ``seconds`` from now."""
-        self.left, self.end = seconds, time.monotonic() + SLACK * seconds * self.clock.pace
+        self.left = seconds
         self.clock.restart()
 
     def __enter__(self) -> "Process":
@@ -185,8 +185,10 @@ class Process:
 
     def send(self, data: bytes, call: float = math.inf) -> None:
         """Write ``data``, to be read within ``call`` seconds, and answered. Raises Stopped if the process does not read
-        it in time, or is gone.
+        it in time, or is gone, or if the time for all calls is used up.
         """
+        if self.left <= 0:
+            raise Stopped("took too long")
         self.clock.wall, self.call, left = time.monotonic(), call, memoryview(data)
         with self._selector(self.process.stdin, selectors.EVENT_WRITE) as selector:
             while left:
@@ -247,11 +249,6 @@ class Process:
         self.looked = time.monotonic()
         seconds = min(self.call, self.left) if self.ready else self.limits.start
         if self.clock.used() > seconds or self.clock.passed() > SLACK * seconds:
-            raise Stopped("took too long")
-
-    def go_on(self) -> None:
-        """Raise Stopped if the time for all calls is used up, by whatever: what asks and asks never outlasts a wait."""
-        if self.left <= 0 or time.monotonic() > self.end:
             raise Stopped("took too long")
 
     def charge(self) -> None:

@@ -73,15 +73,14 @@ class Workers:
             process.allow(left)
 
     def _started(self, course: Any) -> Process:
-        for attempt in range(TRIES):
+        for _ in range(TRIES):
             try:
                 process = Process(self.limits, course=course, unsafe=self.unsafe)
                 process.send(wire.encode({"limits": asdict(self.limits)}))
                 return process
             except (SandboxError, Stopped) as error:
-                if attempt == TRIES - 1:
-                    raise SandboxError(f"{error}, {TRIES} times") from None
-        raise AssertionError("not reached")
+                reason = error
+        raise SandboxError(f"{reason}, {TRIES} times")
 
     def stand_in(self, message: dict[str, Any], values: list[Any], stubs: list[str]) -> bytes:
         """Return the course's answer in place of an exercise that this submission has not attempted, and that so earns
