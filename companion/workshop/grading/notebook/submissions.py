@@ -20,22 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from companion import __version__
-from companion.workshop.grading.notebook import flags
+from companion.workshop.grading.notebook import flags, syntax
 from companion.workshop.grading.notebook.questions import Handout, Question
-from companion.workshop.grading.notebook.syntax import (
-    Piece,
-    aliases,
-    defined,
-    imported,
-    inner_imports,
-    likeness,
-    needed,
-    parse,
-    pieces,
-    plain,
-    shape,
-    used,
-)
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
 EXERCISES = re.compile(
@@ -226,7 +212,7 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
     code = [cell for cell in all_cells if cell.kind == "code"]
     there = {cell.source for cell in code}
     code[:0] = [Cell("code", source) for source in handout.code if source not in there]
-    sources = [plain(cell.source) for cell in code]
+    sources = [syntax.plain(cell.source) for cell in code]
     chosen = {question.id: _answers(question, code, sources) for question in handout.automatic}
     for question in handout.written:
         _written(question, all_cells, submission)
@@ -236,7 +222,7 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
         place
         for question in handout.automatic
         for place, source in enumerate(sources)
-        if question.function in defined(source) and is_stub(question, source)
+        if question.function in syntax.defined(source) and is_stub(question, source)
         if place not in [at for at, _ in chosen[question.id]]
     }
     reading, reached = Reading(handout, code, sources, idle), []
@@ -249,17 +235,17 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
         (place, end), *_ = chosen[question.id]
         answer = sources[place]
         submission.stubs += [question.id] if is_stub(question, answer) else []
-        submission.answers[question.id], submission.shapes[question.id] = answer, shape(answer)
+        submission.answers[question.id], submission.shapes[question.id] = answer, syntax.shape(answer)
         submission.before[question.id], submission.code[question.id] = ways[0]
         submission.below |= {question.id: ways[1]} if ways[1:] else {}
         submission.whole[question.id] = [SCALE.sub('SCALE = "smoke"', cell) for cell in reading.sources[:end]]
         submission.missing |= {question.id} if reading.misses(place, *ways[0]) else set()
         for (place, _), (before, run) in zip(chosen[question.id], ways, strict=True):
-            own = [source for source in before if likeness(source) not in lesson]
+            own = [source for source in before if syntax.likeness(source) not in lesson]
             submission.course |= _reaches_the_course([*before, run])
             reached += [
-                ("", aliases([sources[place]]), [sources[place]]),
-                (question.function, aliases([*before, run]), [*own, run]),
+                ("", syntax.aliases([sources[place]]), [sources[place]]),
+                (question.function, syntax.aliases([*before, run]), [*own, run]),
             ]
     submission.flags += _changed(handout, all_cells)
     submission.flags += flags.odd(reached, modules, handout)
@@ -273,17 +259,19 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
 
 def _reaches_the_course(code: list[str]) -> bool:
     """Whether code uses a part of the course, which it then finds in the sandbox: an import alone opens nothing."""
-    names = {"*"}.union(*map(used, code))
-    parts = {part for name, part in aliases(code).items() if name in names}.union(*map(inner_imports, code))
+    names = {"*"}.union(*map(syntax.used, code))
+    parts = {part for name, part in syntax.aliases(code).items() if name in names}.union(
+        *map(syntax.inner_imports, code)
+    )
     return not all(map(EXERCISES.fullmatch, parts))
 
 
 @functools.lru_cache(1)
 def of_the_lesson(handout: Handout) -> tuple[frozenset[str], frozenset[str]]:
     """Return the likeness of each statement of the lesson's own cells, and what these import."""
-    course = [*map(plain, handout.code)]
-    statements = [piece.source for cell in course for piece in pieces(cell, frozenset())]
-    return frozenset(map(likeness, statements)), frozenset().union(*map(imported, course))
+    course = [*map(syntax.plain, handout.code)]
+    statements = [piece.source for cell in course for piece in syntax.pieces(cell, frozenset())]
+    return frozenset(map(syntax.likeness, statements)), frozenset().union(*map(syntax.imported, course))
 
 
 class Reading:
@@ -293,11 +281,11 @@ class Reading:
         checks = {question.id for question in handout.automatic}
         functions = {question.function for question in handout.automatic}
         self.sources = [  # of the checks, which are never run, what defines an answer
-            "" if place in idle or (cell.grade_id in checks and not functions & defined(source)) else source
+            "" if place in idle or (cell.grade_id in checks and not functions & syntax.defined(source)) else source
             for place, (cell, source) in enumerate(zip(code, sources, strict=True))
         ]
-        modules = of_the_lesson(handout)[1].union(*map(imported, self.sources))
-        self.cells = [pieces(cell, modules) for cell in self.sources]
+        modules = of_the_lesson(handout)[1].union(*map(syntax.imported, self.sources))
+        self.cells = [syntax.pieces(cell, modules) for cell in self.sources]
         self.words = [set(re.findall(r"\w+", cell)) for cell in self.sources]
         self.given = THERE.union(*(piece.changes for cell in self.cells for piece in cell))
 
@@ -305,7 +293,7 @@ class Reading:
         """Return whether this code reads a name that no statement gives, as far as can be told, and that other cells
         than the one at ``place`` speak of: in `exec`, as a global of a function.
         """
-        names = set().union(*map(used, [*before, code])) - self.given if parse(code) else set()
+        names = set().union(*map(syntax.used, [*before, code])) - self.given if syntax.parse(code) else set()
         return any(names & words for number, words in enumerate(self.words) if number != place)
 
     def of(self, question: Question, place: int, end: int) -> Way:
@@ -315,9 +303,9 @@ class Reading:
         every, starts = [], [0]
         for number, cell in enumerate(self.cells):
             others = number != place  # whose definitions of the same function do not count
-            every += [Piece() if others and question.function in piece.binds else piece for piece in cell]
+            every += [syntax.Piece() if others and question.function in piece.binds else piece for piece in cell]
             starts.append(len(every))
-        numbers = needed(question.function, starts[place + 1], every, starts[end])
+        numbers = syntax.needed(question.function, starts[place + 1], every, starts[end])
         here = [every[number].source for number in numbers if starts[place] <= number < starts[place + 1]]
         before = [every[number].source for number in numbers if not starts[place] <= number < starts[place + 1]]
         return (before, "\n".join(here)) if here else ([], self.sources[place])
@@ -327,7 +315,7 @@ def _answers(question: Question, code: list[Cell], sources: list[str]) -> list[t
     """The cells that answer an exercise, each with how many cells have run when it is checked: the last above the check
     that defines its function and is no stub, and the last below, where somebody has corrected a first try.
     """
-    holders = [place for place, source in enumerate(sources) if question.function in defined(source)]
+    holders = [place for place, source in enumerate(sources) if question.function in syntax.defined(source)]
     holders = holders or [place for place, cell in enumerate(code) if cell.grade_id == question.answer_id]
     tried = [place for place in holders if not is_stub(question, sources[place])] or holders
     call = f"{question.exercise[1]}.check({question.function})"
@@ -354,7 +342,7 @@ def _written(question: Question, all_cells: list[Cell], submission: Submission) 
 
 def is_stub(question: Question, source: str) -> bool:
     """Return whether the answer is still the lesson's stub, whatever its comments and spaces."""
-    answer, stub = parse(plain(source)), parse(plain(question.source))
+    answer, stub = syntax.parse(syntax.plain(source)), syntax.parse(syntax.plain(question.source))
     try:
         return answer is not None and stub is not None and ast.dump(answer) == ast.dump(stub)
     except (RecursionError, MemoryError):
