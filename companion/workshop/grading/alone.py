@@ -18,6 +18,8 @@ from typing import Any
 
 import psutil
 
+from companion.workshop.grading.sandbox.worker import lower
+
 START = "import sys; sys.path[:] = sys.argv[2:]; from companion.workshop.grading.alone import main; main()"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 _idle: list[tuple[subprocess.Popen, Connection]] = []  # of calls at the same time, each has one to itself
@@ -102,7 +104,7 @@ def _forked(
     child = os.fork()
     if not child:
         try:
-            _limit(seconds, memory)
+            lower({"AS": psutil.Process().memory_info().vms + memory, "CPU": int(seconds) + 1, "CORE": 0})
             _say(outlet, function, arguments)
         finally:
             os._exit(0)
@@ -128,17 +130,3 @@ def _say(outlet: Connection, function: Callable[..., Any], arguments: tuple) -> 
         outlet.send(said)
     except Exception as error:  # it cannot be sent
         outlet.send((None, Ended(repr(error))))
-
-
-def _limit(seconds: float, memory: int) -> None:
-    import resource  # noqa: PLC0415 (not on Windows)
-
-    largest = psutil.Process().memory_info().vms + memory
-    for what, most in (
-        (resource.RLIMIT_AS, largest),
-        (resource.RLIMIT_CPU, int(seconds) + 1),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(what)[1]
-        lower = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (lower, lower))

@@ -71,7 +71,7 @@ def main() -> None:
     while (heard := hear(PIPES[0]))[0] is not None:
         message, values = heard
         if "limits" in message:
-            limit(message["limits"])
+            keep_to(message["limits"])
             largest = message["limits"]["output"] // 2
         elif "define" in message:
             functions[message["define"]] = _defined(message)
@@ -81,26 +81,25 @@ def main() -> None:
             _stand_in(message, values)
 
 
-def limit(values: dict[str, Any]) -> None:
+def keep_to(values: dict[str, Any]) -> None:
     """Keep to these limits (`companion.workshop.grading.sandbox.sandbox.Limits`) from now on; they can only be lowered
     again.
     """
+    taken = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    most = {"DATA": taken + values["memory"], "AS": values["space"], "NPROC": values["processes"]}
+    most |= {"FSIZE": values["file"], "NOFILE": values["open"], "MSGQUEUE": 0, "CORE": 0, "CPU": int(values["wall"])}
+    lower(most)
+
+
+def lower(most: dict[str, int]) -> None:
+    """Lower this process's limits, by the names that ``resource`` has for them after RLIMIT_."""
     import resource  # noqa: PLC0415 (not on Windows, where there is no sandbox either)
 
-    taken = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[5]) * resource.getpagesize()
-    for what, value in (
-        (resource.RLIMIT_DATA, taken + values["memory"]),
-        (resource.RLIMIT_AS, values["space"]),
-        (resource.RLIMIT_NPROC, values["processes"]),
-        (resource.RLIMIT_FSIZE, values["file"]),
-        (resource.RLIMIT_NOFILE, values["open"]),
-        (resource.RLIMIT_MSGQUEUE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_CPU, int(values["wall"])),
-    ):
+    for name, value in most.items():
+        what = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(what)[1]
-        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(what, (lower, lower))
+        limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(what, (limit, limit))
 
 
 def _defined(job: dict[str, Any]) -> Any:
