@@ -80,9 +80,8 @@ def grade(
             raise SettingsError(f"--student {only!r} has handed in nothing; there is {', '.join(hand_ins) or 'nobody'}")
         course = fingerprint(handout, seeds, limits, unsafe=unsafe)
         results = {name: _known(folder, hand_in, course) for name, hand_in in hand_ins.items()}
-        chosen = [hand_in for name, hand_in in hand_ins.items() if only in ("", name)]
-        new = [hand_in for hand_in in chosen if force or results[hand_in.student] is None]
-        results |= {hand_in.student: None for hand_in in new}
+        new = [hand_in for name, hand_in in hand_ins.items() if only in ("", name) and (force or not results[name])]
+        results |= dict.fromkeys((hand_in.student for hand_in in new), None)
         book = Book(
             handout,
             settings,
@@ -90,6 +89,7 @@ def grade(
             read_overrides(folder / "overrides.csv", handout),
             key=_secret(grading),
             persons=formgrader.persons(grading, handout),
+            results={name: result | hand_ins[name].dated for name, result in results.items() if result},
         )
         failed = []
         for hand_in, result in _marked(new, handout, seeds, limits, jobs=jobs, unsafe=unsafe):
@@ -97,13 +97,12 @@ def grade(
                 failed.append(hand_in.student)
                 tqdm.write(one_line(f"{hand_in.student}: not marked: {result}"))
                 continue
-            results[hand_in.student] = result | {"course": course, "contents": hand_in.key, "student": hand_in.student}
-            atomic_write(_kept(folder, hand_in.student), json.dumps(results[hand_in.student], indent=1) + "\n")
-            book.results = _dated(results, hand_ins)
+            result |= {"course": course, "contents": hand_in.key, "student": hand_in.student}
+            atomic_write(_kept(folder, hand_in.student), json.dumps(result, indent=1) + "\n")
+            book.results[hand_in.student] = result | hand_in.dated
             if time.monotonic() - book.written > OFTEN:
                 atomic_write(folder / "grades.csv", table(book))
                 book.written = time.monotonic()
-        book.results = _dated(results, hand_ins)
         formgrader.record(grading, handout, source, book, {hand_in.student for hand_in in new})
         _publish(grading, folder, book, failed)
     print(
@@ -118,15 +117,6 @@ def _marked(new: list[HandIn], handout: Handout, seeds: list[int], limits: Limit
     jobs_to_do = (delayed(_attempt)(hand_in, handout, seeds, limits, unsafe) for hand_in in new)
     marked = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(jobs_to_do)
     return tqdm(marked, total=len(new), desc=f"{handout.name}: marking")
-
-
-def _dated(results: dict[str, dict | None], hand_ins: dict[str, HandIn]) -> dict[str, dict[str, Any]]:
-    """The results there are, with when they were handed in."""
-    return {
-        name: result | {"when": hand_ins[name].when, "days_late": hand_ins[name].days_late}
-        for name, result in results.items()
-        if result is not None
-    }
 
 
 def _publish(grading: Path, folder: Path, book: Book, failed: list[str]) -> None:

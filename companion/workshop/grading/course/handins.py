@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from companion.core.files import atomic_write
 from companion.workshop.grading.course.names import file_name, student
@@ -34,6 +35,11 @@ class HandIn:
     def key(self) -> str:
         """By which one hand-in is told from another."""
         return self.path.name if self.path else f"problem: {self.problem}"
+
+    @property
+    def dated(self) -> dict[str, Any]:
+        """Return what a result says of when it was handed in."""
+        return {"when": self.when, "days_late": self.days_late}
 
 
 def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dict[str, HandIn]:

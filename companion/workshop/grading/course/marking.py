@@ -16,8 +16,8 @@ import functools
 import math
 import re
 import time
-from collections.abc import Iterator, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Set
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -62,19 +62,7 @@ class Remote:
         self.name, self.source = question.exercise[1], submission.code[question.id]
         self.lines = {line.strip() for line in self.source.splitlines()}
         self.words = set(re.findall(r"\w+", self.source[:20_000]))
-        self.silent = self.search = False
-
-    @contextmanager
-    def searching(self) -> Iterator[None]:
-        """While calls look for what the answer gets wrong: their time is their own. Raises Late once it is used up."""
-        self.search = True
-        try:
-            with self.workers.searching():
-                yield
-        except Stopped:
-            raise Late from None
-        finally:
-            self.search = False
+        self.silent, self.searching = False, workers.searching
 
     def define(self) -> None:
         """Run the answer's cells, unless this process has. Raises what the answer's cell raises."""
@@ -107,7 +95,7 @@ class Remote:
 
     def _call(self, inputs: tuple[Any, ...], *, wide: bool) -> Any:
         process = self.workers.process
-        if self.search and process.left <= 0:
+        if self.workers.search and process.left <= 0:
             raise Late
         process.send(wire.encode({"call": self.question.id, "wide": wide}, list(inputs)), self.call)
         message, values = self._reply(process)

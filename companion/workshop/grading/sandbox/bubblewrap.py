@@ -114,13 +114,11 @@ def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
     environments = tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
     for path in dict.fromkeys([*SYSTEM, *environments]):
         words += ["--ro-bind-try", path, path]
-    covered = [ROOT] if _inside(ROOT, (*SYSTEM, *environments)) else []
-    for path in covered:  # an environment that holds the checkout
-        words += ["--tmpfs", str(path)]
-    for path in environments:  # a checkout that holds the environment
-        words += ["--ro-bind-try", path, path] if any(_inside(Path(path), (str(above),)) for above in covered) else []
-    for path in covered:
-        words += ["--remount-ro", str(path)]
+    if _inside(ROOT, (*SYSTEM, *environments)):  # an environment that holds the checkout, which may hold another
+        words += ["--tmpfs", str(ROOT)]
+        for path in environments:
+            words += ["--ro-bind-try", path, path] if _inside(path, (str(ROOT),)) else []
+        words += ["--remount-ro", str(ROOT)]
     for other in _installed(environments):
         words += ["--tmpfs", str(other), "--remount-ro", str(other)]
     if package:
@@ -129,7 +127,7 @@ def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
     return [*words, "--size", str(scratch), "--tmpfs", SCRATCH, "--chdir", SCRATCH, "--remount-ro", "/"]
 
 
-def _inside(path: Path, folders: tuple[str, ...]) -> bool:
+def _inside(path: Path | str, folders: tuple[str, ...]) -> bool:
     return any(Path(path).resolve().is_relative_to(Path(above).resolve()) for above in folders)
 
 

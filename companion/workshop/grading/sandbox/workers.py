@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from companion.lesson.trials import Late
 from companion.workshop.grading.notebook.questions import Handout
 from companion.workshop.grading.sandbox import package, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
@@ -22,6 +23,7 @@ class Workers:
         self.process: Process | None = None
         self.answers: Process | None = None
         self.reading, self.searches, self.stops = limits.reading if whole else None, limits.searches, 0
+        self.search = False
         self.doubted: set[str] = set()  # questions for whose sake other code of the notebook failed, or was late
 
     def __enter__(self) -> "Workers":
@@ -56,19 +58,21 @@ class Workers:
     @contextmanager
     def searching(self) -> Iterator[None]:
         """Give a time of its own to the calls that look for what a wrong answer gets wrong: neither the exercise's nor
-        the submission's. Raises Stopped when a call outlasts it; that process is not used again.
+        the submission's. Raises Late once it is used up; a process in which a call outlasts it is not used again.
         """
         process = self.process
         process.charge()
         left, allowed = process.left, min(self.limits.search, self.searches)
         process.allow(allowed)
+        self.search = True
         try:
             yield
         except Stopped:
             process.charge()
             self.__exit__()
-            raise
+            raise Late from None
         finally:
+            self.search = False
             self.searches -= allowed - process.left
             process.allow(left)
 
