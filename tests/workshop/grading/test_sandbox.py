@@ -33,7 +33,7 @@ def inside(process, body: str, seconds: float = 20):
     process.send(wire.encode(JOB | {"answer": f"def f():\n    import os, sys\n    {lines}"}))
     assert b'"failed": false' in process.receive()[0]  # of what stands before the answer's cell
     assert b'"ready"' in process.receive()[0]
-    process.send(wire.encode({"call": "f", "wide": False}, []))
+    process.send(wire.encode({"call": "f", "wide": False}, []), seconds)
     message, _ = wire.decode(*process.receive())
     return message
 
@@ -188,6 +188,13 @@ def test_a_pipe_that_is_never_quiet_has_a_deadline():
         with pytest.raises(Stopped, match="took too long"):
             inside(process, TRICKLE, 1)
         assert time.monotonic() - started < 40
+
+
+def test_a_cell_may_sleep(process):
+    process.allow(20)
+    process.send(wire.encode(JOB | {"answer": "import time\ntime.sleep(1.5)\ndef f():\n    pass"}))
+    assert b'"failed": false' in process.receive()[0]
+    assert b'"ready"' in process.receive()[0]
 
 
 SPIN = "import time\nend = time.process_time() + 2\nwhile time.process_time() < end: pass"

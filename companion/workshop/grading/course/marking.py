@@ -13,7 +13,6 @@ is told.
 
 import builtins
 import functools
-import math
 import re
 import time
 from collections.abc import Set
@@ -123,7 +122,7 @@ class Remote:
                 raise Stopped("gave an answer of no form") from None
             if "stand_in" not in message:
                 return message, values
-            process.send(self.workers.stand_in(message, values, self.submission.stubs))
+            process.send(self.workers.stand_in(message, values, self.submission.stubs), process.call)
 
     def _error(self, message: dict[str, Any]) -> LearnersError:
         text = "" if self.silent else str(message.get("text", ""))[:1000]
@@ -237,7 +236,7 @@ def _marked(question: Question, submission: Submission, seeds: Any, workers: Wor
     exercise, name = _exercise(question), question.exercise[1]
     seconds, call = workers.limits.exercise, workers.limits.call
     if isinstance(exercise, Summit):
-        seconds, call = exercise.seconds, math.inf
+        seconds, call = exercise.seconds, workers.limits.patience * exercise.seconds
     remote = Remote(question, submission, workers, call)
     remote.silent = secret
     before = "passes the visible check, but not on other inputs: " if secret else ""

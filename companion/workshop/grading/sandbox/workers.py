@@ -61,7 +61,6 @@ class Workers:
         the submission's. Raises Late once it is used up; a process in which a call outlasts it is not used again.
         """
         process = self.process
-        process.charge()
         left, allowed = process.left, min(self.limits.search, self.searches)
         process.allow(allowed)
         self.search = True
