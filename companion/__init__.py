@@ -36,7 +36,7 @@ PUBLIC = {
     "LanguageModel": "pretrained.language",
     "published_regressor": "pretrained.regression",
     # a layer of one's own on the course's tasks, and the tasks alone
-    "bench": "layers.bench",
+    "bench": "topics.layers.bench",
     "tasks": "core.task",
     "Examples": "core.task",
     # what makes a notebook a lesson

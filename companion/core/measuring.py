@@ -3,7 +3,7 @@
 A function under `measurement` measures one cell of a table (a seed, and a setting) and gives rows. ``python -m
 companion measure NAME`` calls it for all cells and writes ``measured/NAME.csv``, with how the table was made in its
 header; a lesson reads that by `measured_table`. A table's name begins with its topic, in whose
-module its function is, or with ``layers``.
+module its function is.
 
 Cells are independent of each other and are spread by joblib, so that a department's cluster takes them: ``with
 joblib.parallel_config(backend="dask"):`` around `measure`, with a ``distributed.Client`` open; or
@@ -122,8 +122,8 @@ def measurement(
 
 
 def measurements() -> dict[str, Measurement]:
-    """Return every measurement by name; each topic's module is imported, and that of the layers."""
-    for path in [*sorted(HOME.glob("topics/*/measured.py")), HOME / "layers/measured.py"]:
+    """Return every measurement by name; each topic's module is imported."""
+    for path in sorted(HOME.glob("topics/*/measured.py")):
         import_module(".".join(["companion", *path.relative_to(HOME).with_suffix("").parts]))
     return dict(sorted(_registered.items()))
 
@@ -133,9 +133,8 @@ def look_up(name: str) -> Measurement:
     upwards. Raises ValueError, naming what there is, for an unknown name.
     """
     topic = name.partition("-")[0]
-    room = "layers" if topic == "layers" else f"topics.{topic}"
-    if HOME.joinpath(*room.split("."), "measured.py").is_file():
-        import_module(f"companion.{room}.measured")
+    if (HOME / "topics" / topic / "measured.py").is_file():
+        import_module(f"companion.topics.{topic}.measured")
     if name not in _registered:
         raise ValueError(f"name = {name!r}: must be one of {', '.join(measurements())}")
     return _registered[name]

@@ -4,10 +4,10 @@ from argparse import Namespace
 from pathlib import Path
 
 from companion.core.task import tasks
-from companion.layers.bench import bench
-from companion.layers.known import KNOWN
-from companion.layers.runs import BUDGETS
-from companion.layers.shown import reading
+from companion.topics.layers.bench import bench
+from companion.topics.layers.known import KNOWN
+from companion.topics.layers.runs import BUDGETS
+from companion.topics.layers.shown import reading
 
 
 def main(arguments: Namespace) -> int:

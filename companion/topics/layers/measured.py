@@ -4,8 +4,8 @@ import math
 
 from companion.core.measuring import Row, measurement
 from companion.core.task import tasks
-from companion.layers.known import KNOWN
-from companion.layers.runs import RATES, recipe_for, results
+from companion.topics.layers.known import KNOWN
+from companion.topics.layers.runs import RATES, recipe_for, results
 
 
 @measurement(

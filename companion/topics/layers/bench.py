@@ -1,8 +1,9 @@
 """The bench: which of the course's tasks does a layer learn within a given budget, and which does it not?
 
 A layer is anything that is called as ``layer(width)`` and gives a module from (batch, time, width) to the same, which
-sees no future. It is asked first what goes wrong most often (`companion.layers.questions`), then trained on every task
-(`companion.layers.runs`), and drawn beside what the course's own layers reach, ``measured_table("layers-bench")``.
+sees no future. It is asked first what goes wrong most often (`companion.topics.layers.questions`), then trained on
+every task (`companion.topics.layers.runs`), and drawn beside what the course's own layers reach,
+``measured_table("layers-bench")``.
 
 >>> from companion import bench
 >>> table = bench(MyLayer, tasks=["recall", "s3"])
@@ -22,10 +23,10 @@ from companion.core.files import atomic_write
 from companion.core.measuring import Row, Table, make_table, measured_table, read_table
 from companion.core.task import tasks as tasks_at
 from companion.core.training import seeded
-from companion.layers.known import KNOWN, Layer
-from companion.layers.questions import ask
-from companion.layers.runs import BUDGETS, RATES, SHORTER, recipe_for, results
-from companion.layers.shown import picture
+from companion.topics.layers.known import KNOWN, Layer
+from companion.topics.layers.questions import ask
+from companion.topics.layers.runs import BUDGETS, RATES, SHORTER, recipe_for, results
+from companion.topics.layers.shown import picture
 
 
 def bench(
@@ -39,7 +40,7 @@ def bench(
     """Train layers on tasks; return a row for each seed, task, layer and size, and draw them, at the scale course
     beside the course's own layers. What is finished of a bench that was stopped is not trained again.
 
-    ``layers``: layers, names of `companion.layers.known.KNOWN`, or "FILE.py:NAME".
+    ``layers``: layers, names of `companion.topics.layers.known.KNOWN`, or "FILE.py:NAME".
     ``tasks``: names of `companion.core.task.tasks`; all of them unless told.
     ``seeds``: of weights and problems.
     ``scale``: smoke, course or paper.
@@ -47,7 +48,7 @@ def bench(
     ``out``: the table's file, beside which the picture lies as PNG; ``build/bench/LAYERS.csv`` unless told.
 
     Raises ValueError for an unknown task, layer or scale, for none, and, naming what was asked, for a layer that gives
-    a wrong answer to `companion.layers.questions`.
+    a wrong answer to `companion.topics.layers.questions`.
     """
     named, known = dict(map(_named, layers)), tasks_at(scale)
     chosen = list(known) if tasks is None else list(tasks)

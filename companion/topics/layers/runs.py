@@ -18,7 +18,7 @@ from companion.core.measuring import Row
 from companion.core.recipe import Recipe
 from companion.core.task import Problems, Task, tasks
 from companion.core.training import Schedule
-from companion.layers.known import Layer
+from companion.topics.layers.known import Layer
 
 DEPTH = 2
 RATES = (1e-3, 3e-3, 1e-2)

@@ -10,11 +10,11 @@ from torch import nn
 from companion.core import measuring
 from companion.core.measuring import read_table
 from companion.core.task import tasks
-from companion.layers import runs
-from companion.layers.bench import bench
-from companion.layers.known import KNOWN
-from companion.layers.runs import RATES, Solver, SolverConfig, learning_rate, recipe_for, results
-from companion.layers.shown import from_floor, picture, reading
+from companion.topics.layers import runs
+from companion.topics.layers.bench import bench
+from companion.topics.layers.known import KNOWN
+from companion.topics.layers.runs import RATES, Solver, SolverConfig, learning_rate, recipe_for, results
+from companion.topics.layers.shown import from_floor, picture, reading
 
 FILE = """
 import torch

@@ -3,9 +3,9 @@
 import pytest
 
 from companion.core.measuring import Table, measured_table
-from companion.layers.bench import beside
-from companion.layers.known import KNOWN
-from companion.layers.shown import from_floor
+from companion.topics.layers.bench import beside
+from companion.topics.layers.known import KNOWN
+from companion.topics.layers.shown import from_floor
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from companion.layers.known import KNOWN
-from companion.layers.questions import ask
+from companion.topics.layers.known import KNOWN
+from companion.topics.layers.questions import ask
 
 WIDTH = 16
 
