@@ -12,6 +12,7 @@ from companion.lesson.verdicts import Experiment
 from companion.topics.facts.data import every_fact
 from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import facts_of
+from companion.topics.layers.shown import from_floor
 from companion.topics.limits.exercises import flip_slope
 
 LAYERS = {  # lesson 02's claims: the checkpoint, the column, and what is taken of it
@@ -195,3 +196,18 @@ def test_the_falls_of_lesson_12_are_of_the_table_of_coins():
     falls = [100 * (one - other) for one, other in zip(fair, often, strict=True)]
     evidence = _evidence("12-limits", "shortcuts-are-brittle", "limits-parity-by-coins")
     assert evidence.ours == pytest.approx(falls, abs=0.1)
+
+
+AHEAD = {  # lesson 14's claims: who is ahead of whom, on what
+    "attention-recalls-more": ("softmax", "linear", ("recall", 32, "pairs")),
+    "recurrence-goes-beyond": ("lstm", "softmax", ("s3", 16, "letters")),
+    "erasing-recalls-more": ("delta", "linear", ("recall", 32, "pairs")),
+}
+
+
+@pytest.mark.parametrize("id", AHEAD)
+def test_the_leads_of_lesson_14_are_of_the_table_of_layers(id):
+    one, other, task = AHEAD[id]
+    shares = from_floor(measured_table("layers-bench").rows)[task]
+    leads = [a - b for a, b in zip(shares[one], shares[other], strict=True)]
+    assert _evidence("14-your-own-layer", id, "layers-bench").ours == pytest.approx(leads, abs=1e-3)

@@ -1,5 +1,5 @@
-"""A lesson of two notebooks has the form that a person finishes: short, drawn, half of it doing, one summit, and the
-picture at its head answered at its end.
+"""A lesson has the form that a person finishes: short, drawn, half of it doing, one summit, and the picture at its head
+answered at its end.
 """
 
 import ast
@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from companion.workshop.cli.lessons import all_lessons, released
 from companion.workshop.cli.minutes import ASKED, STATED, count_words, exercises, minutes, prose, tags
 
-NEW_FORM = [lesson for lesson in released() if lesson.further]
+LESSONS, TWO = released(), [lesson for lesson in released() if lesson.further]
 NOTICE = re.compile(r"\*Notice:?\*:?(.*?)(?=\n\s*\n|\Z)", re.DOTALL)
 
 
@@ -62,12 +62,12 @@ def faults(notebook: nbformat.NotebookNode) -> list[str]:
     return [fault for fault, is_wrong in wrong.items() if is_wrong]
 
 
-@pytest.mark.parametrize("lesson", NEW_FORM, ids=lambda lesson: lesson.name)
-def test_a_lesson_of_two_notebooks_has_the_form(lesson):
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_a_lesson_has_the_form(lesson):
     assert not faults(nbformat.read(lesson.source, as_version=4))
 
 
-@pytest.mark.parametrize("lesson", NEW_FORM, ids=lambda lesson: lesson.name)
+@pytest.mark.parametrize("lesson", TWO, ids=lambda lesson: lesson.name)
 def test_its_second_notebook_can_be_read(lesson):
     notebook = nbformat.read(lesson.further, as_version=4)
     assert len(notebook.cells) <= 110
@@ -75,11 +75,11 @@ def test_its_second_notebook_can_be_read(lesson):
 
 
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
-def test_the_picture_at_its_head_is_there_and_answered_in_the_new_form(lesson):
+def test_the_picture_at_its_head_is_there_and_answered(lesson):
     head = nbformat.read(lesson.source, as_version=4).cells[0].source
     assert "](figure.png)" in head
     assert lesson.source.with_name("figure.png").is_file()
-    assert lesson.source.with_name("answer.png").is_file() == bool(lesson.further)
+    assert lesson.source.with_name("answer.png").is_file()
 
 
 HINTS = "".join(f"<details><summary>Hint {number}: a step</summary>One.</details>\n" for number in range(1, 5))

@@ -66,7 +66,7 @@ def _future(module: nn.Module, x: Tensor) -> str:
     for seen in (1, SEEN, LENGTH - 1):
         changed = module(torch.cat([x[:, :seen], _another(x)[:, seen:]], 1))
         if not _close(y[:, :seen], changed[:, :seen]):
-            return f"the answers at positions 0 to {seen - 1} change with what comes later; must not see it"
+            return f"what comes out before position {seen} changes with what goes in later; must not see it"
     if not _close(y[:, :SEEN], module(x[:, :SEEN])):
         return f"the first {SEEN} answers are others where the input ends there; must not depend on its length"
     return ""

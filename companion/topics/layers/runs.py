@@ -98,11 +98,14 @@ def learning_rate(task: str, layer: Layer, scale: str) -> float:
     return min(RATES, key=left)
 
 
-def results(task: str, layer: Layer, seed: int, scale: str) -> list[Row]:
-    """Train ``layer`` on ``task`` at a ``scale``, from ``seed``, and test it at every size: a row for each, with the
-    floor and the ceiling there.
+def results(task: str, layer: Layer, seed: int, scale: str, lr: float | None = None) -> list[Row]:
+    """Train a layer on a task and test it at every size: a row for each, with the floor and the ceiling there.
+
+    ``task``, ``layer``, ``scale``: as in `recipe_for`.
+    ``seed``: of weights and problems.
+    ``lr``: the learning rate; that of `learning_rate` unless told.
     """
-    asked, lr = tasks(scale)[task], learning_rate(task, layer, scale)
+    asked, lr = tasks(scale)[task], lr or learning_rate(task, layer, scale)
     model, _ = recipe_for(task, layer, scale, lr).train(seed=seed, device="cpu")
     rows = []
     for size in asked.sizes:

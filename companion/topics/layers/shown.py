@@ -30,11 +30,12 @@ def from_floor(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list
     return dict(sorted(found.items()))
 
 
-def picture(rows: Sequence[Row]) -> Picture:
+def picture(rows: Sequence[Row], title: str = "") -> Picture:
     """Draw a row for each task and size, from floor to ceiling: a dot for each layer at the mean of its seeds, and a
     line from the least to the most of them.
 
     ``rows``: of a bench's table, or of several.
+    ``title``: what stands above it.
     """
     found = from_floor(rows)
     layers = list(dict.fromkeys(row["layer"] for row in rows))
@@ -57,6 +58,7 @@ def picture(rows: Sequence[Row]) -> Picture:
             ax.axhline(place - 0.5, color="#999999", linewidth=0.6)
     ax.axvspan(-0.13, LITTLE, color="#eeeeee", zorder=0)
     ax.set(
+        title=title,
         xlim=(-0.13, 1.03),
         ylim=(len(found) - 0.5, -0.5),
         xlabel="from the floor (0, the context ignored) to the ceiling (1, the best algorithm)\n"

@@ -162,7 +162,7 @@ def test_what_is_wrong_is_named(mine, tmp_path):
     for given, settings, said in (
         (["gru"], {}, "layer = 'gru': must be one of softmax, .*, or FILE.py:NAME of a file"),
         ([mine.replace("Mean", "Median")], {}, "defines no Median that can be called"),
-        ([mine.replace("Mean", "Peeking")], {}, "Peeking: future: the answers at positions 0 to 0 change"),
+        ([mine.replace("Mean", "Peeking")], {}, "Peeking: future: what comes out before position 1 changes"),
         (["linear"], {"tasks": ["recalling"]}, "tasks = 'recalling': must be one of addition, "),
         (["linear"], {"scale": "huge"}, "scale = 'huge': must be one of smoke, course, paper"),
         ([], {}, "layers, tasks, seeds: must be at least one each"),

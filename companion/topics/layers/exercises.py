@@ -1,0 +1,173 @@
+"""The exercises of lesson 14: what a layer sees, how much it carries, and a memory of 32 numbers."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
+
+
+def _draw_changes(generator: Generator) -> dict:
+    """A layer that sees some positions and not others, with one number or another, once with two that cancel, and with
+    rounding everywhere.
+    """
+    time, width, out = draw_size(generator, 5, 7), draw_size(generator, 2, 3), draw_size(generator, 3, 4)
+    changes = draw_normal(generator, time, width, time, out)
+    changes *= torch.rand(changes.shape, generator=generator) < 0.5
+    changes *= torch.rand(time, 1, time, 1, generator=generator) < 0.5
+    changes[0, :, 1] = 0
+    changes[0, 0, 1, :2] = changes.new_tensor([1, -1])
+    return {"changes": changes + 1e-10 * draw_normal(generator, *changes.shape)}
+
+
+@exercise(draw=_draw_changes, now="whatever looks into the future can be caught before it is trained")
+def sees(changes: Tensor) -> Tensor:
+    return changes.abs().amax((1, 3)).mT > 1e-6
+
+
+def _draw_carried(generator: Generator) -> dict:
+    """Some numbers pass from the positions before ``seen`` to those after it: three a thousandth as strong as the rest,
+    one written at the last position alone, two read at the first alone. What passes elsewhere is not asked for.
+    """
+    time, width, out = draw_size(generator, 9, 10), draw_size(generator, 3, 4), draw_size(generator, 3, 4)
+    seen, carried = draw_size(generator, 3, 6), draw_size(generator, 7, 8)
+    changes = 0.3 * draw_normal(generator, time, width, time, out)
+    written = 0.3 * draw_normal(generator, seen, width, carried)
+    read = 0.3 * draw_normal(generator, carried, time - seen, out)
+    written[..., :3] *= 1e-3
+    written[:-1, :, 3] = 0
+    read[4:6, 1:] = 0
+    across = (written.flatten(0, 1) @ read.flatten(1)).view(seen, width, time - seen, out)
+    changes[:seen, :, seen:] = across + 1e-10 * draw_normal(generator, *across.shape)
+    return {"changes": changes, "seen": seen}
+
+
+@exercise(draw=_draw_carried, now="you can tell the size of any memory without opening it")
+def numbers_carried(changes: Tensor, seen: int) -> Tensor:
+    across = changes[:seen, :, seen:].flatten(0, 1).flatten(1)
+    values = torch.linalg.svdvals(across)
+    return (values > 1e-6 * values[0]).sum()
+
+
+def _draw_associations(generator: Generator) -> dict:
+    batch, time = draw_size(generator, 2, 3), draw_size(generator, 4, 6)
+    k, v = draw_size(generator, 2, 3), draw_size(generator, 4, 5)
+    return {
+        "keys": draw_normal(generator, batch, time, k),
+        "values": draw_normal(generator, batch, time, v),
+        "queries": draw_normal(generator, batch, time, k),
+    }
+
+
+@exercise(draw=_draw_associations, now="you have linear attention, the memory that most rivals of attention begin with")
+def associate(keys: Tensor, values: Tensor, queries: Tensor) -> Tensor:
+    return (queries @ keys.mT).tril() @ values
+
+
+SIZE, CARRIED = 8, 32  # numbers of a key and of a value, and how many may be carried
+FEW, MANY, LENGTH = 8, 16, 32  # pairs to be recalled, pairs to count what is carried, positions
+# The last two pairs as they are, 32 numbers, give .30 of 8 values; outer products in a table of 32 give .42 to .62
+ENOUGH = 0.34
+NUDGE = 1e-5
+
+
+def pairs(batch: int, many: int, generator: Generator) -> dict[str, Tensor]:
+    """Draw what a memory is asked: pairs of a key of length 1 and a value, one of sixteen directions, each asked for at
+    once; then all keys again, until the sequence ends, with nothing to write: the queries that count.
+
+    ``batch``: sequences.
+    ``many``: pairs in each; they divide LENGTH.
+    ``generator``: for all of it.
+
+    Returns keys, values and queries, (batch, LENGTH, SIZE), and which values are asked for, (batch, LENGTH - many).
+    """
+    key = F.normalize(draw_normal(generator, batch, many, SIZE), dim=-1)
+    which = torch.randint(2 * SIZE, (batch, many), generator=generator)
+    value = torch.cat([torch.eye(SIZE), -torch.eye(SIZE)]).to(key.dtype)[which]
+    asked = torch.rand(batch, many, generator=generator).argsort(1).repeat(1, LENGTH // many - 1)
+    query = key.gather(1, asked[..., None].expand(-1, -1, SIZE))
+    nothing = torch.zeros_like(query)
+    shown = {"keys": [key, nothing], "values": [value, nothing], "queries": [key, query]}
+    return {name: torch.cat(both, 1) for name, both in shown.items()} | {"asked": which.gather(1, asked)}
+
+
+def recalled(answers: Tensor, asked: Tensor) -> Tensor:
+    """Return the share of values that are nearest to what a memory answers to the queries, of those in `pairs`."""
+    said = answers[:, -asked.shape[1] :]
+    return (torch.cat([said, -said], -1).argmax(-1) == asked).double().mean()
+
+
+def _draw_memory(generator: Generator) -> dict[str, Any]:
+    """Pairs to recall; then one longer sequence again and again: as it is, with its later values turned round, and with
+    each number that is written nudged.
+    """
+    drawn, longer = pairs(300, FEW, generator), pairs(1, MANY, generator)
+    written = 2 * MANY * SIZE
+    again = {name: longer[name].expand(2 + written, -1, -1).clone() for name in list(longer)[:3]}
+    again["values"][1, MANY // 2 : MANY] *= -1
+    nudges = NUDGE * torch.eye(written, dtype=longer["keys"].dtype).view(-1, MANY, 2 * SIZE)
+    again["keys"][2:, :MANY] += nudges[..., :SIZE]
+    again["values"][2:, :MANY] += nudges[..., SIZE:]
+    return {name: torch.cat([drawn[name], again[name]]) for name in again} | {"_asked": drawn["asked"]}
+
+
+def _keeps_the_dtype(inputs: dict, answers: Tensor) -> str | None:
+    if answers.dtype == inputs["keys"].dtype:
+        return None
+    return f"the answers are in {answers.dtype}; {inputs['keys'].dtype}, that of the inputs, shows small changes"
+
+
+def _sees_no_future(inputs: dict, answers: Tensor) -> str | None:
+    first, other = answers[len(inputs["_asked"]) :][:2, : MANY // 2]
+    if torch.allclose(first, other, atol=1e-9):
+        return None
+    return "answers change with pairs that come later. Does each position read only what was written up to it?"
+
+
+def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
+    again = answers[len(inputs["_asked"]) :, MANY:]
+    values = torch.linalg.svdvals((again[2:] - again[0]).flatten(1))
+    carried = int((values > 1e-6 * values[0]).sum())
+    if carried > CARRIED:
+        return (
+            f"{carried} numbers are carried from {MANY} pairs to what is asked later, as your own measure counts them, "
+            f"and {CARRIED} are allowed. A table of k rows and v columns has k v numbers"
+        )
+    if carried < SIZE and _share(inputs, answers) > 0.2:
+        return (
+            f"small changes of what is written move only {carried} numbers of what comes out, so something is rounded "
+            "or picked: gradients would teach such a memory nothing"
+        )
+    return None
+
+
+def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
+    if (share := _share(inputs, answers)) >= ENOUGH:
+        return None
+    guessed = 1 / (2 * SIZE)
+    told = (
+        f"that is guessing, {guessed:.0%}: is what a key was written with found again by the query that equals it?"
+        if share < 2 * guessed
+        else f"keeping the last two pairs as they are recalls 30 %, and {ENOUGH:.0%} are asked for"
+    )
+    return f"{share:.0%} of the values are recalled; {told}"
+
+
+def _share(inputs: dict, answers: Tensor) -> Tensor:
+    return recalled(answers[: len(inputs["_asked"])], inputs["_asked"])
+
+
+@summit(
+    draw=_draw_memory,
+    shape=lambda inputs: tuple(inputs["values"].shape),
+    stages=(_keeps_the_dtype, _sees_no_future, _carries_no_more, _recalls_enough),
+    seconds=1,
+    now="a memory of 32 numbers, ready to stand in a network",
+)
+def small_memory(keys: Tensor, values: Tensor, queries: Tensor) -> Tensor:
+    few = 4  # of a key's 8 numbers, so that the table has 4 x 8
+    keys, queries = F.normalize(keys[..., :few], dim=-1), F.normalize(queries[..., :few], dim=-1)
+    return (queries @ keys.mT).tril() @ values

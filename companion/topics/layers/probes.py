@@ -1,0 +1,32 @@
+"""What goes through a layer, seen from outside: how all that comes out moves with each number that goes in."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+NUDGE = 1e-5
+
+
+@torch.no_grad()
+def changes(layer: Callable[[Tensor], Tensor], x: Float[Tensor, "time width"]) -> Float[Tensor, "time width later out"]:
+    """Measure d y[t, j] / d x[s, i] at [s, i, t, j], by nudging one number of the input at a time, in float64.
+
+    ``layer``: anything from (batch, time, width) to (batch, time, out). A module's own dtype is given back to it.
+    ``x``: the input around which it is nudged.
+
+    The rank of what leads from the positions before one to those after it is the least number of numbers that a layer
+    can carry across (Ho and Kalman 1966, for linear systems).
+    """
+    x = x.double()
+    nudges = NUDGE * torch.eye(x.numel(), dtype=x.dtype, device=x.device).view(-1, *x.shape)
+    if isinstance(layer, torch.nn.Module):
+        dtype = next((each.dtype for each in layer.parameters()), x.dtype)
+        layer.double()
+    try:
+        moved = layer(x + nudges) - layer(x[None])
+    finally:
+        if isinstance(layer, torch.nn.Module):
+            layer.to(dtype)
+    return (moved / NUDGE).view(*x.shape, *moved.shape[1:])
