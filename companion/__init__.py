@@ -50,6 +50,7 @@ PUBLIC = {
     "calibration": "topics",
     "facts": "topics",
     "graphs": "topics",
+    "layers": "topics",
     "limits": "topics",
     "memories": "topics",
     "multihead": "topics",

@@ -47,7 +47,7 @@ def test_a_table_has_its_cells_says_its_command_and_is_of_todays_recipes(name):
     chosen, table = TABLES[name], measured_table(name)
     measures = getattr(chosen.one, "func", chosen.one)
     topic = name.partition("-")[0]
-    assert measures.__module__ == f"companion.{'' if topic == 'layers' else 'topics.'}{topic}.measured"
+    assert measures.__module__ == f"companion.topics.{topic}.measured"
     assert table.header["command"] == f"python -m companion measure {name}"
     assert table.header["config"] == chosen.config(), "a recipe has changed: measure the table again"
     settings = ["seed", *chosen.cells[0]]

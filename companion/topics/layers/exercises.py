@@ -74,7 +74,7 @@ ENOUGH = 0.34
 NUDGE = 1e-5
 
 
-def pairs(batch: int, many: int, generator: Generator) -> dict[str, Tensor]:
+def _pairs(batch: int, many: int, generator: Generator) -> dict[str, Tensor]:
     """Draw what a memory is asked: pairs of a key of length 1 and a value, one of sixteen directions, each asked for at
     once; then all keys again, until the sequence ends, with nothing to write: the queries that count.
 
@@ -94,8 +94,8 @@ def pairs(batch: int, many: int, generator: Generator) -> dict[str, Tensor]:
     return {name: torch.cat(both, 1) for name, both in shown.items()} | {"asked": which.gather(1, asked)}
 
 
-def recalled(answers: Tensor, asked: Tensor) -> Tensor:
-    """Return the share of values that are nearest to what a memory answers to the queries, of those in `pairs`."""
+def _recalled(answers: Tensor, asked: Tensor) -> Tensor:
+    """Return the share of values that are nearest to what a memory answers to the queries, of those in `_pairs`."""
     said = answers[:, -asked.shape[1] :]
     return (torch.cat([said, -said], -1).argmax(-1) == asked).double().mean()
 
@@ -104,7 +104,7 @@ def _draw_memory(generator: Generator) -> dict[str, Any]:
     """Pairs to recall; then one longer sequence again and again: as it is, with its later values turned round, and with
     each number that is written nudged.
     """
-    drawn, longer = pairs(300, FEW, generator), pairs(1, MANY, generator)
+    drawn, longer = _pairs(300, FEW, generator), _pairs(1, MANY, generator)
     written = 2 * MANY * SIZE
     again = {name: longer[name].expand(2 + written, -1, -1).clone() for name in list(longer)[:3]}
     again["values"][1, MANY // 2 : MANY] *= -1
@@ -157,7 +157,7 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
 
 
 def _share(inputs: dict, answers: Tensor) -> Tensor:
-    return recalled(answers[: len(inputs["_asked"])], inputs["_asked"])
+    return _recalled(answers[: len(inputs["_asked"])], inputs["_asked"])
 
 
 @summit(
