@@ -10,7 +10,9 @@ NUDGE = 1e-5
 
 
 @torch.no_grad()
-def changes(layer: Callable[[Tensor], Tensor], x: Float[Tensor, "time width"]) -> Float[Tensor, "time width later out"]:
+def jacobian(
+    layer: Callable[[Tensor], Tensor], x: Float[Tensor, "time width"]
+) -> Float[Tensor, "time width later out"]:
     """Measure d y[t, j] / d x[s, i] at [s, i, t, j], by nudging one number of the input at a time, in float64.
 
     ``layer``: anything from (batch, time, width) to (batch, time, out). A module's own dtype is given back to it.

@@ -7,7 +7,7 @@ from torch import nn
 from companion.core.training import seeded
 from companion.topics.layers.exercises import numbers_carried, sees
 from companion.topics.layers.known import KNOWN
-from companion.topics.layers.probes import changes
+from companion.topics.layers.probes import jacobian
 
 WIDTH = 8
 
@@ -18,9 +18,9 @@ def layer(request):
         return KNOWN[request.param](WIDTH)
 
 
-def test_changes_are_the_derivatives(layer):
+def test_it_is_what_differentiation_gives(layer):
     x = torch.randn(5, WIDTH, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    found = changes(layer, x)
+    found = jacobian(layer, x)
     assert {parameter.dtype for parameter in layer.parameters()} == {torch.float32}  # as it was
     layer.double()
     exact = torch.autograd.functional.jacobian(lambda x: layer(x[None])[0], x)  # [t, j, s, i]
@@ -28,7 +28,7 @@ def test_changes_are_the_derivatives(layer):
 
 
 def test_no_known_layer_sees_the_future_and_each_sees_the_past(layer):
-    seen = sees.answer(changes(layer, torch.randn(6, WIDTH, generator=torch.Generator().manual_seed(1))))
+    seen = sees.answer(jacobian(layer, torch.randn(6, WIDTH, generator=torch.Generator().manual_seed(1))))
     assert torch.equal(seen, torch.ones(6, 6, dtype=torch.bool).tril())
 
 
@@ -38,12 +38,12 @@ def test_the_numbers_carried_are_those_of_the_state(name, state):
     with seeded(0):
         layer = KNOWN[name](WIDTH)
     x = torch.randn(20, WIDTH, generator=torch.Generator().manual_seed(1))
-    found = changes(layer, x)
+    found = jacobian(layer, x)
     assert [numbers_carried.answer(found, seen).item() for seen in (8, 12)] == [state] * 2
 
 
 def test_what_only_a_function_is_can_be_asked_too():
-    found = changes(lambda x: x.cumsum(1), torch.zeros(3, 2))
+    found = jacobian(lambda x: x.cumsum(1), torch.zeros(3, 2))
     assert torch.allclose(found, torch.einsum("st,ij->sitj", torch.ones(3, 3).triu(), torch.eye(2)).double())
     assert numbers_carried.answer(found, 2) == 2  # a sum of all so far is a state of one number for each
 
@@ -51,5 +51,5 @@ def test_what_only_a_function_is_can_be_asked_too():
 def test_a_layer_that_raises_is_left_as_it_was():
     layer = nn.Linear(3, 2)
     with pytest.raises(RuntimeError, match="shapes"):
-        changes(layer, torch.zeros(3, 2))
+        jacobian(layer, torch.zeros(3, 2))
     assert layer.weight.dtype == torch.float32
