@@ -213,6 +213,7 @@ def test_the_tables_of_adders_have_their_rows_and_columns():
     torch.testing.assert_close(torch.tensor(readings[0, 2:]), start, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.weekly
 @pytest.mark.types_unchecked
 def test_an_entry_of_the_eight_kinds_is_measured_again():
     """Another machine's rounding may move it by some sums."""

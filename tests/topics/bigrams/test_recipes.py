@@ -18,7 +18,7 @@ def accuracy(model, seed, **task):
     ).item()
 
 
-@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("seed", [11, pytest.param(12, marks=pytest.mark.weekly)])
 @pytest.mark.types_unchecked
 def test_two_layers_learn_the_task_at_course_scale(seed):
     model, _ = recipe("bigrams-two-layers").train(seed=seed, device="cpu")

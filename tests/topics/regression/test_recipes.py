@@ -215,6 +215,7 @@ def test_the_tables_of_states_have_a_row_for_each_seed_and_a_column_for_each_arm
         assert measured_table(f"regression-{name}").columns["seed"] == [seed for seed in (0, 1, 2) for _ in range(rows)]
 
 
+@pytest.mark.weekly
 @pytest.mark.types_unchecked
 def test_an_entry_of_each_table_is_measured_again():
     """Another machine's rounding may move them a little."""
