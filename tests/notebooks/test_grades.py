@@ -16,6 +16,7 @@ from nbval_lesson import set_parameters, set_scale, validate
 
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.cli.run import harvest
+from companion.workshop.grading.notebook.syntax import defined, used
 
 SCALE = os.environ.get("COURSE_TEST_SCALE", "course")  # of the solved lesson; `companion test --quick` says smoke
 WRONG = 'return "no tensor"'
@@ -60,14 +61,17 @@ def hand_in_solved(lesson, folder):
 
 def hand_in_mixed(lesson, folder, edit):
     """Hand in what ``edit`` makes of the source of every code cell of the lesson as released, at smoke scale and with
-    another seed, without its drawings: a picture earns nothing.
+    another seed, without what no answer and no check needs: it earns nothing.
     """
     notebook = nbformat.read(folder / "release" / lesson.name / lesson.source.name, as_version=4)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.source = edit(cell)
+    kept, wanted = [], set()
+    for cell in reversed(notebook.cells):
+        cell.source = edit(cell)
+        if "nbgrader" in cell.metadata or (cell.cell_type == "code" and wanted & defined(cell.source)):
+            kept.insert(0, cell)
+            wanted |= used(cell.source) if cell.cell_type == "code" else set()
+    notebook.cells = kept
     set_parameters(notebook, "smoke", seed=1)
-    notebook.cells = [cell for cell in notebook.cells if "drawing" not in cell.metadata.get("tags", [])]
     target = folder / "submitted" / "mixed" / lesson.name
     target.mkdir(parents=True)
     nbformat.write(notebook, target / lesson.source.name)
