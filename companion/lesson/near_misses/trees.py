@@ -104,11 +104,18 @@ def edited(tree: Any, edits: tuple[Edit, ...]) -> Any:
     return tree
 
 
+def _copied(node: Any) -> Any:
+    """Copy a node alone. `copy.copy` does the same in five times the time, and near misses are made by the thousand."""
+    new = type(node).__new__(type(node))
+    new.__dict__.update(node.__dict__)
+    return new
+
+
 def _put(node: Any, path: Path, change: Callable[[Any], ast.AST]) -> Any:
     if not path:
         return _located(change(node))
     (field, index), *rest = path
-    new = copy.copy(node)
+    new = _copied(node)
     if index is None:
         setattr(new, field, _put(getattr(node, field), tuple(rest), change))
     else:
@@ -199,7 +206,7 @@ def _filled(node: Any, nodes: dict[str, Any]) -> Any:
             return node
         new = nodes[node.id]
         if isinstance(new, ast.Name | ast.Subscript | ast.Tuple) and type(new.ctx) is not type(node.ctx):
-            new = copy.copy(new)
+            new = _copied(new)
             new.ctx = node.ctx
         return _located(new)
     if isinstance(node, list):
@@ -207,7 +214,7 @@ def _filled(node: Any, nodes: dict[str, Any]) -> Any:
         return [new for each, lines in zip(node, held, strict=True) for new in (lines or [_filled(each, nodes)])]
     if not isinstance(node, ast.AST):
         return node
-    new = copy.copy(node)
+    new = _copied(node)
     for field, value in ast.iter_fields(node):
         if isinstance(value, ast.AST | list):
             setattr(new, field, _filled(value, nodes))

@@ -66,13 +66,14 @@ class Words:
             if isinstance(each, ast.Name) and not isinstance(node.value, ast.Tuple)
         }
 
+    @functools.lru_cache(maxsize=8192)  # noqa: B019  # lives as long as the family of near misses it belongs to
     def still_so(self, node: ast.Name) -> bool:
         """Return whether a variable is what its definition would give now: nothing in it has changed in between."""
         start = self.defined[node.id]
         own = {each.id for each in ast.walk(start) if isinstance(each, ast.Name)}
         return not any(name in own and start.lineno < line < getattr(node, "lineno", 0) for name, line in self.stores)
 
-    @functools.lru_cache(maxsize=8192)  # noqa: B019  # lives as long as the family of near misses it belongs to
+    @functools.lru_cache(maxsize=8192)  # noqa: B019  # the same
     def noun(self, node: ast.AST, depth: int = 3) -> str:
         """Say what a node is, in a few words."""
         shallow = 0 if isinstance(node, ast.Name | ast.Constant) else 1
