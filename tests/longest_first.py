@@ -12,14 +12,17 @@ TOGETHER = (
     "tests/workshop/grading/test_class.py",
     "tests/notebooks/test_browser.py",
     "tests/workshop/cli/test_site.py",
-    "tests/lesson/test_unlisted.py",
     "tests/workshop/grading/test_variants.py",
     "tests/workshop/grading/test_marking.py",
     "tests/workshop/grading/test_formgrader.py",
 )
 
 # Of these all items on one exercise follow each other: its near misses are made once, for whoever asks first
-BY_EXERCISE = ("tests/lesson/test_mutants.py", "tests/wrong_answers/test_wrong_answers.py")
+BY_EXERCISE = (
+    "tests/lesson/test_mutants.py",
+    "tests/lesson/test_unlisted.py",
+    "tests/wrong_answers/test_wrong_answers.py",
+)
 EXERCISE = re.compile(r"\[(\w+-\w+)[-\]]")  # topic and name, with which the id of a case begins
 
 

@@ -31,7 +31,7 @@ def test_every_test_runs_once(names, workers):
 
 
 def test_what_is_asked_of_one_exercise_stays_together():
-    mutants, answers = (f"{name}::test_a" for name in BY_EXERCISE)
+    mutants, _, answers = (f"{name}::test_a" for name in BY_EXERCISE)
     names = [f"{mutants}[waves-up]", f"{mutants}[tides-low]", f"{answers}[waves-up-right]", SHORT[0]]
     assert [names[place] for place in order(names, 1)] == [SHORT[0], names[1], names[0], names[2]]
 

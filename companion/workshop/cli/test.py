@@ -13,6 +13,7 @@ from companion.workshop.cli.setup import ROOT, go_on_as
 
 ALL_TOPICS = (  # files that test every topic or lesson in turn, each under its name
     "tests/lesson/test_mutants.py",
+    "tests/lesson/test_unlisted.py",
     "tests/notebooks/test_cells.py",
     "tests/notebooks/test_claims.py",
     "tests/notebooks/test_form.py",
