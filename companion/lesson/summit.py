@@ -11,6 +11,8 @@ missing and how far it is:
     def train_heads(tokens, targets): ...
 """
 
+import _thread
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +25,7 @@ from companion.lesson.exercise import Exercise
 from companion.lesson.seen import not_finite
 from companion.lesson.trials import copied
 
+PATIENCE = 15  # times the seconds that a right answer may take: whoever trains for longer waits in vain
 Stage = Callable[[dict[str, Any], Tensor], str | None]
 
 
@@ -49,10 +52,29 @@ class Summit(Exercise):
             examined.discard(self)
         return []
 
+    def _in_time(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
+        """Call the function, and stop it where its loop seems to have no end, as if by hand."""
+        late = threading.Event()
+        timer = threading.Timer(PATIENCE * self.seconds, lambda: (late.set(), _thread.interrupt_main()))
+        if threading.current_thread() is threading.main_thread():  # no other one can be stopped so
+            timer.start()
+        try:
+            return self._call(function, inputs)
+        except KeyboardInterrupt:
+            if not late.is_set():
+                raise
+            raise Mistake(
+                f"{self.name}: has not come to an end in {PATIENCE * self.seconds:g} seconds, where a right answer "
+                f"takes {self.seconds:g}. Does its loop wait for a loss that does not fall, say because not all that "
+                "should learn does?"
+            ) from None
+        finally:
+            timer.cancel()
+
     def _measure(self, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
         """Raise a `Mistake` with the first stage that is missing."""
         asked = {name: value for name, value in inputs.items() if not name.startswith("_")}
-        got = self._call(function, copied(asked))
+        got = self._in_time(function, copied(asked))
         self._compare_form(got, tuple(self.shape(inputs)), asked)
         if not torch.isfinite(got).all():
             raise Mistake(

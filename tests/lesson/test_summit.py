@@ -1,5 +1,7 @@
 """A summit: measured in stages, with what only the checker knows kept back."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -65,6 +67,18 @@ def test_the_first_stage_that_is_missing_is_the_diagnosis(summit, wrong, message
         with pytest.raises(Mistake) as caught:
             examine(wrong)
         assert str(caught.value).startswith(message.rstrip())
+
+
+def test_a_loop_without_an_end_ends_with_a_sentence(summit):
+    def fit(xs, ys, fresh):
+        while xs.abs().max() > 0:
+            ys = ys + 1
+
+    quick = replace(summit, seconds=0.02)
+    with pytest.raises(
+        Mistake, match=r"fit: has not come to an end in 0\.3 seconds, where a right answer takes 0\.02\."
+    ):
+        quick.check(fit)
 
 
 def test_a_stub_is_not_attempted(summit, capsys):
