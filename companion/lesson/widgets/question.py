@@ -12,7 +12,7 @@ import ipywidgets
 CSS = """<style>
 .companion-prediction {border-left: 4px solid var(--jp-brand-color1, #0072B2); padding: 4px 0 4px 14px; margin: 6px 0}
 .companion-prediction > .jupyter-widgets.widget-text, .companion-prediction > .jupyter-widgets.widget-textarea,
-.companion-prediction > .jupyter-widgets.widget-radio {display: flex; flex-direction: column; align-items: stretch;
+.companion-prediction > .widget-radio {display: flex; flex-direction: column; align-items: stretch;
   height: auto; width: auto; max-width: 46em}
 .companion-prediction .widget-label {width: auto !important; max-width: 100%; height: auto; text-align: left;
   white-space: normal; overflow: visible; line-height: 1.45; margin-bottom: 6px; padding: 0;
