@@ -18,8 +18,8 @@ from companion.lesson.widgets.question import Question, shown
 
 FORMAT = "predictions of Transformers as Algorithms, 1"
 FILE = "predictions.json"
-ANSWERED = {"number": "measured", "choice": "the answer is", "words": "one answer:"}
-WIDTH = 88  # letters in a line
+ANSWERED = {"number": "measured", "choice": "the answer:", "words": "one answer:"}
+WIDTH = 80  # letters in a line
 VERDICTS = {"right": "right", "not": "not right", "shown": "not judged", "": "not measured yet"}
 
 
@@ -71,8 +71,8 @@ class Predictions:
         self, id: str, measured: Any, *, within: float | tuple[str, float] | None = None, because: str = ""
     ) -> None:
         """Print the question, and the prediction beside what was measured; the measurement alone if there is none.
-        What answers a question for a sentence was not measured: it is *one answer*. Nor need an option have been: *the
-        answer is* that option.
+        What answers a question for a sentence was not measured: it is *one answer*. Nor need an option have been: it is
+        *the answer*.
 
         ``id``: the question's.
         ``measured``: a number for `number`, one of the options for `choice`, anything that prints for `words`.
@@ -91,7 +91,7 @@ class Predictions:
             lines = [f"{asked} {answer[0].upper()}{answer[1:]}"]
         else:
             self._keep(question)
-            verdict = "" if question.verdict == "shown" else f": {VERDICTS[question.verdict]}"
+            verdict = "" if question.verdict == "shown" else f" ({VERDICTS[question.verdict]})"
             lines = [f"{asked} You said {shown(question.value)}; {answer}{verdict}"]
         for line in filter(None, [*lines, because]):  # JupyterLab would break a longer line within a word
             print(textwrap.fill(line, WIDTH))

@@ -139,8 +139,8 @@ def test_the_line_says_what_was_asked_and_how_it_went(predictions, capsys):
     predictions.compare("rate", "exponential")
     predictions.compare("why", "it doubles")
     assert capsys.readouterr().out.splitlines() == [
-        "How many steps? You said 512; measured 691: right",
-        "Which rate? You said linear; the answer is exponential: not right",
+        "How many steps? You said 512; measured 691 (right)",
+        "Which rate? You said linear; the answer: exponential (not right)",
         "Why? You said It doubles.; one answer: it doubles",
     ]
     assert [question.verdict for question in (number, choice, words)] == ["right", "not", "shown"]
@@ -157,8 +157,8 @@ def test_no_line_is_long(predictions, capsys):
     asked(predictions)
     predictions.compare("rate", "exponential", because=f"{'The error is squared, ' * 9}and so on.")
     head, *why = capsys.readouterr().out.splitlines()
-    assert head == "Which rate? The answer is exponential"
-    assert max(map(len, why)) <= 88 and " ".join(why) == f"{'The error is squared, ' * 9}and so on."
+    assert head == "Which rate? The answer: exponential"
+    assert max(map(len, why)) <= 80 and " ".join(why) == f"{'The error is squared, ' * 9}and so on."
 
 
 @pytest.mark.parametrize("said", ["512", ""])
@@ -180,7 +180,7 @@ def test_a_reason_is_a_sentence(predictions, because):
 def test_a_sentence_that_the_options_complete_is_left_open(predictions, capsys):
     predictions.choice("shape", "The curve is", ["a line", "a step"])
     predictions.compare("shape", "a step")
-    assert capsys.readouterr().out == "The curve is ... The answer is a step\n"
+    assert capsys.readouterr().out == "The curve is ... The answer: a step\n"
 
 
 def test_a_changed_answer_is_judged_anew(predictions):
