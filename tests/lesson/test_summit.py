@@ -1,5 +1,7 @@
 """A summit: measured in stages, with what only the checker knows kept back."""
 
+import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -79,6 +81,17 @@ def test_a_loop_without_an_end_ends_with_a_sentence(summit):
         Mistake, match=r"fit: has not come to an end in 0\.3 seconds, where a right answer takes 0\.02\."
     ):
         quick.check(fit)
+
+
+def test_what_runs_elsewhere_has_its_time_there(summit):
+    class Elsewhere:
+        searching = nullcontext
+
+        def __call__(self, *inputs):
+            time.sleep(0.2)
+            return fit(*inputs)
+
+    replace(summit, seconds=0.001).grade(Elsewhere())
 
 
 def test_a_stub_is_not_attempted(summit, capsys):
