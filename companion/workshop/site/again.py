@@ -35,7 +35,7 @@ def commands(companion: Path) -> dict[str, list[str]]:
     for path in (companion / "measured").glob("*.csv"):
         chosen = look_up(path.stem)
         loads = "shipped" in inspect.unwrap(getattr(chosen.one, "func", chosen.one)).__code__.co_names
-        needed = [trained[each.name] for each in chosen.recipes("course")] if loads else []
+        needed = [trained[each.name] for each in chosen.recipes("course") if loads and each.name in trained]
         found[path.stem] = [*dict.fromkeys(needed), f"measure {path.stem}"]
     return found
 
