@@ -1,5 +1,6 @@
 """What decides a verdict and stands in a measured table is that table's: the interval or the seeds of the evidence."""
 
+from functools import partial
 from math import log2
 
 import pytest
@@ -88,37 +89,53 @@ def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
         assert evidence.interval == pytest.approx(between, rel=0.002), id
 
 
-def _cut(column, band, modules, removed):
-    """What the table of lesson 04's cuts has of three models, in points."""
-    found = measured_table("addition-cuts").where(band=band, modules=modules, removed=removed).columns[column]
+def _cut(column, band, modules, removed, table="addition-cuts-640"):
+    """What a table of lesson 04's cuts has of three models, in points."""
+    found = measured_table(table).where(band=band, modules=modules, removed=removed).columns[column]
     return [100 * each for each in found]
-
-
-def _beyond(band, modules):
-    """The right answers that waves cost beyond random directions of the stream, in points."""
-    pair = [_cut("right", band, modules, removed) for removed in ("stream", "waves")]
-    return [control - left for control, left in zip(*pair, strict=True)]
 
 
 def _minus(one, other):
     return [a - b for a, b in zip(one, other, strict=True)]
 
 
+def _beyond(band, modules, control):
+    """The right answers that waves cost beyond random directions, in points."""
+    return _minus(*(_cut("right", band, modules, removed) for removed in (control, "waves")))
+
+
+def _more(column, band, modules, control, **table):
+    """How much larger a share is without waves than without random directions, in points."""
+    return _minus(*(_cut(column, band, modules, removed, **table) for removed in ("waves", control)))
+
+
+def _stricter(beyond):
+    """What there is beyond random directions of the stream, or of those that the logits see, the lesser of the two."""
+    return [min(pair) for pair in zip(beyond("stream"), beyond("logits"), strict=True)]
+
+
 CUTS = {  # lesson 04's claims, in points
     "without-slow-waves": lambda: [tens - 10 for tens in _cut("tens", "slow", "mlp", "waves")],
-    "small-errors": lambda: _minus(_cut("below_6", "fast", "attn", "waves"), _cut("below_6", "fast", "attn", "stream")),
-    "both-bands-needed": lambda: _beyond("slow", "attn+mlp"),
-    "mlp-low": lambda: _minus(_beyond("slow", "mlp"), _beyond("slow", "attn")),
-    "attention-high": lambda: _minus(_beyond("fast", "attn"), _beyond("fast", "mlp")),
-    "one-wave-parity": lambda: _minus(
-        _cut("parity", "not 2", "attn+mlp", "waves"), _cut("parity", "not 2", "attn+mlp", "stream")
+    "small-errors": lambda: _stricter(partial(_more, "below_6", "fast", "attn", table="addition-cuts")),
+    "slow-waves-needed": lambda: _stricter(partial(_beyond, "slow", "attn+mlp")),
+    "fast-waves-needed": lambda: _stricter(partial(_beyond, "fast", "attn+mlp")),
+    "mlp-low": lambda: _stricter(lambda control: _minus(*(_beyond("slow", each, control) for each in ("mlp", "attn")))),
+    "attention-high": lambda: _stricter(
+        lambda control: _minus(*(_beyond("fast", each, control) for each in ("attn", "mlp")))
     ),
+    "one-wave-parity": lambda: _more("parity", "not 2", "attn+mlp", "logits"),
+    "five-waves-suffice": lambda: _minus(*(_cut("right", "not 5", "logits", kept) for kept in ("waves", "random"))),
 }
 
 
 @pytest.mark.parametrize("id", CUTS)
 def test_the_seeds_of_lesson_04_are_of_the_table_of_cuts(id):
-    assert _evidence("04-fourier-addition", id, "addition-cuts").ours == pytest.approx(CUTS[id](), abs=0.06)
+    table = "addition-cuts" if id == "small-errors" else "addition-cuts-640"
+    assert _evidence("04-fourier-addition", id, table).ours == pytest.approx(CUTS[id](), abs=0.06)
+
+
+def test_the_adders_that_are_cut_add():
+    assert min(_cut("right", "none", "attn+mlp", "waves")) >= 99
 
 
 def test_the_lead_of_counting_is_of_the_table_of_scores():

@@ -2,7 +2,8 @@
 trained for longer, and which errors they make without slow or fast waves.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,7 @@ from companion.core.checkpoints import shipped, weights_path
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.topics.addition.data import sums
-from companion.topics.addition.fourier import band_filter, high_waves, longest_period, low_waves, spectrum
+from companion.topics.addition.fourier import band_filter, basis, high_waves, longest_period, low_waves, spectrum
 from companion.topics.addition.model import Adder
 from companion.topics.addition.probes import accuracies, filtered, read_out
 from companion.topics.addition.recipes import FACTORS, RMS, SOURCES
@@ -188,52 +189,73 @@ def errors_without_waves(
     "right answers and kinds of errors of the shipped adders without bands of waves, beside two controls (lesson 04)",
     tolerance=0.05,
     because="an answer turns where two logits are nearly the same, and another machine rounds otherwise",
-    recipes=lambda scale: [recipe("addition-filters", scale)],
+    **_adders("addition-filters"),
 )
-def addition_cuts(seed: int, scale: str) -> list[Row]:
-    """Measure a shipped adder while projections take directions from what attention, MLPs or both write: those of
-    slow waves, of fast ones, and of all but period 2 (Zhou et al. 2024, section 3.3 and appendix B).
+@measurement(
+    "addition-cuts-640",
+    "the same of adders with three channels for each answer, as in GPT-2-XL (lesson 04)",
+    tolerance=0.3,
+    because="another machine trains another adder, as another seed does",
+    **_adders("addition-filters-640"),
+)
+def addition_cuts(seed: int, scale: str, adder: str) -> list[Row]:
+    """Measure an adder while projections take directions from what attention, MLPs or both write: those of slow waves,
+    of fast ones, and of all but period 2 (Zhou et al. 2024, section 3.3 and appendix B); and how right it is if
+    five waves of each sum's last logits are kept (figure 4b).
 
-    ``removed`` is "waves", or as many random directions: any of the "stream", or of those that the "logits" see. The
-    figures, over 500 sums that were held out and 8 draws, are the fractions of answers right and of parities right, and
-    of the errors below 6 and that are multiples of 10.
+    ``removed`` is "waves", or as many random directions, any of the "stream" or of those that the "logits" see; of the
+    last logits, all but the strongest "waves", or all but "random" ones. The figures, over all sums that were held out,
+    each eighth with a draw of its own, are the fractions of answers right and of parities right, and of the errors
+    below 6 and that are multiples of 10.
     """
-    there = weights_path("addition-filters", scale, seed).is_file()  # a scale without weights trains its own
-    adder = shipped("addition-filters", scale, seed)[0] if there else trained("addition-filters", scale, seed)
-    _, testing = sums(adder.config.numbers)
+    there = weights_path(adder, scale, seed).is_file()  # an adder without weights is trained
+    model = shipped(adder, scale, seed)[0] if there else trained(adder, scale, seed)
+    _, testing = sums(model.config.numbers)
     generator = torch.Generator().manual_seed(seed)
-    chosen = torch.randperm(len(testing.answers), generator=generator)[:500]
-    operands, due = testing.operands[chosen], testing.answers[chosen]
-    read, n, width = read_out(adder), adder.config.answers, adder.config.width
+    eighths = torch.randperm(len(testing.answers), generator=generator).tensor_split(8)
+    read, n, width = read_out(model), model.config.answers, model.config.width
     cut = round(longest_period(n) / 2 * 50 / 260)  # the first fifth, as published
     bands = {"slow": low_waves(n, cut), "fast": high_waves(n, cut), "not 2": range(1, longest_period(n) // 2)}
-    seen = torch.linalg.svd(read, full_matrices=False).Vh.mT  # (width, n), what the logits see
-    rows = []
+    spaces = {"stream": torch.eye(width), "logits": torch.linalg.svd(read, full_matrices=False).Vh.mT}
+
+    def row(band: str, modules: str, removed: str, answers: Callable[[Tensor], Tensor]) -> Row:
+        off = torch.cat([answers(testing.operands[part]) - testing.answers[part] for part in eighths])
+        wrong = off[off != 0]
+        kinds = {"right": off == 0, "parity": off % 2 == 0, "below_6": wrong.abs() < 6, "tens": wrong % 10 == 0}
+        shares = {name: found.double().mean().item() for name, found in kinds.items()}
+        return {"band": band, "modules": modules, "removed": removed} | shares
+
+    rows = [row("none", "attn+mlp", "waves", lambda operands: _answers_through(model, operands))]
     for band, modules in (*product(("slow", "fast"), ("attn", "mlp", "attn+mlp")), ("not 2", "attn+mlp")):
         keep = band_filter(read, bands[band])
         lost = width - round(keep.trace().item())
-        spaces = {"waves": [keep], "stream": [], "logits": []}
-        for _ in range(8):
-            for removed, all_of_it in (("stream", torch.eye(width)), ("logits", seen)):
-                Q = all_of_it @ torch.linalg.qr(torch.randn(all_of_it.shape[1], lost, generator=generator)).Q
-                spaces[removed].append(torch.eye(width) - Q @ Q.mT)
-        for removed, filters in spaces.items():
-            off = torch.cat([_answers_through(adder, operands, modules, each) - due for each in filters])
-            wrong = off[off != 0]
-            measured = {
-                "right": off == 0,
-                "parity": off % 2 == 0,
-                "below_6": wrong.abs() < 6,
-                "tens": wrong % 10 == 0,
-            }
-            shares = {name: found.double().mean().item() for name, found in measured.items()}
-            rows.append({"band": band, "modules": modules, "removed": removed} | shares)
-    return rows
+
+        def without(operands: Tensor, space: Tensor, lost: int = lost, modules: str = modules) -> Tensor:
+            Q = space @ torch.linalg.qr(torch.randn(space.shape[1], lost, generator=generator)).Q
+            return _answers_through(model, operands, modules, torch.eye(width) - Q @ Q.mT)
+
+        rows.append(row(band, modules, "waves", partial(_answers_through, model, modules=modules, keep=keep)))
+        rows += [row(band, modules, name, partial(without, space=space)) for name, space in spaces.items()]
+
+    def of_five(operands: Tensor, rank: Callable[[Tensor], Tensor]) -> Tensor:
+        with torch.no_grad():
+            logits = model(operands).double()
+        kept = [basis(n, 1 + rank(spectrum(each[:, None]))[:5]) for each in logits]
+        return torch.stack([(each @ five.mT @ five).argmax() for each, five in zip(logits, kept, strict=True)])
+
+    ranks = {
+        "waves": partial(torch.argsort, descending=True),
+        "random": lambda sizes: torch.randperm(len(sizes), generator=generator),
+    }
+    return rows + [row("not 5", "logits", name, partial(of_five, rank=rank)) for name, rank in ranks.items()]
 
 
 @torch.no_grad()
 def _answers_through(
-    adder: Adder, operands: Int[Tensor, "problems two"], modules: str, keep: Float[Tensor, "width width"]
+    adder: Adder,
+    operands: Int[Tensor, "problems two"],
+    modules: str = "",
+    keep: Float[Tensor, "width width"] | None = None,
 ) -> Int[Tensor, "problems"]:
     """The answers if what these modules write goes through a projection."""
     attention, mlp = (keep if kind in modules else None for kind in ("attn", "mlp"))

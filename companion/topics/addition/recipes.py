@@ -152,6 +152,11 @@ _adder(
     calibrate=ablations(1500),
 )
 _adder(
+    "addition-filters-640",
+    "operands up to 99, with three channels for each answer, as in GPT-2-XL (lesson 04)",
+    (100, 640, 4, Schedule(360, 256, 1e-3, warmup=60, precision="bfloat16")),
+)
+_adder(
     "addition-wide",
     "operands up to 260, with a width that leaves room for filters in logit space (lesson 04)",
     (261, 528, 4, Schedule(2000, 128, 5e-4, precision="bfloat16")),
