@@ -1,5 +1,5 @@
-"""The house style: one palette that survives colour blindness, one heat map, one band around a mean, one way to show a
-figure with its alt text.
+"""The house style, on seaborn's: one palette that survives colour blindness, one heat map, one band around a mean, one
+way to show a figure with its alt text.
 
 Figures carry their own white paper, so that they read the same on a dark page and on a light one.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import seaborn as sns
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -30,28 +31,26 @@ COLORS = {
     "second": "#56B4E9",
 }
 
-STYLE = {
+STYLE = sns.axes_style("whitegrid") | {
     "savefig.facecolor": "white",
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
-    "text.color": ".15",
-    "axes.labelcolor": ".15",
+    "font.sans-serif": plt.rcParamsDefault["font.sans-serif"],  # matplotlib brings the first: no machine has another
     "axes.edgecolor": ".15",
-    "xtick.color": ".15",
-    "ytick.color": ".15",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": "medium",
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.prop_cycle": plt.cycler(color=list(COLORS.values())),
-    "axes.axisbelow": True,
-    "axes.grid": True,
+    "xtick.bottom": True,
+    "ytick.left": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "lines.linewidth": 1.8,
-    "lines.solid_capstyle": "round",
+    "patch.edgecolor": "black",  # in seaborn's white, arrows vanish
+    "patch.force_edgecolor": False,
     "image.cmap": "cividis",
 }
 
@@ -96,8 +95,8 @@ def heat_map(
     low: float | None = None,
     high: float | None = None,
 ) -> None:
-    """Draw a matrix as colours with its numbers written in, NaN as nothing: cell (i, j) reaches from j to j + 1 in x
-    and, downwards, from i to i + 1 in y.
+    """Draw a matrix as colours with its numbers written in, by seaborn: cell (i, j) reaches from j to j + 1 in x and
+    from i to i + 1 in y.
 
     ``ax``: where it is drawn.
     ``values``: the matrix.
@@ -106,18 +105,29 @@ def heat_map(
     ``low``, ``high``: the ends of the colours; those of the values unless told.
     """
     values = np.asarray(values, dtype=float)
-    mesh = ax.pcolormesh(np.ma.masked_invalid(values), vmin=low, vmax=high, cmap=STYLE["image.cmap"])
-    ax.invert_yaxis()
+    # two digits behind the point, or none from 10 on: a cell has room for four characters
+    numbers = [
+        [re.sub(r"^(-?)0\.", r"\1.", f"{value:.{2 if abs(value) < 10 else 0}f}") for value in row] for row in values
+    ]
+    sns.heatmap(
+        values,
+        ax=ax,
+        vmin=low,
+        vmax=high,
+        cmap=STYLE["image.cmap"],
+        cbar=False,
+        annot=np.array(numbers, dtype=object),
+        fmt="",
+        annot_kws={"fontsize": min(9.0, 180 / max(values.shape))},
+        xticklabels=[str(column) for column in columns],
+        yticklabels=[str(row) for row in rows],
+    )
+    ax.tick_params(axis="y", rotation=0)
     ax.grid(False)
-    ax.spines[:].set_visible(False)
-    ax.set_xticks(np.arange(len(columns)) + 0.5, [str(column) for column in columns])
-    ax.set_yticks(np.arange(len(rows)) + 0.5, [str(row) for row in rows], va="center")
-    for i, j in np.argwhere(np.isfinite(values)):
-        # two digits behind the point, or none from 10 on: a cell has room for four characters
-        number = re.sub(r"^(-?)0\.", r"\1.", f"{values[i, j]:.{2 if abs(values[i, j]) < 10 else 0}f}")
-        ink = "white" if mesh.norm(values[i, j]) < 0.5 else "black"
-        size = min(9.0, 180 / max(values.shape))
-        ax.text(j + 0.5, i + 0.5, number, color=ink, fontsize=size, ha="center", va="center")
+    [mesh] = ax.collections
+    written = np.argwhere(np.isfinite(values))
+    for text, (i, j) in zip(ax.texts, written, strict=True):  # seaborn's own choice of ink is too faint on middle tones
+        text.set_color("white" if mesh.norm(values[i, j]) < 0.5 else "black")
     if best is not None:
         axis = 0 if best == "column" else 1
         filled = np.where(np.isfinite(values), values, -np.inf)
@@ -137,7 +147,10 @@ def mean_and_range(
     color: str,
     **line: Any,
 ) -> None:
-    """Draw the mean over runs as a line and, from the least to the largest run, a band.
+    """Draw the mean over runs as a line and, from the least to the largest run, a band, by seaborn.
+
+    Raises ValueError for a y-axis that is logarithmic already: there seaborn would average logarithms. Make it so
+    afterwards.
 
     ``ax``: where it is drawn.
     ``x``: of each point.
@@ -145,9 +158,19 @@ def mean_and_range(
     ``label``, ``color``: of the line; the band has the same colour, paler.
     ``line``: what else the line has, such as a marker.
     """
+    if ax.get_yscale() != "linear":
+        raise ValueError(f"ax: its y-axis is {ax.get_yscale()}; must be linear until the mean is drawn")
     values = np.asarray(runs, dtype=float)
-    ax.plot([*x], values.mean(0), label=label, color=color, **line)
-    ax.fill_between([*x], values.min(0), values.max(0), color=color, alpha=0.2)
+    sns.lineplot(
+        x=np.tile([*x], len(values)),
+        y=values.ravel(),
+        errorbar=("pi", 100),
+        ax=ax,
+        label=label,
+        color=color,
+        legend=False,
+        **line,
+    )
 
 
 def learning_curve(

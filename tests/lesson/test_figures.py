@@ -163,3 +163,10 @@ def test_a_band_reaches_from_the_least_run_to_the_largest():
         assert (at.min(), at.max()) == (least, largest)
     assert ax.get_legend_handles_labels()[1] == ["three seeds"]
     assert (line.get_color(), line.get_marker()) == (COLORS["newton"], "o")
+
+
+def test_a_mean_is_not_taken_of_logarithms():
+    ax = Figure().subplots()
+    ax.set_yscale("log")
+    with pytest.raises(ValueError, match="y-axis is log; must be linear"):
+        mean_and_range(ax, [1, 2], np.ones((2, 2)), label="runs", color="black")
