@@ -1,7 +1,9 @@
-"""The house style, on seaborn's: one palette that survives colour blindness, one heat map, one band around a mean, one
-way to show a figure with its alt text.
+"""The house style: one palette that survives colour blindness, one heat map, one band around a mean, one way to show a
+figure with its alt text.
 
-Figures carry their own white paper, so that they read the same on a dark page and on a light one.
+Figures carry their own white paper, so that they read the same on a dark page and on a light one. Heat map and band are
+seaborn's, which is loaded where one is drawn: with pandas and scipy.stats it takes longer than the rest of a lesson's
+first cell.
 """
 
 import base64
@@ -12,7 +14,6 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import seaborn as sns
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -31,26 +32,28 @@ COLORS = {
     "second": "#56B4E9",
 }
 
-STYLE = sns.axes_style("whitegrid") | {
+STYLE = {
     "savefig.facecolor": "white",
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
-    "font.sans-serif": plt.rcParamsDefault["font.sans-serif"],  # matplotlib brings the first: no machine has another
+    "text.color": ".15",
+    "axes.labelcolor": ".15",
     "axes.edgecolor": ".15",
+    "xtick.color": ".15",
+    "ytick.color": ".15",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": "medium",
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.prop_cycle": plt.cycler(color=list(COLORS.values())),
-    "xtick.bottom": True,
-    "ytick.left": True,
+    "axes.axisbelow": True,
+    "axes.grid": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "lines.linewidth": 1.8,
-    "patch.edgecolor": "black",  # in seaborn's white, arrows vanish
-    "patch.force_edgecolor": False,
+    "lines.solid_capstyle": "round",
     "image.cmap": "cividis",
 }
 
@@ -104,6 +107,8 @@ def heat_map(
     ``best``: 'column' or 'row', of each of which the largest is framed; None for no frames.
     ``low``, ``high``: the ends of the colours; those of the values unless told.
     """
+    import seaborn as sns  # noqa: PLC0415 - heavy: see above
+
     values = np.asarray(values, dtype=float)
     # two digits behind the point, or none from 10 on: a cell has room for four characters
     numbers = [
@@ -158,6 +163,8 @@ def mean_and_range(
     ``label``, ``color``: of the line; the band has the same colour, paler.
     ``line``: what else the line has, such as a marker.
     """
+    import seaborn as sns  # noqa: PLC0415 - heavy: see above
+
     if ax.get_yscale() != "linear":
         raise ValueError(f"ax: its y-axis is {ax.get_yscale()}; must be linear until the mean is drawn")
     values = np.asarray(runs, dtype=float)
