@@ -5,16 +5,23 @@ Nothing here knows an answer, so that grading can use it beside a learner's code
 
 import functools
 import inspect
+import textwrap
 import traceback
 from collections.abc import Callable
 from typing import Any
+
+
+def in_lines(text: str) -> str:
+    """Break each line of a text between words before it is long: JupyterLab would break it anywhere."""
+    fill = functools.partial(textwrap.fill, width=80, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(fill, text.split("\n")))
 
 
 class Mistake(AssertionError):
     """A wrong answer; the message is the diagnosis, and all that a notebook shows."""
 
     def _render_traceback_(self) -> list[str]:
-        return [str(self)]
+        return [in_lines(str(self))]
 
 
 class NotAttempted(Mistake):

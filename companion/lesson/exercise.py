@@ -21,7 +21,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from companion.lesson.attempts import Attempt, Mistake, NotAttempted, examined, failing_line, is_stub, own_function
+from companion.lesson.attempts import (
+    Attempt,
+    Mistake,
+    NotAttempted,
+    examined,
+    failing_line,
+    in_lines,
+    is_stub,
+    own_function,
+)
 from companion.lesson.mistakes import Mistakes
 from companion.lesson.near_misses.search import family
 from companion.lesson.seen import apart, arranged, not_finite, pattern, shape_hint
@@ -96,7 +105,7 @@ class Exercise:
             print(f"{self.name}: not attempted")
         else:
             praise = f"{self.name}: correct" + (f": {self.now}" if self.now else "")
-            print(praise, *(f"  Advice: {each}." for each in advice), sep="\n")
+            print(*map(in_lines, [praise, *(f"  Advice: {each}." for each in advice)]), sep="\n")
 
     def grade(self, function: Callable[..., Any], seeds: Sequence[int] = GRADE_SEEDS) -> None:
         """Raise unless the learner's own function is right on inputs that ``check`` has not used."""

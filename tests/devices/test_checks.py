@@ -41,6 +41,6 @@ def on_the_cpu(edges, steps):
 def test_a_tensor_made_on_the_cpu_is_advice_alone(capsys):
     exercise = EXERCISES["within_steps"]
     exercise.check(on_the_cpu)
-    assert capsys.readouterr().out == f"within_steps: correct: {exercise.now}\n  Advice: {CPU_ADVICE}.\n"
+    assert capsys.readouterr().out.split() == f"within_steps: correct: {exercise.now} Advice: {CPU_ADVICE}.".split()
     exercise.check(exercise.answer)
-    assert capsys.readouterr().out == f"within_steps: correct: {exercise.now}\n"
+    assert " ".join(capsys.readouterr().out.split()) == f"within_steps: correct: {exercise.now}"

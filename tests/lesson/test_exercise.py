@@ -201,9 +201,9 @@ def test_a_right_answer_is_called_correct(exercise, function, capsys):
 @pytest.mark.parametrize("exercise, function, advice", ADVISED)
 def test_what_harms_nobody_is_advice(exercise, function, advice, capsys):
     exercise.check(function)
-    first, second = capsys.readouterr().out.splitlines()
+    first, *second = capsys.readouterr().out.splitlines()
     assert first == f"{exercise.name}: correct"
-    assert second.startswith(f"  Advice: {advice}")
+    assert " ".join(second).startswith(f"  Advice: {advice}") and max(map(len, second)) <= 80
     exercise.grade(function)
 
 
@@ -354,8 +354,9 @@ def shell():
 def test_a_notebook_shows_the_diagnosis_and_nothing_else(shell, cell, shown, capsys):
     shell.run_cell(cell)
     output = capsys.readouterr()
-    assert (output.out + output.err).startswith(shown)
-    assert len((output.out + output.err).strip().splitlines()) == 1
+    lines = (output.out + output.err).strip().splitlines()
+    assert f"{' '.join(lines)} ".startswith(shown)
+    assert max(map(len, lines)) <= 80 and len(lines) <= 3, "and no traceback"
 
 
 def test_a_notebook_stops_at_a_mistake_alone(shell, capsys):

@@ -5,7 +5,6 @@ import json
 import math
 import os
 import re
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from companion.core.files import atomic_write
+from companion.lesson.attempts import in_lines
 from companion.lesson.figures import COLORS
 from companion.lesson.widgets.question import Question, shown
 
 FORMAT = "predictions of Transformers as Algorithms, 1"
 FILE = "predictions.json"
 ANSWERED = {"number": "measured", "choice": "the answer:", "words": "one answer:"}
-WIDTH = 80  # letters in a line
 VERDICTS = {"right": "right", "not": "not right", "shown": "not judged", "": "not measured yet"}
 
 
@@ -93,8 +92,7 @@ class Predictions:
             self._keep(question)
             verdict = "" if question.verdict == "shown" else f" ({VERDICTS[question.verdict]})"
             lines = [f"{asked} You said {shown(question.value)}; {answer}{verdict}"]
-        for line in filter(None, [*lines, because]):  # JupyterLab would break a longer line within a word
-            print(textwrap.fill(line, WIDTH))
+        print(*map(in_lines, filter(None, [*lines, because])), sep="\n")
 
     def mark(self, ax: Axes, id: str, *, x: float | None = None, y: float | None = None) -> None:
         """Draw "your prediction" into a figure, if there is one.
