@@ -16,6 +16,7 @@ STEADY = [name for name in recipes() if not recipe(name, "smoke").schedule.curri
 HARDLY = "addition-factors-random-0.02-frozen"  # a control: short vectors that say nothing, and stay as they are
 
 
+@pytest.mark.types_unchecked  # `tests/devices` checks those of each recipe in its first steps
 @pytest.mark.parametrize("name", STEADY)
 def test_every_recipe_learns_something_at_smoke_scale(name):
     model, history = recipe(name, "smoke").train(seed=1)

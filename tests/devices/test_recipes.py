@@ -14,7 +14,6 @@ RECIPES = {name: scales["smoke"] for name, scales in recipes().items()}
 
 # their noise is drawn in the memory layout of the images, which is another there
 NOISY = {"sensitivity-digits-augmented", "sensitivity-digits-steadied"}
-pytestmark = pytest.mark.types_unchecked  # the recipes' own tests check the types
 
 
 def first_losses(recipe: Recipe, model: nn.Module, steps: int, device: torch.device) -> list[float]:
