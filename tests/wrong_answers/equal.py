@@ -7,6 +7,7 @@ EQUAL = {
     "recalled": [
         ("the first entry is 0", "few pairs are recalled, and in these draws the first is not"),
     ],
+    "numbers_carried": [("last row of changes", "nudges of the last position are not looked at")],
     "low_rank": [
         (
             "stands where the number of entries",

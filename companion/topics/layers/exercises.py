@@ -11,8 +11,8 @@ from companion.lesson.summit import summit
 
 
 def _draw_changes(generator: Generator) -> dict:
-    """A layer that sees some positions and not others, with one number or another, once with two that cancel, and with
-    rounding everywhere.
+    """A layer that sees some positions and not others, with one number or another, once with two that cancel, one
+    position from everywhere alike, one everywhere alike, and with rounding everywhere.
     """
     time, width, out = draw_size(generator, 5, 7), draw_size(generator, 2, 3), draw_size(generator, 3, 4)
     changes = draw_normal(generator, time, width, time, out)
@@ -20,6 +20,7 @@ def _draw_changes(generator: Generator) -> dict:
     changes *= torch.rand(time, 1, time, 1, generator=generator) < 0.5
     changes[0, :, 1] = 0
     changes[0, 0, 1, :2] = changes.new_tensor([1, -1])
+    changes[:, :, 3] = changes[2] = 1
     return {"changes": changes + 1e-10 * draw_normal(generator, *changes.shape)}
 
 
@@ -29,17 +30,21 @@ def sees(changes: Tensor) -> Tensor:
 
 
 def _draw_carried(generator: Generator) -> dict:
-    """Some numbers pass from the positions before ``seen`` to those after it: three a thousandth as strong as the rest,
-    one written at the last position alone, two read at the first alone. What passes elsewhere is not asked for.
+    """Nine numbers pass from the positions before ``seen`` to those after it: three a thousandth as strong as the rest,
+    one written at the last position alone, two read at the first alone, two of the first or the last entries alone, one
+    of all entries alike. What passes elsewhere is not asked for.
     """
-    time, width, out = draw_size(generator, 9, 10), draw_size(generator, 3, 4), draw_size(generator, 3, 4)
-    seen, carried = draw_size(generator, 3, 6), draw_size(generator, 7, 8)
+    time, width, out = draw_size(generator, 9, 10), draw_size(generator, 4, 5), draw_size(generator, 4, 5)
+    seen, carried = draw_size(generator, 3, 6), 9
     changes = 0.3 * draw_normal(generator, time, width, time, out)
     written = 0.3 * draw_normal(generator, seen, width, carried)
     read = 0.3 * draw_normal(generator, carried, time - seen, out)
     written[..., :3] *= 1e-3
     written[:-1, :, 3] = 0
     read[4:6, 1:] = 0
+    written[:, 1:, 6] = read[6, :, 1:] = 0
+    written[:, :-1, 7] = read[7, :, :-1] = 0
+    written[..., 8] = read[8] = 0.3
     across = (written.flatten(0, 1) @ read.flatten(1)).view(seen, width, time - seen, out)
     changes[:seen, :, seen:] = across + 1e-10 * draw_normal(generator, *across.shape)
     return {"changes": changes, "seen": seen}
