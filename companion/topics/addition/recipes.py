@@ -105,7 +105,8 @@ def _adder(
     """Register adders whose number embeddings come from ``source``, with ``rms`` and ``power`` as for
     `embeddings_from`, ``calibrate`` and ``stored`` as for `register`. They are ``frozen``, or trained along: unless
     told, only those from scratch are. ``course`` is (numbers, width, layers, schedule); a text that counts by tens
-    needs more than 110 answers, so smoke has 60 numbers, and ``smoke_steps``.
+    needs more than 110 answers, so smoke has 60 numbers, and ``smoke_steps``; paper has the width of GPT-2-XL and a
+    fourth of its layers.
     """
     keeps = source != "scratch" if frozen is None else frozen
 
@@ -129,7 +130,7 @@ def _adder(
             Schedule(steps=smoke_steps, batch=64, lr=1e-2, warmup=5, precision=schedule.precision),
         ),
         course=(config(*size), schedule),
-        paper=(config(261, 768, 12), Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
+        paper=(config(261, 1600, 12), Schedule(steps=20_000, batch=1024, lr=3e-4, warmup=500)),
         calibrate=calibrate,
         stored=stored,
     )

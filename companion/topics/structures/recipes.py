@@ -183,7 +183,7 @@ def _sketches(name: str, about: str, config: SketchConfig) -> None:
         loss=error_per_arrival,
         smoke=(replace(config, items=12, memory=6), Schedule(80, 32, 1e-2, warmup=10)),
         course=(config, Schedule(1000, 64, 6e-3, warmup=50)),
-        paper=(replace(config, items=1000, hidden=1024), Schedule(100_000, 256, 1e-3, warmup=1000)),
+        paper=(replace(config, items=1000, hidden=1024), Schedule(200_000, 1024, 1e-3, warmup=1000)),
     )
 
 

@@ -99,6 +99,20 @@ def test_a_shipped_models_first_steps_are_made_again_by_its_recipe(name):
 # The published size
 
 
+def test_the_paper_scale_begins_as_the_paper_does_and_course_has_no_curriculum():
+    """Alternating tokens, 5 dimensions and 11 points at first, 20 and 41 after 30,000 of 500,001 steps."""
+    plan = recipe("regression-isotropic", "paper")
+    assert plan.schedule.steps == 500_001 and plan.config.tokens == "interleaved"
+    seen = []
+    for step in (0, 15_000, 30_001):
+        xs, ys = plan.draw(4, torch.Generator().manual_seed(0), step / plan.schedule.steps)
+        seen.append((ys.shape[1], int(xs.abs().sum((0, 1)).count_nonzero())))
+    assert seen == [(11, 5), (26, 12), (41, 20)]
+    assert plan.model().streams(xs, ys).shape == (13, 4, 41, 256)
+    course = recipe("regression-isotropic")
+    assert course.draw(4, torch.Generator().manual_seed(0))[0].shape == (4, course.config.n, course.config.d)
+
+
 def test_a_curriculum_begins_small_and_ends_with_whole_prompts():
     draw = growing(5, 11)(recipe("regression-large").config)
     seen = []
