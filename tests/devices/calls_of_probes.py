@@ -99,6 +99,7 @@ CALLS = {
     "topics.graphs.probes.exact_match": lambda f, i: f(i.normal(3, 2, 6, 6), i.bits(3, 6, 6) > 0),
     "topics.graphs.probes.by_distance": lambda f, i: f(i.bits(3, 6, 6) > 0, i.whole(4, 3, 6, 6).float()),
     "topics.graphs.probes.without": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), "local"),
+    "topics.layers.probes.jacobian": lambda f, i: f(lambda x: x.cumsum(1), i.normal(4, 3)),
     "topics.graphs.probes.felt": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), i.graphs()[:, None]),
     "topics.limits.probes.sharpen": lambda f, i: f(i.decoder(), 3.0),
     "topics.limits.probes.changes_by_place": lambda f, i: f(i.decoder(), i.normal(6, 8)),

@@ -182,9 +182,18 @@ class PeakMemory(threading.Thread):
 
     def run(self):
         this, looked, processes = psutil.Process(), -math.inf, []
+        mine = this.cmdline()
+
+        def other(process: psutil.Process) -> bool:
+            try:
+                return process.cmdline() != mine
+            except psutil.Error:
+                return False
+
         while not self.done.wait(0.05):
             if time.monotonic() - looked > 0.25:  # to find them takes longer than to ask them
-                looked, processes = time.monotonic(), this.children(recursive=True)
+                # a process that is about to start a program still is a copy of this one, with all its memory
+                looked, processes = time.monotonic(), [each for each in this.children(recursive=True) if other(each)]
             total = 0
             for process in processes:
                 try:
