@@ -164,8 +164,8 @@ def failing_cell(executed: nbformat.NotebookNode, source: Path) -> str:
 
 
 class PeakMemory(threading.Thread):
-    """Samples, while it stands open, the resident memory of the processes that this one has started (kernels); keeps
-    the largest sum.
+    """Samples, while it stands open, the resident memory of the processes that this one has started since (kernels);
+    keeps the largest sum.
     """
 
     def __init__(self):
@@ -181,19 +181,11 @@ class PeakMemory(threading.Thread):
         self.join()
 
     def run(self):
-        this, looked, processes = psutil.Process(), -math.inf, []
-        mine = this.cmdline()
-
-        def other(process: psutil.Process) -> bool:
-            try:
-                return process.cmdline() != mine
-            except psutil.Error:
-                return False
-
+        this, looked, processes = psutil.Process(), -math.inf, set()
+        before = set(this.children(recursive=True))  # whatever else this process has started is no kernel
         while not self.done.wait(0.05):
             if time.monotonic() - looked > 0.25:  # to find them takes longer than to ask them
-                # a process that is about to start a program still is a copy of this one, with all its memory
-                looked, processes = time.monotonic(), [each for each in this.children(recursive=True) if other(each)]
+                looked, processes = time.monotonic(), set(this.children(recursive=True)) - before
             total = 0
             for process in processes:
                 try:
