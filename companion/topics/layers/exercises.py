@@ -134,8 +134,7 @@ def _sees_no_future(inputs: dict, answers: Tensor) -> str | None:
 
 def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
     again = answers[len(inputs["_asked"]) :, MANY:]
-    values = torch.linalg.svdvals((again[2:] - again[0]).flatten(1))
-    carried = int((values > 1e-6 * values[0]).sum())
+    carried = int(torch.linalg.matrix_rank((again[2:] - again[0]).flatten(1), rtol=1e-6))
     if carried > CARRIED:
         return (
             f"{carried} numbers are carried from {MANY} pairs to what is asked later, as your own measure counts them, "

@@ -1,5 +1,6 @@
 """What goes through a layer, seen from outside: how all that comes out moves with each number that goes in."""
 
+import copy
 from collections.abc import Callable
 
 import torch
@@ -15,7 +16,7 @@ def jacobian(
 ) -> Float[Tensor, "time width later out"]:
     """Measure d y[t, j] / d x[s, i] at [s, i, t, j], by nudging one number of the input at a time, in float64.
 
-    ``layer``: anything from (batch, time, width) to (batch, time, out). A module's own dtype is given back to it.
+    ``layer``: anything from (batch, time, width) to (batch, time, out). A module stays as it is.
     ``x``: the input around which it is nudged.
 
     The rank of what leads from the positions before one to those after it is the least number of numbers that a layer
@@ -24,11 +25,6 @@ def jacobian(
     x = x.double()
     nudges = NUDGE * torch.eye(x.numel(), dtype=x.dtype, device=x.device).view(-1, *x.shape)
     if isinstance(layer, torch.nn.Module):
-        dtype = next((each.dtype for each in layer.parameters()), x.dtype)
-        layer.double()
-    try:
-        moved = layer(x + nudges) - layer(x[None])
-    finally:
-        if isinstance(layer, torch.nn.Module):
-            layer.to(dtype)
+        layer = copy.deepcopy(layer).double()
+    moved = layer(x + nudges) - layer(x[None])
     return (moved / NUDGE).view(*x.shape, *moved.shape[1:])
