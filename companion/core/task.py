@@ -11,7 +11,7 @@ overwrite what is asked for later.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -38,36 +38,31 @@ class Problems(NamedTuple):
     counts: Bool[Tensor, "batch length"]
 
 
-def constant(inputs: Shaped[Tensor, "batch length features"]) -> Shaped[Tensor, "batch length"]:
-    """Answer 0 everywhere: what is best for one who knows nothing of numbers around 0, or of classes equally likely."""
-    return torch.zeros_like(inputs[..., 0])
-
-
 @dataclass(frozen=True)
 class Task:
     """What is asked for, and what can be reached.
 
     ``about``: a line for those who choose a task.
     ``axis``, ``sizes``: what grows, such as "pairs", and the sizes at which a model is tested.
-    ``vocabulary``: how many tokens there are, 0 among them; None where inputs are numbers.
-    ``features``: fields, or numbers, at a position.
-    ``outputs``: classes; 1 for an answer that is a number.
     ``draw(batch, generator, size)``: `Problems` of that size, or, for None, of training.
     ``best(inputs)``: what the best algorithm answers from the inputs alone.
-    ``blind(inputs)``: the best answers that look at their own position alone.
+    ``blind(inputs)``: the best answers that look at their own position alone; 0 for numbers around 0, or for classes
+        that are equally likely.
     ``others``: further algorithms, by name, of which the one nearest to a model can be asked for.
+    ``outputs``: classes; 1 for an answer that is a number.
+    ``vocabulary``: how many tokens there are, 0 among them; none where inputs are numbers.
     """
 
     about: str
     axis: str
     sizes: tuple[int, ...]
-    vocabulary: int | None
-    features: int
-    outputs: int
     draw: Callable[..., Problems]
     best: Callable[[Tensor], Tensor]
-    blind: Callable[[Tensor], Tensor] = constant
+    blind: Callable[[Tensor], Tensor] = lambda inputs: torch.zeros_like(inputs[..., 0])
     others: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
+    _: KW_ONLY
+    outputs: int
+    vocabulary: int = 0
 
     def answers(self, outputs: Float[Tensor, "batch length outputs"]) -> Shaped[Tensor, "batch length"]:
         """Return what a model answers: the likeliest class, or the number."""
@@ -91,11 +86,8 @@ class Task:
         """Return which of the algorithms answers most as a model does; "-" where there are none but best and blind."""
         if not self.others:
             return "-"
-        apart = {
-            name: (algorithm(problems.inputs) - answers)[problems.counts].square().mean().item()
-            for name, algorithm in {"best": self.best, "blind": self.blind, **self.others}.items()
-        }
-        return min(apart, key=apart.__getitem__)
+        known = {"best": self.best, "blind": self.blind, **self.others}
+        return min(known, key=lambda name: (known[name](problems.inputs) - answers)[problems.counts].square().mean())
 
 
 class Examples(IterableDataset):

@@ -27,11 +27,13 @@ def test_there_are_the_tasks_that_the_course_has():
 @pytest.mark.parametrize("scale", ["smoke", "course", "paper"])
 def test_inputs_and_answers_are_as_a_task_says(scale):
     for name, task in tasks(scale).items():
+        features = task.draw(1, torch.Generator()).inputs.shape[-1]
         for size in (None, *task.sizes):
             inputs, targets, counts = task.draw(20, torch.Generator().manual_seed(0), size)
-            assert inputs.shape[-1] == task.features and inputs.shape[:2] == targets.shape == counts.shape, name
+            assert inputs.shape[-1] == features and inputs.shape[:2] == targets.shape == counts.shape, name
             assert counts.any() and counts.dtype == torch.bool
-            if task.vocabulary is not None:
+            assert inputs.is_floating_point() == (task.vocabulary == 0), name
+            if task.vocabulary:
                 assert inputs.min() >= 0 and inputs.max() < task.vocabulary, name
             if task.outputs > 1:
                 assert targets.min() >= 0 and targets.max() < task.outputs, name

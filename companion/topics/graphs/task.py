@@ -17,35 +17,26 @@ EDGES = 1.5  # a node has so many on the average
 def connectivity_task(scale: str) -> Task:
     """Make the task: graphs of 8 nodes, and pairs that are 1, 2 or 3 steps apart or not connected at all."""
     n = NODES[scale]
-    eye = torch.eye(n)
+    p = EDGES / (n - 1)
 
     def draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
-        device, p = generator.device, EDGES / (n - 1)
         graphs = erdos_renyi(batch, n, p, p, generator=generator)
+        nodes = torch.eye(n, device=graphs.device).expand(batch, n, n)
         far = ~connected(graphs)
-        near = ~far & ~eye.bool().to(device) if size is None else reach(graphs, size) & ~reach(graphs, size - 1)
+        near = ~far & (nodes == 0) if size is None else reach(graphs, size) & ~reach(graphs, size - 1)
         # where a node has both, it is asked about the one and the other equally often
         odds = sum(kind / kind.sum(-1, keepdim=True).clamp_min(1) for kind in (near, far)).flatten(0, 1)
-        counts = odds.sum(-1) > 0
-        other = torch.multinomial(odds + ~counts[:, None], 1, generator=generator)
-        targets = (~far).flatten(0, 1).gather(1, other).view(batch, n).long()
-        nodes = eye.to(device).expand(batch, n, n)
-        told = torch.cat([graphs, nodes, torch.zeros_like(nodes)], -1)
-        asked = torch.cat([torch.zeros_like(nodes), nodes, F.one_hot(other[:, 0], n).view(batch, n, n)], -1)
-        there = torch.cat([torch.zeros_like(targets), counts.view(batch, n)], 1).bool()
-        return Problems(torch.cat([told, asked], 1), torch.cat([torch.zeros_like(targets), targets], 1), there)
+        counts = (odds.sum(-1) > 0).view(batch, n)
+        other = torch.multinomial(odds + ~counts.view(-1, 1), 1, generator=generator).view(batch, n, 1)
+        targets = (~far).gather(2, other)[..., 0].long()
+        none, nothing = torch.zeros_like(targets), torch.zeros_like(nodes)
+        told = torch.cat([graphs, nodes, nothing], -1)
+        asked = torch.cat([nothing, nodes, F.one_hot(other[..., 0], n)], -1)
+        return Problems(torch.cat([told, asked], 1), torch.cat([none, targets], 1), torch.cat([none > 0, counts], 1))
 
     def best(inputs: Float[Tensor, "batch length features"]) -> Int[Tensor, "batch length"]:
         graphs, one, other = inputs[:, :n, :n], inputs[..., n : 2 * n], inputs[..., 2 * n :]
         return ((one @ connected(graphs).float()) * other).sum(-1).long()
 
-    return Task(
-        "say of pairs of nodes whether they are connected, after all edges have been shown",
-        "steps",
-        STEPS,
-        vocabulary=None,
-        features=3 * n,
-        outputs=2,
-        draw=draw,
-        best=best,
-    )
+    about = "say of pairs of nodes whether they are connected, after all edges have been shown"
+    return Task(about, "steps", STEPS, draw, best, outputs=2)

@@ -51,8 +51,8 @@ class Solver(nn.Module):
         width, mixers = config.width, [layer(config.width) for _ in range(config.depth)]
         spent = sum(parameter.numel() for parameter in mixers[0].parameters())
         mlp = (12 * width**2 - spent) / (2 * width**2)
-        numbers = task.vocabulary is None
-        self.embed = nn.Linear(task.features, width) if numbers else nn.Embedding(task.vocabulary, width)
+        features = task.draw(1, torch.Generator()).inputs.shape[-1]
+        self.embed = nn.Embedding(task.vocabulary, width) if task.vocabulary else nn.Linear(features, width)
         self.decoder = Decoder(DecoderConfig(width, config.depth, 1, 10**6, mlp=mlp, positions=False))
         for block, mixer in zip(self.decoder.blocks, mixers, strict=True):
             block.attention = mixer

@@ -34,13 +34,5 @@ def recall_task(scale: str) -> Task:
         same = (key[:, :, None] == key[:, None]) & (value[:, None] > 0)
         return (same * value[:, None]).amax(-1) - keys - 1
 
-    return Task(
-        "say the value of each key, after all pairs have been shown",
-        "pairs",
-        sizes,
-        vocabulary=1 + keys + VALUES,
-        features=2,
-        outputs=VALUES,
-        draw=draw,
-        best=best,
-    )
+    about = "say the value of each key, after all pairs have been shown"
+    return Task(about, "pairs", sizes, draw, best, outputs=VALUES, vocabulary=1 + keys + VALUES)

@@ -22,28 +22,19 @@ def regression_task(scale: str) -> Task:
         xs, ys, _ = prompts(batch, 4 * d + 1, d, generator=generator)
         before = torch.cat([xs, ys[..., None]], -1).roll(1, 1)
         before[:, 0] = 0
-        counts = torch.ones_like(ys, dtype=torch.bool)
-        if size is not None:
-            counts = (torch.arange(4 * d + 1, device=ys.device) == size).expand_as(ys)
+        place = torch.arange(4 * d + 1, device=ys.device)
+        counts = (place >= 0 if size is None else place == size).expand_as(ys)
         return Problems(torch.cat([before, xs], -1), ys, counts)
 
-    def predictions(inputs: Float[Tensor, "batch n features"], weights) -> Float[Tensor, "batch n"]:
+    def predictions(weights, inputs: Float[Tensor, "batch n features"]) -> Float[Tensor, "batch n"]:
         xs, ys = inputs[..., d + 1 :], inputs[..., d].roll(-1, 1)  # the last label is read by nobody
         return (weights(xs, ys) * xs).sum(-1)
 
-    def after(algorithm, steps: int, **settings):
-        return partial(predictions, weights=lambda xs, ys: algorithm(xs, ys, [steps], **settings)[0])
-
-    return Task(
-        "predict the label of an input from examples of a linear map that is new in every sequence",
-        "examples",
-        (d, 2 * d, 4 * d),
-        vocabulary=None,
-        features=2 * d + 1,
-        outputs=1,
-        draw=draw,
-        best=partial(predictions, weights=least_squares),
-        others={f"gradient descent, {k} steps": after(gradient_descent, k, lr=0.5 / d) for k in STEPS}
-        | {f"Newton, {k} steps": after(newton, k) for k in STEPS}
-        | {"online gradient descent": partial(predictions, weights=online_gradient_descent)},
-    )
+    others = {"online gradient descent": online_gradient_descent}
+    for k in STEPS:
+        others[f"gradient descent, {k} steps"] = lambda xs, ys, k=k: gradient_descent(xs, ys, [k], lr=0.5 / d)[0]
+        others[f"Newton, {k} steps"] = lambda xs, ys, k=k: newton(xs, ys, [k])[0]
+    others = {name: partial(predictions, weights) for name, weights in others.items()}
+    about = "predict the label of an input from examples of a linear map that is new in every sequence"
+    best = partial(predictions, least_squares)
+    return Task(about, "examples", (d, 2 * d, 4 * d), draw, best, outputs=1, others=others)

@@ -22,24 +22,18 @@ def search_task(scale: str) -> Task:
         place = torch.arange(numbers.shape[1], device=numbers.device)[:, None].expand_as(numbers)
         asked = place >= points.shape[1]
         inputs = torch.cat([numbers, (place / sizes[-1]).masked_fill(asked, 0), asked.float()], -1)
-        return Problems(inputs, below(inputs), asked[..., 0])
+        return Problems(inputs, (points.mT < numbers).sum(-1), asked[..., 0])
 
-    def below(inputs: Float[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
-        n = inputs.shape[1] - QUERIES
-        return torch.searchsorted(inputs[:, :n, 0].contiguous(), inputs[..., 0].contiguous())
+    about = "say how many numbers of a sorted list lie below each query"
+    return Task(about, "numbers", sizes, draw, _below, _mode, outputs=sizes[-1] + 1)
 
-    def blind(inputs: Float[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
-        n = inputs.shape[1] - QUERIES  # how many lie below is binomial: its mode
-        return ((n + 1) * (1 + inputs[..., 0]) / 2).long()
 
-    return Task(
-        "say how many numbers of a sorted list lie below each query",
-        "numbers",
-        sizes,
-        vocabulary=None,
-        features=3,
-        outputs=sizes[-1] + 1,
-        draw=draw,
-        best=below,
-        blind=blind,
-    )
+def _below(inputs: Float[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
+    numbers = inputs[..., 0].contiguous()
+    return torch.searchsorted(numbers[:, :-QUERIES].contiguous(), numbers)
+
+
+def _mode(inputs: Float[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
+    """How many lie below is binomial."""
+    n = inputs.shape[1] - QUERIES
+    return ((n + 1) * (1 + inputs[..., 0]) / 2).long()
