@@ -33,10 +33,10 @@ def set_parameters(notebook: nbformat.NotebookNode, scale: str, seed: int) -> No
             cell.source = cell.source.replace("SEED = 0", f"SEED = {seed}")
 
 
-def set_scale(path: Path, scale: str) -> None:
-    """Change the solved notebook at ``path`` to ``scale``: at smoke scale it stores that no claim is assessed."""
+def set_scale(path: Path, scale: str, seed: int = 0) -> None:
+    """Change the notebook at ``path`` to ``scale``: at smoke scale it stores that no claim is assessed."""
     notebook = nbformat.read(path, as_version=4)
-    set_parameters(notebook, scale, seed=0)
+    set_parameters(notebook, scale, seed)
     for cell in notebook.cells if scale == "smoke" else ():
         if cell.source.strip() == "claims.verdicts()":
             for output in cell.outputs:

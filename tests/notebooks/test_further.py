@@ -1,4 +1,6 @@
-"""The second notebook of a lesson: it gives what it stores, and nothing in it earns points."""
+"""The second notebook of a lesson: solved (weekly) and unsolved it gives what it stores, and nothing in it earns
+points.
+"""
 
 import re
 import shutil
@@ -10,6 +12,7 @@ from nbval_lesson import set_scale, validate
 from sample_lesson import NAME, further
 
 from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.cli.setup import ROOT
 
 FURTHER = [lesson.further for lesson in all_lessons() if lesson.further]
 each = pytest.mark.parametrize("path", FURTHER, ids=lambda path: path.stem)
@@ -34,15 +37,32 @@ def test_nothing_in_it_earns_points_and_its_predictions_are_its_own(path):
     assert not faults(nbformat.read(path, as_version=4), path.stem)
 
 
-@pytest.mark.parametrize("scale", ["smoke", pytest.param("course", marks=pytest.mark.weekly)])
-@each
-def test_it_gives_what_it_stores(path, scale, tmp_path):
-    folder = shutil.copytree(path.parent, tmp_path / path.parent.name)
-    set_scale(folder / path.name, scale)
-    for number, cell in enumerate(validate(folder / path.name).cells, 1):
+def gives_what_it_stores(path):
+    for number, cell in enumerate(validate(path).cells, 1):
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 assert output.metadata.get("image/png", {}).get("alt"), f"the figure of cell {number} has no alt text"
+
+
+@pytest.mark.weekly
+@each
+def test_solved_it_gives_what_it_stores(path, tmp_path):
+    folder = shutil.copytree(path.parent, tmp_path / path.parent.name)
+    gives_what_it_stores(folder / path.name)
+
+
+@each
+def test_unsolved_it_runs_to_its_end_and_gives_what_it_stores(path, tmp_path):
+    """As released, but with what the solved one stores. Its few answers are run by the tests of wrong answers."""
+    folder = shutil.copytree(ROOT / "lessons" / path.parent.name, tmp_path / path.parent.name)
+    unsolved = nbformat.read(folder / path.name, as_version=4)
+    stored = {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
+    for cell in unsolved.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = stored[cell.id].outputs, stored[cell.id].execution_count
+    nbformat.write(unsolved, folder / path.name)
+    set_scale(folder / path.name, "smoke", seed=1)
+    gives_what_it_stores(folder / path.name)
 
 
 GRADED = {

@@ -47,8 +47,9 @@ def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@unsolved
+@pytest.mark.parametrize("path", [lesson.source for lesson in UNSOLVED], ids=lambda path: path.stem)
 def test_the_unsolved_lesson_runs_to_its_end(path, tmp_path):
+    """Its second notebook does in `test_further`."""
     papermill.execute_notebook(
         path,
         tmp_path / path.name,
