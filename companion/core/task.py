@@ -1,9 +1,9 @@
 """Tasks: what a layer is to carry over a sequence, with the best answer and the blind one, each computed.
 
-A topic makes its tasks known in ``task.py``, by `task`. Every position of a sequence shows what can be had on the spot
-(a key and its value, an input and the label of the one before), so that what is asked for is what a layer carries from
-one position to others. Nothing but evidence and questions stands in a sequence: there is no filler that could
-overwrite what is asked for later.
+A topic has them in ``task.py``: there ``recall_task(scale)`` makes "recall". Every position of a sequence shows what
+can be had on the spot (a key and its value, an input and the label of the one before), so that what is asked for is
+what a layer carries from one position to others. Nothing but evidence and questions stands in a sequence: there is no
+filler that could overwrite what is asked for later.
 
 >>> recall = tasks()["recall"]
 >>> inputs, targets, counts = recall.draw(batch=64, generator=torch.Generator().manual_seed(0), size=16)
@@ -110,22 +110,13 @@ class Examples(IterableDataset):
             step += stride
 
 
-_registered: dict[str, Callable[[str], Task]] = {}
-
-
-def task(make: Callable[[str], Task]) -> Callable[[str], Task]:
-    """Make a task known: the function below, such as ``recall_task``, makes ``recall`` at a scale."""
-    _registered[make.__name__.removesuffix("_task")] = make
-    return make
-
-
 def tasks(scale: str = "course") -> dict[str, Task]:
     """Return all tasks at a scale, by name, in the order of the topics. Raises ValueError for another scale."""
     if scale not in SCALES:
         raise ValueError(f"scale = {scale!r}: must be one of {', '.join(SCALES)}")
-    for path in sorted(TOPICS.glob("*/task.py")):
-        import_module(f"companion.topics.{path.parent.name}.task")
-    return {name: make(scale) for name, make in sorted(_registered.items(), key=lambda item: item[1].__module__)}
+    modules = [import_module(f"companion.topics.{path.parent.name}.task") for path in sorted(TOPICS.glob("*/task.py"))]
+    makers = {name: make for module in modules for name, make in vars(module).items() if name.endswith("_task")}
+    return {name.removesuffix("_task"): make(scale) for name, make in makers.items()}
 
 
 def any_of(sizes: tuple[int, ...], generator: torch.Generator) -> int:

@@ -4,17 +4,16 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from companion.core.task import Problems, Task, task
+from companion.core.task import Problems, Task
 
 TRAINED = 6  # digits in training; others are tested too
 DIGITS, PLACES = (3, 6, 12), 16
 
 
-@task
 def addition_task(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
     """Make the task; a sum begins at any of the 16 places, so that no place is new where sums are longer."""
     about = f"add two numbers, digit by digit from the right; trained on {TRAINED} digits"
-    return Task(about, "digits", DIGITS, _draw, _added, _without_carry, outputs=10, vocabulary=1 + 20 + PLACES)
+    return Task(about, "digits", DIGITS, _draw, _added, _units, outputs=10, vocabulary=1 + 20 + PLACES)
 
 
 def _draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
@@ -37,5 +36,5 @@ def _added(inputs: Int[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]
     return torch.stack(digits, 1)
 
 
-def _without_carry(inputs: Int[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
+def _units(inputs: Int[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
     return (inputs[..., 1:].sum(-1) - 12) % 10  # no carry is a little likelier than one

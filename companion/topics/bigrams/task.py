@@ -4,14 +4,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from companion.core.task import Problems, Task, any_of, task
+from companion.core.task import Problems, Task, any_of
 from companion.topics.bigrams.baselines import follower
 from companion.topics.bigrams.data import Bigrams, trigger_sequences
 
 LENGTHS = {"smoke": (16,), "course": (16, 32), "paper": (64, 128, 256)}
 
 
-@task
 def bigrams_task(scale: str) -> Task:
     """Make the task, over the 65 characters of the tiny Shakespeare text, with its 5 most frequent as triggers."""
     table, lengths = Bigrams.shakespeare(), LENGTHS[scale]

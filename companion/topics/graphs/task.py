@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from companion.core.task import Problems, Task, task
+from companion.core.task import Problems, Task
 from companion.topics.graphs.data import connected, erdos_renyi, reach
 
 NODES = {"smoke": 6, "course": 8, "paper": 24}
@@ -13,7 +13,6 @@ STEPS = (1, 2, 3)
 EDGES = 1.5  # a node has so many on the average
 
 
-@task
 def connectivity_task(scale: str) -> Task:
     """Make the task: graphs of 8 nodes, and pairs that are 1, 2 or 3 steps apart or not connected at all."""
     n = NODES[scale]
@@ -29,10 +28,9 @@ def connectivity_task(scale: str) -> Task:
         counts = (odds.sum(-1) > 0).view(batch, n)
         other = torch.multinomial(odds + ~counts.view(-1, 1), 1, generator=generator).view(batch, n, 1)
         targets = (~far).gather(2, other)[..., 0].long()
-        none, nothing = torch.zeros_like(targets), torch.zeros_like(nodes)
-        told = torch.cat([graphs, nodes, nothing], -1)
-        asked = torch.cat([nothing, nodes, F.one_hot(other[..., 0], n)], -1)
-        return Problems(torch.cat([told, asked], 1), torch.cat([none, targets], 1), torch.cat([none > 0, counts], 1))
+        told, asked = torch.cat([graphs, nodes], -1), torch.cat([nodes, F.one_hot(other[..., 0], n)], -1)
+        inputs = torch.cat([F.pad(told, (0, n)), F.pad(asked, (n, 0))], 1)
+        return Problems(inputs, F.pad(targets, (n, 0)), F.pad(counts, (n, 0)))
 
     def best(inputs: Float[Tensor, "batch length features"]) -> Int[Tensor, "batch length"]:
         graphs, one, other = inputs[:, :n, :n], inputs[..., n : 2 * n], inputs[..., 2 * n :]

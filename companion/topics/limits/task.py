@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor
 
-from companion.core.task import Problems, Task, any_of, task
+from companion.core.task import Problems, Task, any_of
 from companion.topics.limits.baselines import follow, running_products
 from companion.topics.limits.data import coins, letters_and_states, rings
 
@@ -17,22 +17,18 @@ LENGTHS = (4, 8, 16, 32)
 SENT = torch.tensor([[0, 1, 2], [0, 1, 2], [1, 0, 2], [1, 2, 0]])  # where each token sends each of three points
 
 
-@task
 def hops_task(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
     """Make the task: 8 pointers, which lead once round all places, and every place to begin at."""
     about = "follow 8 pointers from each place, one, two or three times"
-    vocabulary = 1 + 2 * PLACES + len(HOPS)
-    return Task(about, "hops", HOPS, _hops, _followed, _elsewhere, outputs=PLACES, vocabulary=vocabulary)
+    return Task(about, "hops", HOPS, _hops, _followed, _next, outputs=PLACES, vocabulary=1 + 2 * PLACES + len(HOPS))
 
 
-@task
 def parity_task(scale: str) -> Task:  # noqa: ARG001
     """Make the task: whether the bits so far are odd in number, for words of 8 bits and, in tests, up to 32."""
     about = f"say after every bit whether the ones so far are odd in number; trained on {TRAINED} bits"
     return Task(about, "bits", LENGTHS, partial(_words, _bits_and_parity), _parity, outputs=2, vocabulary=4)
 
 
-@task
 def s3_task(scale: str) -> Task:  # noqa: ARG001
     """Make the task: the permutation of three points after each letter, for words as long as in `parity_task`."""
     about = f"say after every letter how three points are permuted by all so far; trained on {TRAINED} letters"
@@ -58,7 +54,7 @@ def _followed(inputs: Int[Tensor, "batch length 3"]) -> Int[Tensor, "batch lengt
     return ends
 
 
-def _elsewhere(inputs: Int[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
+def _next(inputs: Int[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
     return inputs[..., 0] % PLACES  # any place but the one that is asked about
 
 

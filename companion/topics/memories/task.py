@@ -8,13 +8,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from companion.core.task import Problems, Task, any_of, task
+from companion.core.task import Problems, Task, any_of
 
 SIZES = {"smoke": (2, 4), "course": (4, 8, 16, 32), "paper": (16, 32, 64, 128)}
 VALUES = 16
 
 
-@task
 def recall_task(scale: str) -> Task:
     """Make the task: as many pairs as `SIZES` has, of twice as many keys as pairs at most, and 16 values."""
     sizes, keys = SIZES[scale], 2 * SIZES[scale][-1]

@@ -6,14 +6,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from companion.core.task import Problems, Task, task
+from companion.core.task import Problems, Task
 from companion.topics.regression.baselines import gradient_descent, least_squares, newton, online_gradient_descent
 from companion.topics.regression.data import prompts
 
 STEPS = (1, 2, 4, 8)
 
 
-@task
 def regression_task(scale: str) -> Task:
     """Make the task: d = 5 (20 at the scale paper), and d, 2 d or 4 d examples before the label that counts."""
     d = 20 if scale == "paper" else 5

@@ -5,14 +5,13 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor
 
-from companion.core.task import Problems, Task, task
+from companion.core.task import Problems, Task
 from companion.topics.sensitivity.data import strings
 
 LENGTHS = {"smoke": 6, "course": 12, "paper": 40}
 BITS = (1, 2, 3)
 
 
-@task
 def sparse_task(scale: str) -> Task:
     """Make the task: parities of 1, 2 and 3 of 12 bits, whose places are for the weights to find."""
     n, most = LENGTHS[scale], len(BITS)

@@ -4,14 +4,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from companion.core.task import Problems, Task, any_of, task
+from companion.core.task import Problems, Task, any_of
 from companion.topics.structures.data import uniform
 
 SIZES = {"smoke": (2,), "course": (4, 8, 16), "paper": (32, 64, 128)}
 QUERIES = 8
 
 
-@task
 def search_task(scale: str) -> Task:
     """Make the task: as many numbers as `SIZES` has, uniform on [-1, 1], and 8 queries for each list."""
     sizes = SIZES[scale]
