@@ -177,7 +177,7 @@ def _bench(commands, common: argparse.ArgumentParser) -> None:
     bench.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
     bench.add_argument("--jobs", type=int, metavar="N", help="how many runs at a time (default: 1)")
     bench.add_argument(
-        "--out", metavar="FILE.csv", help="the table; its picture lies beside it (default: build/bench/LAYERS.csv)"
+        "--out", type=Path, metavar="FILE.csv", help="of the table and its picture (default: build/bench/LAYERS.csv)"
     )
 
 

@@ -13,7 +13,6 @@ Runs are spread as `companion.core.measuring` says, over processes or a cluster.
 
 import runpy
 from collections.abc import Sequence
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from companion.core.task import tasks as tasks_at
 from companion.core.training import seeded
 from companion.topics.layers.known import KNOWN, Layer
 from companion.topics.layers.questions import ask
-from companion.topics.layers.runs import BUDGETS, RATES, SHORTER, recipe_for, results
+from companion.topics.layers.runs import BUDGETS, RATES, SHORTER, results
 from companion.topics.layers.shown import picture
 
 
@@ -47,11 +46,11 @@ def bench(
     ``jobs``: how many runs at a time; as many as joblib is told, unless said.
     ``out``: the table's file, beside which the picture lies as PNG; ``build/bench/LAYERS.csv`` unless told.
 
-    Raises ValueError for an unknown task, layer or scale, for none, and, naming what was asked, for a layer that gives
-    a wrong answer to `companion.topics.layers.questions`.
+    Raises ValueError for an unknown task, layer or scale, for none, and for a layer of which
+    `companion.topics.layers.questions.ask` finds something wrong.
     """
     named, known = dict(map(_named, layers)), tasks_at(scale)
-    chosen = list(known) if tasks is None else list(tasks)
+    chosen = list(known if tasks is None else tasks)
     if unknown := [task for task in chosen if task not in known]:
         raise ValueError(f"tasks = {unknown[0]!r}: must be one of {', '.join(known)}")
     if not (named and chosen and seeds) or len(named) < len(layers):
@@ -61,11 +60,15 @@ def bench(
             ask(layer, BUDGETS[scale][0])
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+
+    def rows(job: Row) -> list[Row]:
+        return [job | row for row in results(job["task"], named[job["layer"]], job["seed"], scale)]
+
     label = "+".join(named)
     out = out or Path("build/bench") / f"{label}.csv"
     todo = [{"seed": seed, "task": task, "layer": name} for seed in seeds for task in chosen for name in named]
     kept, said = out.with_suffix(".partial.json"), f"bench of {label} on {', '.join(chosen)}, scale {scale}"
-    make_table(partial(_rows, named, scale), todo, out, kept, said, _config(named, chosen, scale), label, jobs)
+    make_table(rows, todo, out, kept, said, _config(named, chosen, scale), label, jobs)
     table = read_table(out)
     atomic_write(out.with_suffix(".png"), picture(beside(table) if scale == "course" else table.rows).png)
     return table
@@ -92,17 +95,11 @@ def _named(layer: str | Layer) -> tuple[str, Layer]:
     return name, there[name]
 
 
-def _rows(named: dict[str, Layer], scale: str, job: Row) -> list[Row]:
-    return [job | row for row in results(job["task"], named[job["layer"]], job["seed"], scale)]
-
-
 def _config(named: dict[str, Layer], chosen: Sequence[str], scale: str) -> str:
-    """16 hexadecimal digits, a hash of what decides a bench: tasks, budget, and what layers compute at the start."""
-    width, said = BUDGETS[scale][0], [scale, RATES, SHORTER]
+    """A hash of what decides a bench: tasks, budget, and what layers compute at the start."""
+    said = [scale, BUDGETS[scale], RATES, SHORTER, chosen]
     for name, layer in named.items():
         with seeded(0):
-            output = layer(width)(torch.randn(1, 8, width))
+            output = layer(BUDGETS[scale][0])(torch.randn(1, 8, BUDGETS[scale][0]))
         said.append((name, [f"{number:.3g}" for number in output.flatten().tolist()]))
-    recipes = [recipe_for(task, KNOWN["softmax"], scale, RATES[0]) for task in chosen]
-    said += [(recipe.name, recipe.config, recipe.schedule) for recipe in recipes]
     return sha256(repr(said).encode()).hexdigest()[:16]

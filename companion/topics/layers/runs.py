@@ -6,7 +6,6 @@ Positions are not told, except where a task shows them.
 """
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import torch
@@ -32,28 +31,19 @@ HELD_OUT, TESTED = 10**15, 2 * 10**15  # seeds of problems that no run is traine
 MANY = {"smoke": 50, "course": 1000, "paper": 1000}  # problems of a test
 
 
-@dataclass(frozen=True)
-class SolverConfig:
-    """Who solves what: the task's sizes decide with the width and the depth what is measured."""
-
-    sizes: tuple[int, ...]
-    width: int
-    depth: int = DEPTH
-
-
 class Solver(nn.Module):
     """A task's inputs as vectors, summed over fields; the decoder's blocks with a layer in the place of attention; and
     a linear map to the answers.
     """
 
-    def __init__(self, task: Task, layer: Layer, config: SolverConfig):
+    def __init__(self, task: Task, layer: Layer, width: int):
         super().__init__()
-        width, mixers = config.width, [layer(config.width) for _ in range(config.depth)]
+        mixers = [layer(width) for _ in range(DEPTH)]
         spent = sum(parameter.numel() for parameter in mixers[0].parameters())
         mlp = (12 * width**2 - spent) / (2 * width**2)
         features = task.draw(1, torch.Generator()).inputs.shape[-1]
         self.embed = nn.Embedding(task.vocabulary, width) if task.vocabulary else nn.Linear(features, width)
-        self.decoder = Decoder(DecoderConfig(width, config.depth, 1, 10**6, mlp=mlp, positions=False))
+        self.decoder = Decoder(DecoderConfig(width, DEPTH, 1, 10**6, mlp=mlp, positions=False))
         for block, mixer in zip(self.decoder.blocks, mixers, strict=True):
             block.attention = mixer
         self.read_out = nn.Linear(width, task.outputs)
@@ -72,10 +62,10 @@ def recipe_for(task: str, layer: Layer, scale: str, lr: float) -> Recipe:
         name=f"layers-{task}",
         scale=scale,
         about=asked.about,
-        config=SolverConfig(asked.sizes, width),
+        config={"sizes": asked.sizes, "width": width},  # what is measured, and with what
         schedule=Schedule(steps, positions // length, lr, warmup=50),
-        make=lambda config: Solver(asked, layer, config),
-        sampler=lambda config: asked.draw,
+        make=lambda _: Solver(asked, layer, width),
+        sampler=lambda _: asked.draw,
         loss=lambda model, *drawn: asked.loss(model(drawn[0]), Problems(*drawn)),
     )
 
@@ -107,22 +97,13 @@ def results(task: str, layer: Layer, seed: int, scale: str, lr: float | None = N
     """
     asked, lr = tasks(scale)[task], lr or learning_rate(task, layer, scale)
     model, _ = recipe_for(task, layer, scale, lr).train(seed=seed, device="cpu")
-    rows = []
+    spent, rows = sum(parameter.numel() for parameter in model.parameters()), []
     for size in asked.sizes:
         problems = asked.draw(MANY[scale], torch.Generator().manual_seed(TESTED + size), size)
         with torch.no_grad():
-            outputs = model(problems.inputs)
-        answers = asked.answers(outputs)
-        rows.append(
-            {
-                "axis": asked.axis,
-                "size": size,
-                "score": asked.score(answers, problems),
-                "floor": asked.score(asked.blind(problems.inputs), problems),
-                "ceiling": asked.score(asked.best(problems.inputs), problems),
-                "nearest": asked.nearest(answers, problems),
-                "lr": lr,
-                "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            }
-        )
+            answers = asked.answers(model(problems.inputs))
+        found = {"score": answers, "floor": asked.blind(problems.inputs), "ceiling": asked.best(problems.inputs)}
+        scores = {name: asked.score(each, problems) for name, each in found.items()}
+        nearest = asked.nearest(answers, problems)
+        rows.append({"axis": asked.axis, "size": size, **scores, "nearest": nearest, "lr": lr, "parameters": spent})
     return rows

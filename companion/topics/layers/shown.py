@@ -1,6 +1,7 @@
 """How the bench is read: a picture from floor to ceiling, and the same in words."""
 
 from collections.abc import Sequence
+from itertools import cycle, pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,29 +34,23 @@ def from_floor(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list
 def picture(rows: Sequence[Row], title: str = "") -> Picture:
     """Draw a row for each task and size, from floor to ceiling: a dot for each layer at the mean of its seeds, and a
     line from the least to the most of them.
-
-    ``rows``: of a bench's table, or of several.
-    ``title``: what stands above it.
     """
     found = from_floor(rows)
     layers = list(dict.fromkeys(row["layer"] for row in rows))
-    others = iter(OTHER_COLORS * len(layers))
-    colors = {layer: KNOWN_COLORS.get(layer) or next(others) for layer in layers}
-    markers = {layer: "o" if layer in KNOWN_COLORS else "D" for layer in layers}
+    others = cycle(OTHER_COLORS)
     with plt.rc_context(STYLE):
         figure, ax = plt.subplots(figsize=(8, 1.2 + 0.3 * len(found)))
-    for place, by_layer in enumerate(found.values()):
-        for number, layer in enumerate(layers):
-            if layer in by_layer:
-                seeds = by_layer[layer]
-                low, mean, high = np.clip([min(seeds), np.mean(seeds), max(seeds)], -0.1, 1)
-                y = place + 0.6 * ((number + 0.5) / len(layers) - 0.5)
-                ax.plot([low, high], [y, y], color=colors[layer], linewidth=1.5)
-                ax.plot(mean, y, markers[layer], color=colors[layer], markersize=5)
+    for number, layer in enumerate(layers):
+        there = [(place, by_layer[layer]) for place, by_layer in enumerate(found.values()) if layer in by_layer]
+        low, mean, high = (np.clip([of(seeds) for _, seeds in there], -0.1, 1) for of in (min, np.mean, max))
+        y = np.array([place for place, _ in there]) + 0.6 * ((number + 0.5) / len(layers) - 0.5)
+        marker, color = ("o", KNOWN_COLORS[layer]) if layer in KNOWN_COLORS else ("D", next(others))
+        ax.hlines(y, low, high, color=color)
+        ax.plot(mean, y, marker, color=color, markersize=5, label=layer)
     tasks = [task for task, *_ in found]
-    for place in range(1, len(tasks)):
-        if tasks[place] != tasks[place - 1]:
-            ax.axhline(place - 0.5, color="#999999", linewidth=0.6)
+    for place, (task, before) in enumerate(pairwise(tasks)):
+        if task != before:
+            ax.axhline(place + 0.5, color="#999999", linewidth=0.6)
     ax.axvspan(-0.13, LITTLE, color="#eeeeee", zorder=0)
     ax.set(
         title=title,
@@ -66,19 +61,14 @@ def picture(rows: Sequence[Row], title: str = "") -> Picture:
     )
     ax.set_yticks(range(len(found)), [_named(*place) for place in found])
     ax.grid(False, axis="y")
-    handles = [ax.plot([], [], markers[layer], color=colors[layer], label=layer)[0] for layer in layers]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(6, len(layers)))
+    figure.legend(loc="outside upper center", ncols=min(6, len(layers)))
     return Picture(figure, alt="\n".join(reading(rows)))
 
 
 def reading(rows: Sequence[Row]) -> list[str]:
-    """Return the same as lines of text: how far each layer has come, 0 to 1, as the mean of its seeds [least, most].
-
-    ``rows``: of a bench's table, or of several.
-    """
-    found = from_floor(rows)
+    """Return the same as lines of text: how far each layer has come, 0 to 1, as the mean of its seeds [least, most]."""
     lines = []
-    for place, by_layer in found.items():
+    for place, by_layer in from_floor(rows).items():
         said = [
             f"{layer} {np.mean(seeds):.2f} [{min(seeds):.2f}, {max(seeds):.2f}]"
             + " (not learned within this budget)" * bool(np.mean(seeds) < LITTLE)

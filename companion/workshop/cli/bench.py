@@ -1,7 +1,6 @@
 """``bench``: a layer of one's own on the course's tasks; without one, list tasks and the layers that are known."""
 
 from argparse import Namespace
-from pathlib import Path
 
 from companion.core.task import tasks
 from companion.topics.layers.bench import bench
@@ -17,15 +16,9 @@ def main(arguments: Namespace) -> int:
             print(f"{name:14}{task.about} ({task.axis}: {', '.join(map(str, task.sizes))})")
         print(f"layers: {', '.join(KNOWN)}, or FILE.py:NAME of your own")
         return 0
+    given = {name: getattr(arguments, name) for name in ("tasks", "seeds", "scale", "jobs", "out")}
     try:
-        table = bench(
-            *arguments.layers,
-            tasks=arguments.tasks,
-            seeds=arguments.seeds,
-            scale=arguments.scale,
-            jobs=arguments.jobs,
-            out=Path(arguments.out) if arguments.out else None,
-        )
+        table = bench(*arguments.layers, **given)
     except ValueError as error:
         print(f"bench: {error}")
         return 2

@@ -13,7 +13,7 @@ from companion.core.task import tasks
 from companion.topics.layers import runs
 from companion.topics.layers.bench import bench
 from companion.topics.layers.known import KNOWN
-from companion.topics.layers.runs import RATES, Solver, SolverConfig, learning_rate, recipe_for, results
+from companion.topics.layers.runs import RATES, Solver, learning_rate, recipe_for, results
 from companion.topics.layers.shown import from_floor, picture, reading
 
 FILE = """
@@ -48,7 +48,7 @@ def mine(tmp_path):
 def test_all_layers_have_as_many_parameters_within_3_percent(name):
     sizes = []
     for layer in KNOWN.values():
-        model = Solver(tasks()[name], layer, SolverConfig((), 32))
+        model = Solver(tasks()[name], layer, 32)
         sizes.append(sum(parameter.numel() for parameter in model.parameters()))
         assert model(tasks()[name].draw(2, torch.Generator().manual_seed(0)).inputs).shape[0] == 2
     assert max(sizes) <= 1.03 * min(sizes)
