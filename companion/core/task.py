@@ -11,8 +11,9 @@ filler that could overwrite what is asked for later.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +43,6 @@ class Problems(NamedTuple):
 class Task:
     """What is asked for, and what can be reached.
 
-    ``about``: a line for those who choose a task.
     ``axis``, ``sizes``: what grows, such as "pairs", and the sizes at which a model is tested.
     ``draw(batch, generator, size)``: `Problems` of that size, or, for None, of training.
     ``best(inputs)``: what the best algorithm answers from the inputs alone.
@@ -51,9 +51,9 @@ class Task:
     ``others``: further algorithms, by name, of which the one nearest to a model can be asked for.
     ``outputs``: classes; 1 for an answer that is a number.
     ``vocabulary``: how many tokens there are, 0 among them; none where inputs are numbers.
+    ``about``: the docstring of what makes it, for those who choose a task.
     """
 
-    about: str
     axis: str
     sizes: tuple[int, ...]
     draw: Callable[..., Problems]
@@ -63,6 +63,7 @@ class Task:
     _: KW_ONLY
     outputs: int
     vocabulary: int = 0
+    about: str = ""
 
     def answers(self, outputs: Float[Tensor, "batch length outputs"]) -> Shaped[Tensor, "batch length"]:
         """Return what a model answers: the likeliest class, or the number."""
@@ -91,12 +92,8 @@ class Task:
 
 
 class Examples(IterableDataset):
-    """A task's problems without end, a batch at a time, the same whatever the number of a loader's workers.
-
-    ``task``: whose.
-    ``batch``: how many at a time.
-    ``size``: one of the task's sizes; None for those of training.
-    ``seed``: of all batches.
+    """Problems of a ``task`` without end, ``batch`` at a time: of one ``size``, or, for None, those of training; from a
+    ``seed`` the same, whatever the number of a loader's workers.
     """
 
     def __init__(self, task: Task, batch: int, *, size: int | None = None, seed: int = 0):
@@ -104,10 +101,8 @@ class Examples(IterableDataset):
 
     def __iter__(self) -> Iterator[Problems]:
         worker = get_worker_info()
-        step, stride = (worker.id, worker.num_workers) if worker else (0, 1)
-        while True:
+        for step in count(worker.id, worker.num_workers) if worker else count():
             yield self.task.draw(self.batch, batch_generator(self.seed, step, torch.device("cpu")), self.size)
-            step += stride
 
 
 def tasks(scale: str = "course") -> dict[str, Task]:
@@ -116,7 +111,7 @@ def tasks(scale: str = "course") -> dict[str, Task]:
         raise ValueError(f"scale = {scale!r}: must be one of {', '.join(SCALES)}")
     modules = [import_module(f"companion.topics.{path.parent.name}.task") for path in sorted(TOPICS.glob("*/task.py"))]
     makers = {name: make for module in modules for name, make in vars(module).items() if name.endswith("_task")}
-    return {name.removesuffix("_task"): make(scale) for name, make in makers.items()}
+    return {name.removesuffix("_task"): replace(make(scale), about=make.__doc__) for name, make in makers.items()}
 
 
 def any_of(sizes: tuple[int, ...], generator: torch.Generator) -> int:

@@ -7,17 +7,16 @@ from torch import Tensor
 from companion.core.task import Problems, Task
 
 TRAINED = 6  # digits in training; others are tested too
-DIGITS, PLACES = (3, 6, 12), 16
+DIGITS, PLACES = (3, 6, 12), 16  # a sum begins at any place, so that none is new to longer ones
 
 
 def addition_task(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
-    """Make the task; a sum begins at any of the 16 places, so that no place is new where sums are longer."""
-    about = f"add two numbers, digit by digit from the right; trained on {TRAINED} digits"
-    return Task(about, "digits", DIGITS, _draw, _added, _units, outputs=10, vocabulary=1 + 20 + PLACES)
+    """Add two numbers, digit by digit from the right; 6 digits in training."""
+    return Task("digits", DIGITS, _draw, _added, _units, outputs=10, vocabulary=1 + 20 + PLACES)
 
 
 def _draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
-    """Positions (place, digit, digit); the digit of the sum counts at all of them, or at the last."""
+    """Positions (place, digit, digit), from any place on; each digit of the sum counts, or the last one alone."""
     where, length = {"generator": generator, "device": generator.device}, size or TRAINED
     digits = torch.randint(10, (batch, length, 2), **where)
     first, steps = torch.randint(PLACES - length + 1, (batch, 1), **where), torch.arange(length, device=digits.device)

@@ -1,8 +1,6 @@
 """Trigger bigrams as a task: what follows a trigger is the sequence's own, and is asked for where it has been seen."""
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from companion.core.task import Problems, Task, any_of
 from companion.topics.bigrams.baselines import follower
@@ -12,8 +10,9 @@ LENGTHS = {"smoke": (16,), "course": (16, 32), "paper": (64, 128, 256)}
 
 
 def bigrams_task(scale: str) -> Task:
-    """Make the task, over the 65 characters of the tiny Shakespeare text, with its 5 most frequent as triggers."""
+    """Continue a text of 65 characters, five of which have successors that are new in every sequence."""
     table, lengths = Bigrams.shakespeare(), LENGTHS[scale]
+    N = table.N
 
     def draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
         drawn = trigger_sequences(batch, size or any_of(lengths, generator), table, generator=generator)
@@ -22,8 +21,4 @@ def bigrams_task(scale: str) -> Task:
         before[:, 0] = 0
         return Problems(torch.stack([before, here], -1), drawn.tokens[:, 1:], drawn.known)
 
-    def best(inputs: Int[Tensor, "batch length 2"]) -> Int[Tensor, "batch length"]:
-        return follower(inputs[..., 1] - 1)
-
-    about = "continue a text whose triggers have successors that are new in every sequence"
-    return Task(about, "length", lengths, draw, best, outputs=table.N, vocabulary=1 + table.N)
+    return Task("length", lengths, draw, lambda inputs: follower(inputs[..., 1] - 1), outputs=N, vocabulary=1 + N)

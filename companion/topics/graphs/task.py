@@ -9,12 +9,12 @@ from companion.core.task import Problems, Task
 from companion.topics.graphs.data import connected, erdos_renyi, reach
 
 NODES = {"smoke": 6, "course": 8, "paper": 24}
-STEPS = (1, 2, 3)
+STEPS = (1, 2, 3)  # of the shortest way between two nodes, if there is any
 EDGES = 1.5  # a node has so many on the average
 
 
 def connectivity_task(scale: str) -> Task:
-    """Make the task: graphs of 8 nodes, and pairs that are 1, 2 or 3 steps apart or not connected at all."""
+    """Say of pairs of nodes whether they are connected, after all edges of a graph have been shown."""
     n = NODES[scale]
     p = EDGES / (n - 1)
 
@@ -36,5 +36,4 @@ def connectivity_task(scale: str) -> Task:
         graphs, one, other = inputs[:, :n, :n], inputs[..., n : 2 * n], inputs[..., 2 * n :]
         return ((one @ connected(graphs).float()) * other).sum(-1).long()
 
-    about = "say of pairs of nodes whether they are connected, after all edges have been shown"
-    return Task(about, "steps", STEPS, draw, best, outputs=2)
+    return Task("steps", STEPS, draw, best, outputs=2)

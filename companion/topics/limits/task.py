@@ -18,22 +18,20 @@ SENT = torch.tensor([[0, 1, 2], [0, 1, 2], [1, 0, 2], [1, 2, 0]])  # where each 
 
 
 def hops_task(scale: str) -> Task:  # noqa: ARG001 - the same sizes at every scale
-    """Make the task: 8 pointers, which lead once round all places, and every place to begin at."""
-    about = "follow 8 pointers from each place, one, two or three times"
-    return Task(about, "hops", HOPS, _hops, _followed, _next, outputs=PLACES, vocabulary=1 + 2 * PLACES + len(HOPS))
+    """Follow 8 pointers, which lead once round all places, from each place."""
+    return Task("hops", HOPS, _hops, _followed, _next, outputs=PLACES, vocabulary=1 + 2 * PLACES + len(HOPS))
 
 
 def parity_task(scale: str) -> Task:  # noqa: ARG001
-    """Make the task: whether the bits so far are odd in number, for words of 8 bits and, in tests, up to 32."""
-    about = f"say after every bit whether the ones so far are odd in number; trained on {TRAINED} bits"
-    return Task(about, "bits", LENGTHS, partial(_words, _bits_and_parity), _parity, outputs=2, vocabulary=4)
+    """Say after every bit whether the ones so far are odd in number; 8 bits in training."""
+    draw = partial(_words, _bits_and_parity)
+    return Task("bits", LENGTHS, draw, lambda inputs: (inputs[..., 0] == 3).cumsum(1) % 2, outputs=2, vocabulary=4)
 
 
 def s3_task(scale: str) -> Task:  # noqa: ARG001
-    """Make the task: the permutation of three points after each letter, for words as long as in `parity_task`."""
-    about = f"say after every letter how three points are permuted by all so far; trained on {TRAINED} letters"
+    """Say after every letter how three points are permuted by all so far; 8 letters in training."""
     draw = partial(_words, partial(letters_and_states, points=3))
-    return Task(about, "letters", LENGTHS, draw, _permuted, outputs=6, vocabulary=4)
+    return Task("letters", LENGTHS, draw, _permuted, outputs=6, vocabulary=4)
 
 
 def _hops(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
@@ -70,10 +68,6 @@ def _words(letters_and_states, batch: int, generator: torch.Generator, size: int
 def _bits_and_parity(batch: int, length: int, *, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     bits = coins(batch, length, generator=generator)
     return bits, bits.cumsum(1) % 2
-
-
-def _parity(inputs: Int[Tensor, "batch length 1"]) -> Int[Tensor, "batch length"]:
-    return (inputs[..., 0] == 3).cumsum(1) % 2
 
 
 def _permuted(inputs: Int[Tensor, "batch length 1"]) -> Int[Tensor, "batch length"]:

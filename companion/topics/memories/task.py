@@ -15,7 +15,7 @@ VALUES = 16
 
 
 def recall_task(scale: str) -> Task:
-    """Make the task: as many pairs as `SIZES` has, of twice as many keys as pairs at most, and 16 values."""
+    """Say the value of each key, after all pairs have been shown."""
     sizes, keys = SIZES[scale], 2 * SIZES[scale][-1]
 
     def draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
@@ -33,5 +33,4 @@ def recall_task(scale: str) -> Task:
         same = (key[:, :, None] == key[:, None]) & (value[:, None] > 0)
         return (same * value[:, None]).amax(-1) - keys - 1
 
-    about = "say the value of each key, after all pairs have been shown"
-    return Task(about, "pairs", sizes, draw, best, outputs=VALUES, vocabulary=1 + keys + VALUES)
+    return Task("pairs", sizes, draw, best, outputs=VALUES, vocabulary=1 + keys + VALUES)

@@ -14,7 +14,7 @@ STEPS = (1, 2, 4, 8)
 
 
 def regression_task(scale: str) -> Task:
-    """Make the task: d = 5 (20 at the scale paper), and d, 2 d or 4 d examples before the label that counts."""
+    """Predict the label of an input from examples of a linear map that is new in every sequence."""
     d = 20 if scale == "paper" else 5
 
     def draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
@@ -34,6 +34,4 @@ def regression_task(scale: str) -> Task:
         others[f"gradient descent, {k} steps"] = lambda xs, ys, k=k: gradient_descent(xs, ys, [k], lr=0.5 / d)[0]
         others[f"Newton, {k} steps"] = lambda xs, ys, k=k: newton(xs, ys, [k])[0]
     others = {name: partial(predictions, weights) for name, weights in others.items()}
-    about = "predict the label of an input from examples of a linear map that is new in every sequence"
-    best = partial(predictions, least_squares)
-    return Task(about, "examples", (d, 2 * d, 4 * d), draw, best, outputs=1, others=others)
+    return Task("examples", (d, 2 * d, 4 * d), draw, partial(predictions, least_squares), outputs=1, others=others)

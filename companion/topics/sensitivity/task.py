@@ -13,7 +13,7 @@ BITS = (1, 2, 3)
 
 
 def sparse_task(scale: str) -> Task:
-    """Make the task: parities of 1, 2 and 3 of 12 bits, whose places are for the weights to find."""
+    """Say the parities of some bits, always the same ones, whose places are for the weights to find."""
     n, most = LENGTHS[scale], len(BITS)
     places = torch.randperm(n, generator=torch.Generator().manual_seed(n))[:most]
 
@@ -27,5 +27,4 @@ def sparse_task(scale: str) -> Task:
     def best(inputs: Int[Tensor, "batch length 2"]) -> Int[Tensor, "batch length"]:
         return F.pad((inputs[:, places, 1] - n - most - 1).cumsum(1) % 2, (n, 0))
 
-    about = f"say the parities of {BITS[0]}, {BITS[1]} and {BITS[2]} of {n} bits, always the same"
-    return Task(about, "bits", BITS, draw, best, outputs=2, vocabulary=n + most + 3)
+    return Task("bits", BITS, draw, best, outputs=2, vocabulary=n + most + 3)

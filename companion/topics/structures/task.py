@@ -12,7 +12,7 @@ QUERIES = 8
 
 
 def search_task(scale: str) -> Task:
-    """Make the task: as many numbers as `SIZES` has, uniform on [-1, 1], and 8 queries for each list."""
+    """Say how many numbers of a sorted list lie below each of 8 queries."""
     sizes = SIZES[scale]
 
     def draw(batch: int, generator: torch.Generator, size: int | None = None) -> Problems:
@@ -23,8 +23,7 @@ def search_task(scale: str) -> Task:
         inputs = torch.cat([numbers, (place / sizes[-1]).masked_fill(asked, 0), asked.float()], -1)
         return Problems(inputs, (points.mT < numbers).sum(-1), asked[..., 0])
 
-    about = "say how many numbers of a sorted list lie below each query"
-    return Task(about, "numbers", sizes, draw, _below, _mode, outputs=sizes[-1] + 1)
+    return Task("numbers", sizes, draw, _below, _mode, outputs=sizes[-1] + 1)
 
 
 def _below(inputs: Float[Tensor, "batch length 3"]) -> Int[Tensor, "batch length"]:
