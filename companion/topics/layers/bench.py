@@ -7,8 +7,6 @@ every task (`companion.topics.layers.runs`), and drawn beside what the course's 
 
 >>> from companion import bench
 >>> table = bench(MyLayer, tasks=["recall", "s3"])
-
-Runs are spread as `companion.core.measuring` says, over processes or a cluster.
 """
 
 import runpy

@@ -89,11 +89,8 @@ def learning_rate(task: str, layer: Layer, scale: str) -> float:
 
 
 def results(task: str, layer: Layer, seed: int, scale: str, lr: float | None = None) -> list[Row]:
-    """Train a layer on a task and test it at every size: a row for each, with the floor and the ceiling there.
-
-    ``task``, ``layer``, ``scale``: as in `recipe_for`.
-    ``seed``: of weights and problems.
-    ``lr``: the learning rate; that of `learning_rate` unless told.
+    """Train a ``layer`` on a ``task`` at a ``scale``, from a ``seed`` of weights and problems, with the learning rate
+    ``lr``, that of `learning_rate` unless told; return a row for each size, with the floor and the ceiling there.
     """
     asked, lr = tasks(scale)[task], lr or learning_rate(task, layer, scale)
     model, _ = recipe_for(task, layer, scale, lr).train(seed=seed, device="cpu")

@@ -21,9 +21,7 @@ OTHER_COLORS = ("black", COLORS["highlight"], "#7F3C8D", "#8C564B", "#777777")
 
 
 def from_floor(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list[float]]]:
-    """Return, for every task, size and axis, how far each layer has come from the floor, 0, to the ceiling, 1, a number
-    for each seed.
-    """
+    """Return how far each layer has come from floor, 0, to ceiling, 1, in every seed: by task, size and axis."""
     found: dict[tuple[str, int, str], dict[str, list[float]]] = {}
     for row in rows:
         share = (row["score"] - row["floor"]) / (row["ceiling"] - row["floor"])
@@ -47,9 +45,8 @@ def picture(rows: Sequence[Row], title: str = "") -> Picture:
         marker, color = ("o", KNOWN_COLORS[layer]) if layer in KNOWN_COLORS else ("D", next(others))
         ax.hlines(y, low, high, color=color)
         ax.plot(mean, y, marker, color=color, markersize=5, label=layer)
-    tasks = [task for task, *_ in found]
-    for place, (task, before) in enumerate(pairwise(tasks)):
-        if task != before:
+    for place, ((task, *_), (following, *_)) in enumerate(pairwise(found)):
+        if task != following:
             ax.axhline(place + 0.5, color="#999999", linewidth=0.6)
     ax.axvspan(-0.13, LITTLE, color="#eeeeee", zorder=0)
     ax.set(

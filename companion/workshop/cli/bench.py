@@ -22,8 +22,8 @@ def main(arguments: Namespace) -> int:
     except ValueError as error:
         print(f"bench: {error}")
         return 2
-    print(*reading(table.rows), f"Table and picture: {arguments.out or 'in build/bench'}", sep="\n")
     width, steps, positions = BUDGETS[arguments.scale]
+    print(*reading(table.rows), f"Table and picture: {arguments.out or 'in build/bench'}", sep="\n")
     print(f"The budget: width {width}, {steps} steps of about {positions} positions. What is not learned within it may")
     print("be learned within a larger one: that a layer cannot is nowhere said.")
     return 0
