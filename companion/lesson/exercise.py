@@ -133,7 +133,7 @@ class Exercise:
                 raise Mistake(f"{self.name}: changes its argument {name} in place; work on a new tensor instead")
         expected = self.answer(**copied(inputs))
         self._compare_form(got, tuple(expected.shape), inputs, lambda: self._reason(function, inputs))
-        advice = self._compare_kind(got, expected, inputs)
+        advice = self._compare_kind(got, expected, inputs, lambda: self._reason(function, inputs))
         if advice and got.dtype != expected.dtype:
             got = got.to(expected.dtype)
         if not self._close(got.detach(), expected, FLOAT32_TOLERANCE if advice else 0):
@@ -173,7 +173,9 @@ class Exercise:
             wrong = f"wrong shape {tuple(got.shape)}, must be {due}, for {_forms(inputs)}.{hint}"
             raise Mistake(f"{self.name}: {wrong}{reason()}")
 
-    def _compare_kind(self, got: Tensor, expected: Tensor, inputs: dict[str, Any]) -> list[str]:
+    def _compare_kind(
+        self, got: Tensor, expected: Tensor, inputs: dict[str, Any], reason: Callable[[], str]
+    ) -> list[str]:
         if got.device != expected.device:
             raise Mistake(f"{self.name}: the answer is on {got.device}, the inputs are on {expected.device}")
         if got.dtype == expected.dtype:
@@ -183,7 +185,7 @@ class Exercise:
             return [f"the answer is in {got.dtype}; {expected.dtype} would go with what follows"]
         given = {value.dtype for value in inputs.values() if isinstance(value, Tensor)}
         source = ", that of the inputs" if expected.dtype in given else ""
-        raise Mistake(f"{self.name}: wrong dtype {got.dtype}, must be {expected.dtype}{source}")
+        raise Mistake(f"{self.name}: wrong dtype {got.dtype}, must be {expected.dtype}{source}.{reason()}")
 
     def _float64_is_right(self, function: Callable[..., Any], inputs: dict[str, Any], expected: Tensor) -> bool:
         wide = in_float64(function, inputs)
