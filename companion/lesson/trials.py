@@ -112,7 +112,7 @@ def other_values(value: Any) -> list[Any]:
         return [value + 1 + abs(value), value + 1, value / 2 if isinstance(value, float) else value - 1]
     turned = [value.flatten().flip(0).view(value.shape), *(value.roll(1, dim) for dim in range(value.ndim))]
     if value.is_floating_point():
-        return [value + 1 + value.abs(), 0.3 - 0.7 * value, *turned]
+        return [value + 1 + value.abs(), 0.3 - 0.7 * value, *turned, torch.zeros_like(value)]  # a rank may know 0 alone
     if not value.numel():
         return turned
     # other numbers of the same kind, in other numbers: a sum, a mean or a product of all would miss it if they moved

@@ -32,7 +32,7 @@ def sees(changes: Tensor) -> Tensor:
 def _draw_carried(generator: Generator) -> dict:
     """Nine numbers pass from the positions before ``seen`` to those after it: three a thousandth as strong as the rest,
     one written at the last position alone, two read at the first alone, two of the first or the last entries alone, one
-    of all entries alike. What passes elsewhere is not asked for.
+    of all entries alike. What passes elsewhere is not asked for, nor is how large the changes are.
     """
     time, width, out = draw_size(generator, 9, 10), draw_size(generator, 4, 5), draw_size(generator, 4, 5)
     seen, carried = draw_size(generator, 3, 6), 9
@@ -47,7 +47,7 @@ def _draw_carried(generator: Generator) -> dict:
     written[..., 8] = read[8] = 0.3
     across = (written.flatten(0, 1) @ read.flatten(1)).view(seen, width, time - seen, out)
     changes[:seen, :, seen:] = across + 1e-10 * draw_normal(generator, *across.shape)
-    return {"changes": changes, "seen": seen}
+    return {"changes": 1e-3 * changes, "seen": seen}
 
 
 @exercise(draw=_draw_carried, now="you can tell the size of any memory without opening it")
