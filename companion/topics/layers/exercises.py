@@ -76,7 +76,7 @@ SIZE, CARRIED = 8, 32  # numbers of a key and of a value, and how many may be ca
 FEW, MANY, LENGTH = 8, 16, 32  # pairs to be recalled, pairs to count what is carried, positions
 # The last two pairs as they are, 32 numbers, give .30 of 8 values; outer products in a table of 32 give .42 to .62
 ENOUGH = 0.34
-NUDGE = 1e-5
+NUDGE = 1e-7  # what a step does beyond its slope must stay below what is counted, 1e-6 of the largest
 
 
 def _pairs(batch: int, many: int, generator: Generator) -> dict[str, Tensor]:
