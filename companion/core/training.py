@@ -41,7 +41,8 @@ class Schedule:
     every processor is faster for it); weights stay in their own. With ``muon`` the matrices inside blocks are left to
     Muon (Jordan et al. 2024), whose steps are orthogonal matrices, of the size that Adam's have (Liu et al. 2025,
     arXiv:2502.16982), so that ``lr`` serves both. With ``curriculum`` the sampler is told, too, how much of the run is
-    over.
+    over. With ``decay`` every step takes lr times ``decay`` of each weight away (AdamW, Loshchilov and Hutter 2019,
+    arXiv:1711.05101).
     """
 
     steps: int
@@ -53,6 +54,7 @@ class Schedule:
     precision: str = "float32"
     muon: bool = False
     curriculum: bool = False
+    decay: float = 0.0
 
     def __post_init__(self):
         at_least(steps=(self.steps, 1), batch=(self.batch, 1))
@@ -234,7 +236,7 @@ def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Op
         raise ValueError(f"muon = True: {type(model).__name__} has no matrices inside blocks; must have some")
     taken = {id(parameter) for parameter in hidden}
     others = [parameter for parameter in model.parameters() if id(parameter) not in taken]
-    adam = torch.optim.Adam(others, lr=schedule.lr, betas=schedule.betas)
+    adam = torch.optim.AdamW(others, lr=schedule.lr, betas=schedule.betas, weight_decay=schedule.decay)
     if not schedule.muon:
         return [adam]
     return [adam, torch.optim.Muon(hidden, lr=schedule.lr, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")]

@@ -76,10 +76,11 @@ def test_a_wrong_schedule_is_named_with_its_value(wrong, message):
 # The loop
 
 
-def test_losses_and_weights_equal_a_plain_loop():
-    """Adam (Kingma & Ba 2015) and the clip of the gradient's norm written out."""
+@pytest.mark.parametrize("decay", [0.0, 1.0])
+def test_losses_and_weights_equal_a_plain_loop(decay):
+    """Adam (Kingma & Ba 2015), decoupled decay of the weights, and the clip of the gradient's norm written out."""
     model, reference = line(), line()
-    history = train(model, draw, loss, SCHEDULE, seed=3)
+    history = train(model, draw, loss, replace(SCHEDULE, decay=decay), seed=3)
 
     parameters = list(reference.parameters())
     first, second = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
@@ -94,6 +95,7 @@ def test_losses_and_weights_equal_a_plain_loop():
             m.mul_(0.9).add_((1 - 0.9) * g / max(1, norm))
             v.mul_(0.99).add_((1 - 0.99) * (g / max(1, norm)) ** 2)
             step_size = SCHEDULE.lr_at(step) / (1 - 0.9 ** (step + 1))
+            p.data *= 1 - decay * SCHEDULE.lr_at(step)
             p.data -= step_size * m / ((v / (1 - 0.99 ** (step + 1))).sqrt() + 1e-8)
     assert 0 < clipped < SCHEDULE.steps  # both kinds of step were tried
     np.testing.assert_allclose(history.losses, losses, rtol=1e-4, atol=1e-6)

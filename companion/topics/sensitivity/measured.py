@@ -22,7 +22,7 @@ from companion.topics.sensitivity.data import (
 )
 from companion.topics.sensitivity.model import ClassifierConfig, one_hot
 from companion.topics.sensitivity.probes import answers, changes, largest_curvature, noisy_parts, rise_under_noise
-from companion.topics.sensitivity.recipes import LENGTHS, RIVALS, fit
+from companion.topics.sensitivity.recipes import DECAYS, LENGTHS, RIVALS, fit
 from companion.topics.sensitivity.tasks import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
 
 MARKS = 30  # of a training run
@@ -141,14 +141,10 @@ CURVES = {  # networks, and what is measured of them
     "sparse": (RIVALS, FUNCTION),
     "digits": ((*RIVALS, "cnn", "augmented", "steadied"), IMAGES),
     "text": (RIVALS, WORDS),
-    "sums": (RIVALS[:1], ("training_accuracy", "held_out_accuracy", "sensitivity")),
+    "sums": (tuple(DECAYS), ("training_accuracy", "held_out_accuracy", "sensitivity")),
 }
 ROBUST = ("transformer", "augmented", "steadied")
 DRIFT = "in the middle of a run rounding moves the step at which something is learned"
-
-
-def _name(task: str, network: str) -> str:
-    return "sensitivity-sums" if task == "sums" else f"sensitivity-{task}-{network}"
 
 
 def curve(task: str, seed: int, scale: str, network: str) -> list[Row]:
@@ -157,7 +153,7 @@ def curve(task: str, seed: int, scale: str, network: str) -> list[Row]:
     ``task``, ``network``: of `CURVES`.
     ``seed``, ``scale``: of the training.
     """
-    name = _name(task, network)
+    name = f"sensitivity-{task}-{network}"
     _, rows = measured(recipe(name, scale), measure_of(name, scale), seed=seed)
     return [{"mark": mark, **dict(zip(CURVES[task][1], row, strict=True))} for mark, row in enumerate(rows.tolist())]
 
@@ -167,7 +163,9 @@ for _task, (_networks, _) in CURVES.items():
         f"sensitivity-{_task}",
         f"accuracy and sensitivity of the task '{_task}' at {MARKS} marks of training, by {', '.join(_networks)}",
         cells=[{"network": network} for network in _networks],
-        recipes=lambda scale, task=_task: [recipe(_name(task, network), scale) for network in CURVES[task][0]],
+        recipes=lambda scale, task=_task: [
+            recipe(f"sensitivity-{task}-{network}", scale) for network in CURVES[task][0]
+        ],
         seeds=(0, 1, 2),
         tolerance=0.15,
         because=DRIFT,
@@ -178,7 +176,7 @@ for _task, (_networks, _) in CURVES.items():
     "sensitivity-robust",
     "trained on digits: accuracy under six corruptions, the Hessian's largest eigenvalue, the rise under noise",
     cells=[{"network": network} for network in ROBUST],
-    recipes=lambda scale: [recipe(_name("digits", network), scale) for network in ROBUST],
+    recipes=lambda scale: [recipe(f"sensitivity-digits-{network}", scale) for network in ROBUST],
     tolerance=0.15,
     because="the eigenvalue of a trained network moves by a tenth with its rounding, and accuracies by some images",
 )
@@ -186,7 +184,7 @@ def robust(seed: int, scale: str, network: str) -> list[Row]:
     """Train a network on digits and measure accuracy on images held out under each of the `CORRUPTIONS`, the Hessian's
     largest eigenvalue and the loss's rise under noise on the weights, both on 200 training images.
     """
-    model, _ = measured(recipe(_name("digits", network), scale), of_images(), seed=seed)
+    model, _ = measured(recipe(f"sensitivity-digits-{network}", scale), of_images(), seed=seed)
     images, labels = digits()
     x, y, held, asked = patches(images[:200]), labels[:200], images[TRAINED:], labels[TRAINED:]
     row = {kind: right(model, patches(corrupted(held, kind, generator=0)), asked).item() for kind in CORRUPTIONS}

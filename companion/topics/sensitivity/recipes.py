@@ -19,6 +19,7 @@ from companion.topics.sensitivity.model import KINDS, Classifier, ClassifierConf
 from companion.topics.sensitivity.tasks import TASKS, of_cube, of_digits, of_sums, of_task, of_text
 
 RIVALS = ("transformer", "lstm", "mlp")
+DECAYS = {"decay": 1.0, "no-decay": 0.0}  # of weights, in sums
 LENGTHS = (3, 4, 5)  # of strings for parity and majority
 AUGMENTED = 0.5  # the noise that training adds to one patch
 SHARE = 0.5  # of the loss, that asks for steady logits
@@ -48,11 +49,6 @@ def fit_steadily(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
     """
     plain = model(x)
     return (1 - SHARE) * F.cross_entropy(plain, labels) + SHARE * F.mse_loss(model(with_noisy_part(x)), plain)
-
-
-def fit_with_decay(model: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
-    """Cross-entropy and 0.0005 times the sum of all squared weights."""
-    return fit(model, x, labels) + 5e-4 * sum(each.square().sum() for each in model.parameters())
 
 
 def _config(kind: str, length: int, features: int, classes: int = 2, width: int = 32) -> ClassifierConfig:
@@ -124,13 +120,14 @@ for kind in ("parity", "majority"):
             course=(_config("transformer", n, 2), Schedule(700, 32, 3e-3, warmup=50), {"kind": kind}),
             paper=(_config("transformer", n, 2, width=128), Schedule(10_000, 1024, 3e-4), {"kind": kind}),
         )
-register(
-    "sensitivity-sums",
-    "a + b modulo 23 from half of the table, with weight decay: grokking (lesson 10)",
-    model=Classifier,
-    sampler=of_sums,
-    loss=fit_with_decay,
-    smoke=(_config("transformer", 2, 5, 5, 8), TINY),
-    course=(ClassifierConfig("transformer", 2, 23, 23, 48, 1), Schedule(1500, 128, 3e-3, warmup=50)),
-    paper=(ClassifierConfig("transformer", 2, 113, 113, 128, 1), Schedule(40_000, 4096, 1e-3)),
-)
+for kind, decay in DECAYS.items():
+    register(
+        f"sensitivity-sums-{kind}",
+        f"a + b modulo 59 from three fifths of the table, weight decay {decay:g}: grokking (lesson 10)",
+        model=Classifier,
+        sampler=of_sums,
+        loss=fit,
+        smoke=(_config("transformer", 2, 5, 5, 8), replace(TINY, decay=decay)),
+        course=(ClassifierConfig("transformer", 2, 59, 59, 128, 1, 4), Schedule(3600, 128, 1e-3, 50, decay=decay)),
+        paper=(ClassifierConfig("transformer", 2, 113, 113, 128, 1, 4), Schedule(10_000, 4096, 1e-3, decay=decay)),
+    )
