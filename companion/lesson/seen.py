@@ -7,7 +7,7 @@ from torch import Tensor
 
 ENDS = ("first", "last")
 LINES = ("row", "column")
-ORDINALS = ("first", "second", "third", "fourth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def apart(got: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,8 @@ from torch import Tensor
 from companion.lesson.near_misses.scene import Scene, Site, indices, tags_of, value_of
 from companion.lesson.near_misses.table import axis
 from companion.lesson.near_misses.trees import BEFORE, template
-from companion.lesson.near_misses.words import COMPARISONS, ORDINALS, RELATIONS, along
+from companion.lesson.near_misses.words import COMPARISONS, RELATIONS, along
+from companion.lesson.seen import ORDINALS
 
 SMALL = (2, 3, 4, 5, 6, 8, 10, 20, 100)  # sizes that people type in
 FAR, FARTHER = 0.12, 0.2  # how much less likely a variable is for another: one on the way, one of another shape

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from companion.lesson.near_misses.trees import BEFORE, from_module, root
+from companion.lesson.seen import ORDINALS
 
 _named = [
     line.partition("=") for line in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines()[1:]
@@ -23,7 +24,6 @@ JOINED = {
     ast.MatMult: "the product of {} and {}", ast.Mult: "{} times {}", ast.Div: "{} over {}", ast.Add: "the sum of {} and {}",
     ast.Sub: "the difference of {} and {}", ast.Pow: "{} to the power of {}",
 }  # fmt: skip
-ORDINALS = ["first", "second", "third", "fourth", "fifth"]
 LONG = 55  # characters; what takes more is said by the arguments that it comes from
 
 
