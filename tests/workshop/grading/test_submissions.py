@@ -52,10 +52,7 @@ def test_more_magics_than_ipython_takes_are_left_as_they_are(monkeypatch):
     assert plain("%a\n%b") == "%a\n%b"
 
 
-def test_the_graders_own_process_parses_nothing(monkeypatch):
-    """What the class's page compares comes out of the child that reads."""
-    result = assembled(solved())
-    assert result.shapes.keys() == result.answers.keys()
+def test_the_graders_own_process_parses_nothing():
     for module in (classpage, book, feedback, classroom, formgrader, lms):
         assert not {"parse", "plain", "ast"} & vars(module).keys(), module.__name__
 

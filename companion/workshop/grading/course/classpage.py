@@ -1,11 +1,9 @@
-"""The class on one page: a histogram, what was said of each exercise, answers that are alike, who needs a person."""
+"""The class on one page: a histogram, what was said of each exercise, who needs a person."""
 
-from collections import defaultdict
 from statistics import mean, median
 
 from companion.workshop.grading.course.book import Book
 from companion.workshop.grading.course.feedback import OUTCOMES, PAGES, diagnoses, needing_a_person, outcomes
-from companion.workshop.grading.notebook.syntax import shape
 
 BARS = 10
 
@@ -30,7 +28,6 @@ def class_page(book: Book, failed: list[str]) -> str:
             }
             for question in book.handout.automatic
         ],
-        alike=alike(book),
         people=needing_a_person(book),
         failed=[book.label(student) for student in failed],
     )
@@ -51,19 +48,3 @@ def histogram(totals: list[float], most: float) -> list[dict]:
         }
         for number, count in enumerate(many)
     ]
-
-
-def alike(book: Book) -> list[dict]:
-    """Groups of students whose answer to an exercise has one syntax tree, whatever its names, spaces and comments: a
-    hint for a person, and no more. Short answers are left out; those like the course's own are a group of their own.
-    """
-    groups = []
-    for question in book.handout.automatic:
-        by_shape = defaultdict(list)
-        for student, result in sorted(book.results.items()):
-            if form := result["shapes"].get(question.id):
-                by_shape[form].append(book.label(student))
-        ours = by_shape.pop(shape(book.handout.solutions.get(question.id, "")), [])
-        groups += [{"name": f"{question.answer_id}, as the course has it", "students": ours}] if ours else []
-        groups += [{"name": question.answer_id, "students": names} for names in by_shape.values() if len(names) > 1]
-    return groups

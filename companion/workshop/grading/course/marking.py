@@ -174,7 +174,6 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
         "written": submission.written,
         "pictures": submission.pictures,
         "answers": submission.answers,
-        "shapes": submission.shapes,
         "flags": sorted(set(submission.flags)),
         "seconds": round(time.monotonic() - started, 2),
     }
@@ -221,7 +220,7 @@ def _exercise(question: Question) -> Exercise:
 def nothing(problem: str, handout: Handout) -> dict[str, Any]:
     """Return the result of a submission that cannot be read."""
     entries = {question.id: entry(0.0, "missing", "no answer was found") for question in handout.automatic}
-    empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers", "shapes")}
+    empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers")}
     return {"problem": problem, "exercises": entries, "elsewhere": [], "flags": [], "seconds": 0.0} | empty
 
 

@@ -20,7 +20,7 @@ class Question:
 @dataclass(frozen=True)
 class Handout:
     """A lesson as its own notebook has it: its questions in order, its other code cells, and the sources of all marked
-    cells as learners get them. ``solutions``, by question, serve as a hint where answers are alike.
+    cells as learners get them. ``solutions`` are by question.
     """
 
     name: str

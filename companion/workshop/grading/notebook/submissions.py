@@ -48,7 +48,7 @@ class Unreadable(ValueError):
 
 @dataclass
 class Submission:
-    """What was handed in: by question the answer's cell, its `shape`, and what is run of the notebook (``before``) and
+    """What was handed in: by question the answer's cell, and what is run of the notebook (``before``) and
     of that cell (``code``), the same for a second answer, which stands below the check (``below``), all cells from the
     first to the check (``whole``), at smoke scale, and the written answers with their pictures (as data URLs); which
     answers are stubs; from which a name is ``missing`` that other cells may give in a way of their own; whose check the
@@ -63,7 +63,6 @@ class Submission:
     missing: set[str] = field(default_factory=set)
     written: dict[str, str] = field(default_factory=dict)
     pictures: dict[str, list[str]] = field(default_factory=dict)
-    shapes: dict[str, str] = field(default_factory=dict)
     stubs: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
@@ -235,7 +234,7 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
         (place, end), *_ = chosen[question.id]
         answer = sources[place]
         submission.stubs += [question.id] if is_stub(question, answer) else []
-        submission.answers[question.id], submission.shapes[question.id] = answer, syntax.shape(answer)
+        submission.answers[question.id] = answer
         submission.before[question.id], submission.code[question.id] = ways[0]
         submission.below |= {question.id: ways[1]} if ways[1:] else {}
         submission.whole[question.id] = [SCALE.sub('SCALE = "smoke"', cell) for cell in reading.sources[:end]]

@@ -3,7 +3,6 @@
 import ast
 import bisect
 import functools
-import hashlib
 import re
 import symtable
 import sys
@@ -14,7 +13,6 @@ from dataclasses import dataclass
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 LIKE_NONE = {"time", "capture", "prun"}  # magics that run the rest of the cell as it stands
-LONG = 60  # nodes of a syntax tree: shorter answers are alike by necessity
 INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 IMPORTS = ast.Import | ast.ImportFrom
 PARTS = ast.Attribute | ast.Subscript
@@ -281,30 +279,6 @@ def likeness(source: str) -> str:
         return ast.dump(tree) if tree else source
     except RecursionError:
         return source
-
-
-def shape(source: str) -> str:
-    """Return what two answers share whose syntax trees differ in names, decorators, annotations and docstrings alone;
-    empty if the tree is short, or there is none.
-    """
-    tree = parse(plain(source)) if source else None
-    if tree is None or sum(1 for _ in ast.walk(tree)) < LONG:
-        return ""
-    numbers: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list, node.returns = [], None
-            if ast.get_docstring(node) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
-        if isinstance(node, ast.arg):
-            node.annotation = None
-            node.arg = numbers.setdefault(node.arg, f"v{len(numbers)}")
-        if isinstance(node, ast.Name):
-            node.id = numbers.setdefault(node.id, f"v{len(numbers)}")
-    try:
-        return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:24]
-    except RecursionError:
-        return ""
 
 
 def _text(lines: list[bytes], node: ast.stmt) -> str:
