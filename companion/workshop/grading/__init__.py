@@ -9,7 +9,7 @@ worker        what runs in there, and speaks with `marking` over `wire`
 marking       the check, outside: draws the inputs, compares the answers
 workers       the processes of one submission
 classroom     a whole class: what is new is marked, results are kept, pages written (`book`: the points)
-feedback      what people read: tables and the student's page (`classpage`: the class's page)
+feedback      what people read: the class's table and summary, the student's page
 formgrader    nbgrader's side: the gradebook and the written answers
 lms           from and to Canvas and Moodle
 """

@@ -171,4 +171,4 @@ def test_the_summary_has_the_class(graded):
     text = (graded.root / "grading" / NAME / "summary.md").read_text(encoding="utf-8")
     assert f"{len(graded.rows)} submissions" in text
     assert "the course's own answer: suspicious: calls the course's own code" in text
-    assert "<script" not in text
+    assert "\n- newton-step-check, " in text and "<script" not in text

@@ -17,7 +17,7 @@ from workshop.grading.variants import WAYS
 from companion import __version__
 from companion.lesson.attempts import own_function
 from companion.workshop.cli.lessons import all_lessons
-from companion.workshop.grading.course import book, classpage, classroom, feedback, formgrader, lms
+from companion.workshop.grading.course import book, classroom, feedback, formgrader, lms
 from companion.workshop.grading.notebook import parsing, submissions, syntax
 from companion.workshop.grading.notebook.handout import handout
 from companion.workshop.grading.notebook.submissions import Unreadable, assemble, cells
@@ -53,7 +53,7 @@ def test_more_magics_than_ipython_takes_are_left_as_they_are(monkeypatch):
 
 
 def test_the_graders_own_process_parses_nothing():
-    for module in (classpage, book, feedback, classroom, formgrader, lms):
+    for module in (book, feedback, classroom, formgrader, lms):
         assert not {"parse", "plain", "ast"} & vars(module).keys(), module.__name__
 
 

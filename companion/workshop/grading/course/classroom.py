@@ -4,7 +4,7 @@ gradebook.
 grading/submitted/STUDENT/NN-topic/NN-topic.ipynb    handed in; each is kept (`handins`)
 grading/settings.toml, roster.csv                    deadlines and who is in the class (`settings`, `roster`)
 grading/NN-topic/grades.csv                          the class; grows as results come
-grading/NN-topic/summary.md, class.html              how each exercise was answered, and what needs a person
+grading/NN-topic/summary.md                          how each exercise was answered, and what needs a person
 grading/NN-topic/canvas.csv, moodle.csv              points for an LMS (`lms`)
 grading/NN-topic/overrides.csv                       points that you give instead, with a reason
 grading/NN-topic/results/                            what is known of each submission; only what changed is marked again
@@ -32,7 +32,6 @@ from companion.core.files import atomic_write
 from companion.workshop.grading.alone import alone
 from companion.workshop.grading.course import formgrader, handins, lms
 from companion.workshop.grading.course.book import Book
-from companion.workshop.grading.course.classpage import class_page
 from companion.workshop.grading.course.feedback import page, summary, table
 from companion.workshop.grading.course.handins import HandIn
 from companion.workshop.grading.course.marking import WRONG, mark, nothing, prepare
@@ -123,7 +122,6 @@ def _publish(grading: Path, folder: Path, book: Book, failed: list[str]) -> None
     """All that people read."""
     atomic_write(folder / "grades.csv", table(book))
     atomic_write(folder / "summary.md", summary(book, failed))
-    atomic_write(folder / "class.html", class_page(book, failed))
     pages = {name: page(book, name) for name in book.results}
     for name, text in pages.items():
         target = grading / "feedback" / file_name(name) / f"{book.handout.name}.html"

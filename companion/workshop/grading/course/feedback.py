@@ -11,17 +11,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import StrictUndefined, Template
 
 from companion.workshop.grading.course.book import Book
 
-PAGES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+PAGE = Template(
+    Path(__file__).with_name("student.html").read_text(encoding="utf-8"),
     autoescape=True,
     trim_blocks=True,
     undefined=StrictUndefined,
 )
-OUTCOMES = ("right", "wrong", "not attempted", "missing", "crashed", "stopped")
+MOST = 10  # diagnoses of one exercise in the summary
 
 
 def table(book: Book) -> str:
@@ -50,20 +50,8 @@ def _no_formula(text: str) -> str:
     return f"'{text}" if text != "-" and text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def diagnoses(book: Book, question: str) -> list[tuple[str, int]]:
-    """Return what was said of wrong answers to one exercise, the most frequent first."""
-    entries = [result["exercises"][question] for result in book.results.values()]
-    wrong = Counter(entry["diagnosis"] for entry in entries if entry["outcome"] in ("wrong", "crashed", "stopped"))
-    return sorted(wrong.items(), key=lambda item: (-item[1], item[0]))
-
-
-def outcomes(book: Book, question: str) -> Counter:
-    """Count how often an exercise ended in which way."""
-    return Counter(result["exercises"][question]["outcome"] for result in book.results.values())
-
-
 def summary(book: Book, failed: list[str]) -> str:
-    """``summary.md``: how each exercise was answered, and who must be looked at."""
+    """``summary.md``: how each exercise was answered, what its check said most often, and who must be looked at."""
     handout = book.handout
     lines = [f"# {handout.name}: {len(book.results)} submissions", ""]
     if book.results:
@@ -71,37 +59,33 @@ def summary(book: Book, failed: list[str]) -> str:
         low, middle, high = min(totals), median(totals), max(totals)
         lines += [f"Points so far: median {middle:g}, from {low:g} to {high:g}, of {handout.points:g}.", ""]
     lines += [
-        "| Exercise | Right | Wrong | Not attempted | No answer, crashed, stopped | Most frequent diagnosis |",
-        "|---|---|---|---|---|---|",
+        "| Exercise | Right | Wrong | Not attempted | No answer, crashed, stopped |",
+        "|---|---|---|---|---|",
     ]
+    said = []
     for question in handout.automatic:
-        many = outcomes(book, question.id)
-        first = diagnoses(book, question.id)[:1]
-        message = f"{markdown(first[0][0])} ({first[0][1]})" if first else "-"
+        entries = [result["exercises"][question.id] for result in book.results.values()]
+        many = Counter(entry["outcome"] for entry in entries)
         rest = many["missing"] + many["crashed"] + many["stopped"]
-        counts = f"{many['right']} | {many['wrong']} | {many['not attempted']} | {rest}"
-        lines.append(f"| {question.id} | {counts} | {message} |")
+        lines.append(f"| {question.id} | {many['right']} | {many['wrong']} | {many['not attempted']} | {rest} |")
+        wrong = Counter(entry["diagnosis"] for entry in entries if entry["outcome"] in ("wrong", "crashed", "stopped"))
+        first = sorted(wrong.items(), key=lambda each: (-each[1], each[0]))[:MOST]
+        said += [f"- {question.id}, {count} of {len(entries)}: {markdown(message)}" for message, count in first]
+    lines += ["", "## What the checks say", "", *said] if said else []
     for question in handout.written:
         waiting = sum(book.scores(student)[question.id] is None for student in book.results)
         lines += ["", f"{question.id}: {waiting} written answers to be marked by a person (`grade --formgrader`)."]
-    people = [f"- {markdown(name)}: {markdown(why)}" for name, why in needing_a_person(book)]
-    lines += ["", "## What needs a person", "", *people]
+    lines += ["", "## What needs a person", ""]
+    for student in book.everybody():
+        reasons = [reason for reason in book.needs(student) if not reason.startswith("to be marked")]
+        lines += [f"- {markdown(book.label(student))}: {markdown('; '.join(reasons))}"] if reasons else []
     lines += [f"- {markdown(book.label(name))}: NOT MARKED, the sandbox failed; run it again" for name in failed]
     return "\n".join(lines if lines[-1] else [*lines, "Nothing but the written answers."]) + "\n"
 
 
-def needing_a_person(book: Book) -> list[tuple[str, str]]:
-    """Return whom a person should look at, and why, but for written answers that wait."""
-    found = []
-    for student in book.everybody():
-        reasons = [reason for reason in book.needs(student) if not reason.startswith("to be marked")]
-        found += [(book.label(student), "; ".join(reasons))] if reasons else []
-    return found
-
-
 def page(book: Book, student: str) -> str:
     """Return a student's page: points and diagnosis of each exercise."""
-    return PAGES.get_template("student.html").render(
+    return PAGE.render(
         title=book.handout.name,
         student=student,
         points=f"{book.total(student):g}",
