@@ -462,10 +462,6 @@ def test_a_hand_in_of_another_version_is_refused_with_what_to_do():
         Unreadable, match=r"version 0\.1 of the course, and this is \d+\.\d+: grade it with the version"
     ):
         cells(as_file(companion={"version": "0.1.7"}))
-    old = solved()
-    old.cells[1].source = "from companion.checks import regression as exercises"
-    with pytest.raises(Unreadable, match=r"version 0\.2 or older of the course"):
-        cells(nbformat.writes(old).encode())
 
 
 def test_two_answers_in_one_cell_are_no_flag():

@@ -30,8 +30,6 @@ EXERCISES = re.compile(
 CODE = 1 << 20  # characters of code in one notebook: more is not written by hand
 CELLS = 2000
 SERIES = __version__.rpartition(".")[0]
-# rooms that 0.2 had
-GONE = re.compile(r"^\s*(from|import) companion\.(baselines|checks|models|probes|recipes|samplers)\b", re.MULTILINE)
 SCALE = re.compile(r"^SCALE = .*", re.MULTILINE)
 THERE = frozenset([*dir(builtins), "__name__", "display", "get_ipython"])  # without anybody's doing
 PICTURES = 8  # in one written answer
@@ -136,8 +134,7 @@ def cells(data: bytes) -> list[Cell]:
         raise Unreadable("it is no notebook (of format 4)") from None
     if (code := sum(len(cell.source) for cell in cells if cell.kind == "code")) > CODE:
         raise Unreadable(f"it holds {code >> 10} KiB of code; at most {CODE >> 10} are read")
-    version = _version(notebook, cells)
-    if version != SERIES:
+    if (version := _version(notebook)) != SERIES:
         raise Unreadable(
             f"it was made with version {version} of the course, and this is {SERIES}: grade it with the version that "
             "it was made with, or ask for a hand-in of this one"
@@ -145,16 +142,13 @@ def cells(data: bytes) -> list[Cell]:
     return cells
 
 
-def _version(notebook: dict, cells: list[Cell]) -> str:
-    """The first two numbers of the version that a notebook was released with: from its metadata, or, where an editor
-    has lost these, from what its code imports.
-    """
+def _version(notebook: dict) -> str:
+    """The first two numbers of the version that a notebook was released with; this one's if an editor has lost them."""
     metadata = notebook.get("metadata")
     course = metadata.get("companion") if isinstance(metadata, dict) else None
     version = course.get("version") if isinstance(course, dict) else None
-    if isinstance(version, str) and (numbers := re.match(r"\d{1,4}\.\d{1,4}", version)):
-        return numbers[0]
-    return "0.2 or older" if any(cell.kind == "code" and GONE.search(cell.source) for cell in cells) else SERIES
+    numbers = re.match(r"\d{1,4}\.\d{1,4}", version) if isinstance(version, str) else None
+    return numbers[0] if numbers else SERIES
 
 
 def _cell(cell: dict) -> Cell:
