@@ -13,8 +13,7 @@ from companion.workshop.cli.setup import ROOT
 from companion.workshop.grading.course import classroom, formgrader, lms
 from companion.workshop.grading.course.names import one_line
 from companion.workshop.grading.course.settings import SettingsError
-from companion.workshop.grading.notebook.handout import HandoutError, handout
-from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.notebook.handout import Handout, HandoutError, handout
 from companion.workshop.grading.sandbox import bubblewrap
 
 

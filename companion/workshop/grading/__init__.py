@@ -1,8 +1,8 @@
 """A stranger's notebook in, a mark out.
 
-handout       what a lesson asks, and what an answer earns (`questions` says it in data)
-handins       what was handed in, when, and which of it counts (`settings`: deadlines; `roster`: who is in the class)
-submissions   the answers in a notebook, read without running anything (`syntax`, `flags`; `parsing`)
+handout       what a lesson asks, and what an answer earns
+handins       what was handed in, when, and which of it counts (`settings`: deadlines, who is in the class)
+submissions   the answers in a notebook, read without running anything (`syntax`, `flags`)
 alone         a process for each: it is read, and marked, by one that ends with it
 sandbox       where a learner's function runs (`bubblewrap`; it sees a course without answers: `package`)
 worker        what runs in there, and speaks with `marking` over `wire`

@@ -32,8 +32,7 @@ from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import all_lessons, select_lessons
 from companion.workshop.grading.alone import Ended, alone
 from companion.workshop.grading.course.marking import mark, prepare
-from companion.workshop.grading.notebook.handout import handout
-from companion.workshop.grading.notebook.questions import Handout, Question
+from companion.workshop.grading.notebook.handout import Handout, Question, handout
 from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.sandbox.sandbox import Limits
 

@@ -18,7 +18,7 @@ from companion import __version__
 from companion.lesson.attempts import own_function
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course import book, classroom, feedback, formgrader, lms
-from companion.workshop.grading.notebook import parsing, submissions, syntax
+from companion.workshop.grading.notebook import submissions, syntax
 from companion.workshop.grading.notebook.handout import handout
 from companion.workshop.grading.notebook.submissions import Unreadable, assemble, cells
 from companion.workshop.grading.notebook.syntax import needed, parse, pieces, plain
@@ -64,20 +64,20 @@ def test_more_cells_than_a_hand_writes_are_not_read():
 
 def test_a_notebook_is_read_in_a_process_that_may_fail(monkeypatch):
     data = json.dumps(solved()).encode()
-    assert parsing.parsed(data, small_handout()) == assembled(solved())
+    assert submissions.parsed(data, small_handout()) == assembled(solved())
     with pytest.raises(Unreadable, match="no notebook"):
-        parsing.parsed(b"[" * 1_000_000, small_handout())
-    monkeypatch.setattr(parsing, "SECONDS", 0.0)
+        submissions.parsed(b"[" * 1_000_000, small_handout())
+    monkeypatch.setattr(submissions, "SECONDS", 0.0)
     with pytest.raises(Unreadable, match="cannot be read within"):
-        parsing.parsed(data, small_handout())
+        submissions.parsed(data, small_handout())
 
 
 def test_what_is_the_same_for_every_hand_in_is_read_once():
     remembered = (syntax.plain, syntax.pieces, syntax.likeness, submissions.of_the_lesson)
     for function in remembered:
         function.cache_clear()
-    parsing.prepare.cache_clear()
-    parsing.prepare(small_handout())
+    submissions.prepare.cache_clear()
+    submissions.prepare(small_handout())
     before = [function.cache_info().misses for function in remembered]
     assembled(handed_in({}))
     new = [function.cache_info().misses - many for function, many in zip(remembered, before, strict=True)]

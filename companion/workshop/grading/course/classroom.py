@@ -36,11 +36,9 @@ from companion.workshop.grading.course.feedback import page, summary, table
 from companion.workshop.grading.course.handins import HandIn
 from companion.workshop.grading.course.marking import WRONG, mark, nothing, prepare
 from companion.workshop.grading.course.names import file_name, one_line
-from companion.workshop.grading.course.roster import read_overrides, read_roster
-from companion.workshop.grading.course.settings import SettingsError, read_settings
-from companion.workshop.grading.notebook.parsing import parsed
-from companion.workshop.grading.notebook.questions import Handout
-from companion.workshop.grading.notebook.submissions import Unreadable
+from companion.workshop.grading.course.settings import SettingsError, read_overrides, read_roster, read_settings
+from companion.workshop.grading.notebook.handout import Handout
+from companion.workshop.grading.notebook.submissions import Unreadable, parsed
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 COMPANION = Path(__file__).resolve().parents[3]

@@ -20,7 +20,7 @@ from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution
 from companion.core.files import atomic_write, mathjax
 from companion.workshop.grading.course.book import Book
 from companion.workshop.grading.course.names import file_name
-from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.notebook.handout import Handout
 
 CONFIG = """# Written by `python -m companion grade`.
 c = get_config()

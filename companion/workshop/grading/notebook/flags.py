@@ -7,7 +7,7 @@ import functools
 import re
 from collections.abc import Iterator, Set
 
-from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.notebook.handout import Handout
 from companion.workshop.grading.notebook.syntax import aliases, defined, inner_imports, parse, plain, used
 
 

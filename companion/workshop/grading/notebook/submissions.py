@@ -20,13 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from companion import __version__
+from companion.workshop.grading.alone import Ended, alone
 from companion.workshop.grading.notebook import flags, syntax
-from companion.workshop.grading.notebook.questions import Handout, Question
+from companion.workshop.grading.notebook.handout import Handout, Question
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
 EXERCISES = re.compile(
     r"companion\.(lesson\.(attempts|exercise|mistakes|near_misses|trials)|topics\.\w+\.exercises)(\.\w+)*"
 )
+SECONDS, MEMORY = 30, 2 << 30  # for reading one notebook
 CODE = 1 << 20  # characters of code in one notebook: more is not written by hand
 CELLS = 2000
 SERIES = __version__.rpartition(".")[0]
@@ -356,3 +358,26 @@ def _changed(handout: Handout, all_cells: list[Cell]) -> list[str]:
     if any(cell.points is not None and cell.points != points.get(cell.grade_id) for cell in all_cells):
         flags.append("the metadata claim points that the lesson does not give")
     return flags
+
+
+def parsed(data: bytes, handout: Handout) -> Submission:
+    """Read the submission in a notebook file, in a process of its own: what breaks or stalls a parser, breaks that.
+    Raises Unreadable, also where it cannot be read within the limits.
+    """
+    try:
+        return alone(_read, data, handout, seconds=SECONDS, memory=MEMORY, prepare=functools.partial(prepare, handout))
+    except (Ended, TimeoutError, MemoryError) as error:
+        raise Unreadable(f"it cannot be read within {SECONDS} seconds and {MEMORY >> 30} GiB ({error})") from None
+
+
+def _read(data: bytes, handout: Handout) -> Submission:
+    return assemble(handout, cells(data))
+
+
+@functools.lru_cache(1)
+def prepare(handout: Handout) -> None:
+    """Read the lesson's own cells, in the process from which those that read are forked: `syntax` remembers what it has
+    found in a cell, and most cells of a hand-in are the lesson's.
+    """
+    sources = *handout.code, *handout.solutions.values()
+    assemble(handout, [Cell("code", source) for source in sources])

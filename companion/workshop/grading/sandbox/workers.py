@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from companion.lesson.trials import Late
-from companion.workshop.grading.notebook.questions import Handout
+from companion.workshop.grading.notebook.handout import Handout
 from companion.workshop.grading.sandbox import package, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 
