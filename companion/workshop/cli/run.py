@@ -9,7 +9,6 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-import nbconvert
 import nbformat
 import papermill
 import psutil
@@ -59,7 +58,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
 
 
 def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, pictures: bool = False) -> dict:
-    """Run a lesson's notebooks, keep each as .ipynb and .html in ``out``, and return the lesson's entry of the report.
+    """Run a lesson's notebooks, keep each in ``out``, and return the lesson's entry of the report.
 
     ``lesson``: which one.
     ``scale``, ``seed``: what the parameters cells are set to.
@@ -108,14 +107,6 @@ def _execute(
             atomic_write(out / source.name, nbformat.writes(notebook))
             if pictures and not failure:
                 draw_pictures(notebook, source.parent)
-            exporter = nbconvert.HTMLExporter(embed_images=True)
-            # A widget is dead on a page without a kernel: show the picture or the text that stands for it
-            live = "application/vnd.jupyter.widget-view+json"
-            for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
-                if {"image/png", "text/html"} & set(output.get("data", {})):
-                    output.data.pop(live, None)
-            html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": name, "path": str(source.parent)}})
-            atomic_write(out / f"{name}.html", html)
         if failure:
             place = f"{name}, {failing_cell(notebook, source)}" if path.exists() else name
             errors.append(f"{place}: {failure}")

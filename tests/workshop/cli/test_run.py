@@ -55,9 +55,7 @@ def test_a_failing_cell_does_not_stop_the_others(ran):
     status, out, _ = ran
     assert status == 1
     names = ("05-dying", "06-failing", NAME, f"{NAME}-further")
-    kept = {f"{name}.{kind}" for name in names for kind in ("html", "ipynb")}
-    assert {path.name for path in out.iterdir()} == kept | {"report.json"}
-    assert "the end" not in (out / f"{NAME}.html").read_text()
+    assert {path.name for path in out.iterdir()} == {"report.json", *(f"{name}.ipynb" for name in names)}
     assert "big = bytearray" in (out / f"{NAME}.ipynb").read_text()
 
 
