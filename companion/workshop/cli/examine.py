@@ -21,14 +21,22 @@ def main(arguments: Namespace) -> int:
         "numbers": (_numbers, "The spectrum is"),
         "induction": (_induction, "The scores are"),
     }[arguments.topic]
-    command = f"examine {arguments.topic}"
+    out = Path(arguments.out) if arguments.out else None
     try:
-        out = figure_file(arguments.out)
+        if out and (out.suffix != ".png" or out.is_dir()):
+            raise ValueError(f"out = {arguments.out!r}: must be a file that ends in .png")
         figure = examined(arguments)
     except ValueError as error:
-        print(f"{command}: {error}")
+        print(f"examine {arguments.topic}: {error}")
         return 2
-    return 0 if out is None else keep(command, drawn, out, png(figure))
+    try:
+        if out:
+            atomic_write(out, png(figure))
+            print(f"{drawn} drawn in {out}")
+    except OSError as error:
+        print(f"examine {arguments.topic}: out = {arguments.out!r}: cannot be written ({error.strerror})")
+        return 1
+    return 0
 
 
 def _regression(arguments: Namespace) -> Figure:
@@ -48,29 +56,3 @@ def _numbers(arguments: Namespace) -> Figure:
 def _induction(arguments: Namespace) -> Figure:
     """Examine the heads and MLPs of a GPT-2 or a Pythia."""
     return bigrams.examine(LanguageModel(arguments.folder), name=arguments.folder)
-
-
-def figure_file(out: str | None) -> Path | None:
-    """Return where the figure goes; None where none is wanted. Raises ValueError for what is no PNG file's name."""
-    if out is None:
-        return None
-    path = Path(out)
-    if path.suffix != ".png" or path.is_dir():
-        raise ValueError(f"out = {out!r}: must be a file that ends in .png")
-    return path
-
-
-def keep(command: str, what: str, path: Path, content: bytes) -> int:
-    """Write a figure and say so; return the command's exit status, 1 if it cannot be written.
-
-    ``command``: who speaks where it fails.
-    ``what``: what is drawn, as the subject of a sentence, with its verb.
-    ``path``, ``content``: the file, and the PNG for it.
-    """
-    try:
-        atomic_write(path, content)
-    except OSError as error:
-        print(f"{command}: out = {str(path)!r}: cannot be written ({error.strerror})")
-        return 1
-    print(f"{what} drawn in {path}")
-    return 0
