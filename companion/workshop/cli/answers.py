@@ -3,7 +3,6 @@ hold as the course's own. An answer is changed there, nowhere else.
 """
 
 import ast
-import dis
 import inspect
 import pkgutil
 import re
@@ -11,13 +10,13 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 
 import nbformat
 
 from companion.lesson.exercise import Exercise
 from companion.lesson.sources import source_of
 from companion.workshop.cli.lessons import LessonError
+from companion.workshop.grading.notebook import syntax
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 CALLED = re.compile(r"(?<=\w)\.answer\(")
@@ -70,13 +69,11 @@ def places(path: Path, notebook: nbformat.NotebookNode) -> Iterator[Place]:
     """Yield every cell of the ``notebook`` at ``path`` whose function an exercise of the companion decorates. Raises
     LessonError where a cell has more than one, or names one that is not there.
     """
-    imported = _imported(notebook)
+    imported = syntax.aliases([cell.source for cell in notebook.cells if cell.cell_type == "code"])
     for number, cell in enumerate(notebook.cells, 1):
-        if cell.cell_type != "code":
-            continue
         found = []
-        for module, name in DECORATED.findall(cell.source):
-            if not imported.get(module, "").startswith("companion."):
+        for module, name in DECORATED.findall(cell.source) if cell.cell_type == "code" else ():
+            if module not in imported:
                 continue
             try:
                 decorator = getattr(pkgutil.resolve_name(imported[module]), name)
@@ -87,27 +84,6 @@ def places(path: Path, notebook: nbformat.NotebookNode) -> Iterator[Place]:
         if len(found) > 1:
             raise found[0].error("another exercise stands in the same cell; give it its own")
         yield from found
-
-
-def _imported(notebook: nbformat.NotebookNode) -> dict[str, str]:
-    """What a notebook's imports bind: names, and the dotted paths of what they name."""
-    bound = {}
-    for tree in _trees(notebook):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-                bound |= {each.asname or each.name.split(".")[0]: prefix + each.name for each in node.names}
-    return bound
-
-
-def _trees(notebook: nbformat.NotebookNode) -> Iterator[ast.Module]:
-    """The code cells without their answers, but for those that Python cannot parse, which have a magic."""
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            try:
-                yield ast.parse(put_answer(cell.source, "pass") if BEGIN in cell.source else cell.source)
-            except (ValueError, SyntaxError):
-                continue
 
 
 def _checked_text(place: Place, known: set[str]) -> str:
@@ -124,18 +100,12 @@ def _checked_text(place: Place, known: set[str]) -> str:
         raise place.error(
             f"the stub's parameters are {' and '.join(stubs)}; those of {_named(place.exercise)} are {due}"
         )
-    written = compile(ast.Module([source_of(function).tree], type_ignores=[]), function.__name__, "exec")
-    if unknown := (_globals(written) & function.__globals__.keys()) - known:
+    reads = syntax.used(ast.unparse(source_of(function).tree), later=True)
+    if unknown := (reads & function.__globals__.keys()) - known:
         raise place.error(
             f"{_named(place.exercise)} uses {min(unknown)}, which the lesson does not have; make it part of the answer"
         )
     return text
-
-
-def _globals(code: CodeType) -> set[str]:
-    """The global names that a piece of code uses, and the functions in it."""
-    names = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
-    return names.union(*(_globals(each) for each in code.co_consts if isinstance(each, CodeType)))
 
 
 def _named(exercise: Exercise) -> str:
@@ -148,9 +118,8 @@ def put_answers(path: Path) -> tuple[nbformat.NotebookNode, list[str]]:
     Raises LessonError where one cannot be written.
     """
     notebook = nbformat.read(path, as_version=4)
-    known = _imported(notebook).keys() | {
-        node.name for tree in _trees(notebook) for node in tree.body if isinstance(node, ast.FunctionDef)
-    }
+    code = [syntax.plain(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
+    known = set().union(*map(syntax.defined, code))
     lines = []
     for place in places(path, notebook):
         source = put_answer(place.cell.source, _checked_text(place, known))
