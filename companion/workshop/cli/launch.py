@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,18 +12,6 @@ BADGES = {
     "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
     "Codespaces": "https://github.com/codespaces/badge.svg",
 }
-
-
-@dataclass(frozen=True)
-class Place:
-    """A place that opens a notebook: its name, and the address that does it."""
-
-    name: str
-    address: str
-
-    def badge(self) -> str:
-        """Return a linked picture, in Markdown."""
-        return f"[![Open in {self.name}]({BADGES[self.name]})]({self.address})"
 
 
 def repository(root: Path = ROOT) -> str:
@@ -38,18 +25,18 @@ def repository(root: Path = ROOT) -> str:
     return found
 
 
-def places(repository: str, path: str) -> list[Place]:
-    """Return where the notebook at ``path`` of ``repository`` (``owner/name``) can be opened: nowhere if that is
-    empty.
+def places(repository: str, path: str) -> dict[str, str]:
+    """Return where the notebook at ``path`` of ``repository`` (``owner/name``) can be opened, as names of places and
+    addresses that do it: nowhere if that is empty.
     """
     if not repository:
-        return []
+        return {}
     tree = quote(f"lab/tree/{path}", safe="")
-    return [
-        Place("Binder", f"https://mybinder.org/v2/gh/{repository}/HEAD?urlpath={tree}"),
-        Place("Colab", f"https://colab.research.google.com/github/{repository}/blob/main/{path}"),
-        Place("Codespaces", f"https://codespaces.new/{repository}"),
-    ]
+    return {
+        "Binder": f"https://mybinder.org/v2/gh/{repository}/HEAD?urlpath={tree}",
+        "Colab": f"https://colab.research.google.com/github/{repository}/blob/main/{path}",
+        "Codespaces": f"https://codespaces.new/{repository}",
+    }
 
 
 def gitpuller(hub: str, repository: str, path: str) -> str:

@@ -30,7 +30,9 @@ def put_part(readme: Path, name: str, text: str, *, write: bool = True) -> bool:
 
 def table(lessons: list[Lesson], repository: str) -> str:
     """Return ``lessons`` as `cards`; above them, if the course has a ``repository``, badges that open the first."""
-    if not (badges := [place.badge() for place in launch.places(repository, f"lessons/{lessons[0].path}")]):
+    opens = launch.places(repository, f"lessons/{lessons[0].path}")
+    badges = [f"[![Open in {name}]({launch.BADGES[name]})]({address})" for name, address in opens.items()]
+    if not badges:
         return cards(lessons, "lessons/")
     first = f"Lesson {lessons[0].name[:2]} without installing anything: {' '.join(badges)}"
     return f"{first}\n\n{cards(lessons, 'lessons/')}"

@@ -49,10 +49,7 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
                 run / lesson.source.name,
                 lesson.source.with_name("figure.png"),
                 entries[lesson.name],
-                {
-                    name: [(place.name, place.address) for place in launch.places(repository, path)]
-                    for name, path in paths.items()
-                },
+                {name: launch.places(repository, path) for name, path in paths.items()},
                 launch.gitpuller(HUB, repository, paths[lesson.source.name]) if repository else "",
                 run / lesson.further.name if lesson.further else None,
                 answer if answer.is_file() else None,

@@ -20,7 +20,7 @@ class Chapter:
     executed: Path
     picture: Path
     entry: dict
-    opens: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    opens: dict[str, dict[str, str]] = field(default_factory=dict)
     pulls: str = ""
     further: Path | None = None
     answer: Path | None = None

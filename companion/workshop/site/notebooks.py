@@ -61,7 +61,7 @@ def page(chapter: Chapter, executed: Path, terms: dict[str, re.Pattern], picture
         link = f"Back to the lesson: [{chapter.title}]({chapter.name}.ipynb)"
         cells.append(new_markdown_cell(link if back else f"[Further]({chapter.further.name})"))
     if opens := chapter.opens.get(executed.name):
-        places = " · ".join(f"[{name}]({address})" for name, address in opens)
+        places = " · ".join(f"[{name}]({address})" for name, address in opens.items())
         cells.insert(1, new_markdown_cell(f"Run it: {places}"))
     notebook.cells = cells
     notebook.metadata.pop("widgets", None)

@@ -18,13 +18,13 @@ def test_one_setting_holds_the_address(tmp_path):
 
 
 def test_each_place_opens_the_notebook():
-    assert launch.places("", PATH) == []
-    binder, colab, codespaces = launch.places("someone/course", PATH)
-    assert parse_qs(urlparse(binder.address).query) == {"urlpath": [f"lab/tree/{PATH}"]}
-    assert urlparse(binder.address).path == "/v2/gh/someone/course/HEAD"
-    assert colab.address == f"https://colab.research.google.com/github/someone/course/blob/main/{PATH}"
-    assert codespaces.address.endswith("/someone/course")
-    assert binder.badge() == f"[![Open in Binder]({launch.BADGES['Binder']})]({binder.address})"
+    assert launch.places("", PATH) == {}
+    opens = launch.places("someone/course", PATH)
+    assert opens.keys() == launch.BADGES.keys()
+    assert parse_qs(urlparse(opens["Binder"]).query) == {"urlpath": [f"lab/tree/{PATH}"]}
+    assert urlparse(opens["Binder"]).path == "/v2/gh/someone/course/HEAD"
+    assert opens["Colab"] == f"https://colab.research.google.com/github/someone/course/blob/main/{PATH}"
+    assert opens["Codespaces"].endswith("/someone/course")
 
 
 def test_a_hub_pulls_the_course():

@@ -20,7 +20,7 @@ def page(tmp_path):
     def made(*cells, opens=(), terms=()):
         path = tmp_path / "07-doubling.ipynb"
         nbformat.write(new_notebook(cells=list(cells)), path)
-        chapter = Chapter("07-doubling", {}, path, path, {}, {path.name: list(opens)})
+        chapter = Chapter("07-doubling", {}, path, path, {}, {path.name: dict(opens)})
         patterns = {term: re.compile(rf"(?<![\w-]){term}", re.IGNORECASE) for term in terms}
         return notebooks.page(chapter, path, patterns, tmp_path).cells
 
@@ -151,6 +151,6 @@ def test_a_page_has_one_title(page):
 
 
 def test_places_to_run_it_are_named_where_there_are_any(page):
-    cells = page(new_markdown_cell("# A"), opens=[("Binder", "https://b"), ("Colab", "https://c")])
+    cells = page(new_markdown_cell("# A"), opens={"Binder": "https://b", "Colab": "https://c"})
     assert cells[1].source == "Run it: [Binder](https://b) · [Colab](https://c)"
     assert len(page(new_markdown_cell("# A"))) == 1
