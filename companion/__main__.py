@@ -69,11 +69,7 @@ def parser() -> argparse.ArgumentParser:
     progress.add_argument("--yes", action="store_true", help="do not ask before that")
 
     test = commands.add_parser("test", parents=[common], help="run every test", allow_abbrev=False)
-    test.add_argument(
-        "--quick",
-        action="store_true",
-        help="the tests of the topics or lessons that follow alone, or else of what git says has changed",
-    )
+    test.add_argument("--quick", action="store_true", help="the tests of the topics or lessons that follow alone")
     test.add_argument(
         "pytest_args",
         nargs="*",
