@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from companion.core.files import atomic_write
 from companion.workshop.cli.setup import ROOT
 
 TIMES = {"minutes": int, "machine_seconds": int}
@@ -75,16 +76,15 @@ def _facts(path: Path, due: dict[str, type]) -> dict:
     return facts
 
 
-def all_lessons(root: Path = ROOT) -> list[Lesson]:
-    """Return all lessons, in order."""
-    sources = sorted(root.glob("solutions/*/*.ipynb"))
+def all_lessons(root: Path = ROOT, folder: str = "solutions") -> list[Lesson]:
+    """Return all lessons in a ``folder`` of the checkout, in order."""
+    sources = sorted(root.glob(f"{folder}/*/*.ipynb"))
     return [Lesson(source.stem, source) for source in sources if source.stem == source.parent.name]
 
 
 def released(root: Path = ROOT) -> list[Lesson]:
     """Return the lessons as learners get them, in order."""
-    paths = sorted(root.glob("lessons/*/*.ipynb"))
-    return [Lesson(path.stem, path) for path in paths if path.stem == path.parent.name]
+    return all_lessons(root, "lessons")
 
 
 def select_lessons(words: list[str], root: Path = ROOT, *, among: list[Lesson] | None = None) -> list[Lesson]:
@@ -163,3 +163,18 @@ def start_page(lessons: list[Lesson], progress: dict[str, list[str]] | None = No
 def machine_time(seconds: int) -> str:
     """Seconds as people say them."""
     return f"{seconds} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def put_part(readme: Path, name: str, text: str, *, write: bool = True) -> bool:
+    """Put ``text`` into ``readme`` between the marks ``<!-- name -->`` and ``<!-- /name -->`` of its ``name``, on the
+    disk only if ``write``, and return whether another one was there. Raises ValueError where there are no such marks.
+    """
+    before = readme.read_text(encoding="utf-8")
+    head, start, rest = before.partition(f"<!-- {name} -->")
+    _, end, tail = rest.partition(f"<!-- /{name} -->")
+    if not end:
+        raise ValueError(f"{readme}: has no <!-- {name} --> … <!-- /{name} --> to put the {name} in")
+    after = f"{head}{start}\n{text}\n{end}{tail}"
+    if write and after != before:
+        atomic_write(readme, after)
+    return after != before

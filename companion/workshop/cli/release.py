@@ -16,9 +16,18 @@ from traitlets.config import Config
 
 from companion import __version__
 from companion.core.files import atomic_write
-from companion.workshop.cli import launch, readme
+from companion.workshop.cli import launch
 from companion.workshop.cli.answers import put_answers
-from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, notation, select_lessons, start_page
+from companion.workshop.cli.lessons import (
+    Lesson,
+    LessonError,
+    all_lessons,
+    cards,
+    notation,
+    put_part,
+    select_lessons,
+    start_page,
+)
 from companion.workshop.cli.minutes import put_minutes
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.cli.thumbnails import put_thumbnail
@@ -36,8 +45,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         write = not arguments.check
         others = [f"solutions/{line}" for path in sources for line in put(path, write=write)]
         others += [f"solutions/{line}" for lesson in lessons for line in put_thumbnail(lesson, write=write)]
-        table = readme.table(all_lessons(root), launch.repository(root))
-        if readme.put_part(root / "README.md", "lessons", table, write=write):
+        table = readme_table(all_lessons(root), launch.repository(root))
+        if put_part(root / "README.md", "lessons", table, write=write):
             others.append("README.md: its table of lessons is another; `release` writes it")
         print(*others, sep="\n", end="\n" * bool(others))
         (root / "build").mkdir(exist_ok=True)
@@ -59,6 +68,14 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         print(f"release: {error}")
         return 1
     return 0
+
+
+def readme_table(lessons: list[Lesson], repository: str) -> str:
+    """Return ``lessons`` as `cards`; above them, if the course has a ``repository``, badges that open the first."""
+    opens = launch.places(repository, f"lessons/{lessons[0].path}")
+    badges = " ".join(f"[![Open in {name}]({launch.BADGES[name]})]({address})" for name, address in opens.items())
+    first = f"Lesson {lessons[0].name[:2]} without installing anything: {badges}\n\n" if badges else ""
+    return first + cards(lessons, "lessons/")
 
 
 def put(path: Path, *, write: bool) -> list[str]:

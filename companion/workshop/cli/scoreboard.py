@@ -5,8 +5,7 @@ from pathlib import Path
 from companion.core.files import atomic_write
 from companion.lesson.claims import COLUMNS, figure
 from companion.lesson.verdicts import DIFFERENT, in_all
-from companion.workshop.cli.lessons import Lesson, all_lessons
-from companion.workshop.cli.readme import put_part
+from companion.workshop.cli.lessons import Lesson, all_lessons, put_part
 from companion.workshop.cli.setup import ROOT
 
 PUBLISHED = "| Claim | Source | Published | Our checkpoint | This run | Verdict |\n|---|---|---|---|---|---|"

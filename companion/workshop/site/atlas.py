@@ -5,7 +5,6 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import asdict
-from pathlib import Path
 
 import nbformat
 
@@ -218,8 +217,3 @@ def as_json(course: Course) -> str:
                 }
             )
     return json.dumps({"version": VERSION, "claims": found}, indent=1, ensure_ascii=False) + "\n"
-
-
-def schema() -> str:
-    """Return the JSON Schema of what `as_json` gives."""
-    return (Path(__file__).parent / "claims.schema.json").read_text(encoding="utf-8")

@@ -36,13 +36,8 @@ class Chapter:
         return [path for path in (self.executed, self.further) if path]
 
     def needed(self) -> list[str]:
-        """Return the numbers of the lessons that this one builds on."""
-        return needed(self.facts)
-
-
-def needed(facts: dict) -> list[str]:
-    """Return the numbers of the lessons that a lesson builds on, as its ``facts`` name them."""
-    return [need[7:9] for need in facts["needs"] if need.startswith("lesson ")]
+        """Return the numbers of the lessons that this one builds on, as its facts name them."""
+        return [need[7:9] for need in self.facts["needs"] if need.startswith("lesson ")]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import pytest
 from sample_lesson import CLAIM, NAME, checkout
 
 from companion.lesson.claims import statements
-from companion.workshop.cli import readme, scoreboard
+from companion.workshop.cli import scoreboard
 from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.cli.release import readme_table
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -57,10 +58,10 @@ def test_it_takes_its_place(tmp_path):
 
 def test_badges_appear_with_a_repository_and_the_readme_stays_a_page(tmp_path):
     lessons = all_lessons(checkout(tmp_path))
-    assert "](https://" not in readme.table(lessons, "")
-    line = readme.table(lessons, "someone/course")
+    assert "](https://" not in readme_table(lessons, "")
+    line = readme_table(lessons, "someone/course")
     assert re.findall(r"Open in (\w+)", line) == ["Binder", "Colab", "Codespaces"]
-    plain, badged = (readme.table(all_lessons(ROOT), name) for name in ("", "an-institute/transformers-as-algorithms"))
+    plain, badged = (readme_table(all_lessons(ROOT), name) for name in ("", "an-institute/transformers-as-algorithms"))
     assert len((ROOT / "README.md").read_bytes()) + len(badged) - len(plain) <= 10_000
 
 
