@@ -16,32 +16,30 @@ from companion.topics.regression import examined as in_context
 
 def main(arguments: Namespace) -> int:
     """Print what the probes of ``arguments.topic`` see in the model; draw it if ``arguments.out`` says where."""
-    examined, drawn = {
-        "regression": (_regression, "The similarities are"),
-        "numbers": (_numbers, "The spectrum is"),
-        "induction": (_induction, "The scores are"),
-    }[arguments.topic]
+    drawn = {"regression": "The similarities are", "numbers": "The spectrum is", "induction": "The scores are"}
+    folder = arguments.folder
     out = Path(arguments.out) if arguments.out else None
     try:
         if out and (out.suffix != ".png" or out.is_dir()):
             raise ValueError(f"out = {arguments.out!r}: must be a file that ends in .png")
-        figure = examined(arguments)
+        match arguments.topic:
+            case "regression":
+                figure = in_context.examine(published_regressor(folder), name=folder, kappa=arguments.kappa)
+            case "numbers":
+                figure = _numbers(arguments)
+            case "induction":
+                figure = bigrams.examine(LanguageModel(folder), name=folder)
     except ValueError as error:
         print(f"examine {arguments.topic}: {error}")
         return 2
     try:
         if out:
             atomic_write(out, png(figure))
-            print(f"{drawn} drawn in {out}")
+            print(f"{drawn[arguments.topic]} drawn in {out}")
     except OSError as error:
         print(f"examine {arguments.topic}: out = {arguments.out!r}: cannot be written ({error.strerror})")
         return 1
     return 0
-
-
-def _regression(arguments: Namespace) -> Figure:
-    """Examine an in-context regressor of Garg et al.'s code, on prompts of condition number ``arguments.kappa``."""
-    return in_context.examine(published_regressor(arguments.folder), name=arguments.folder, kappa=arguments.kappa)
 
 
 def _numbers(arguments: Namespace) -> Figure:
@@ -51,8 +49,3 @@ def _numbers(arguments: Namespace) -> Figure:
     first, *_, last = tokens
     name = f"{arguments.folder}: {first!r} to {last!r}, one token each, embeddings of width {embeddings.shape[1]}"
     return addition.examine(embeddings, name=name, scale=arguments.add)
-
-
-def _induction(arguments: Namespace) -> Figure:
-    """Examine the heads and MLPs of a GPT-2 or a Pythia."""
-    return bigrams.examine(LanguageModel(arguments.folder), name=arguments.folder)

@@ -112,8 +112,5 @@ def _rows(book: Book, student: str) -> Any:
 
 def markdown(text: str) -> str:
     """Return one line of Markdown that says this text and nothing else."""
-    return re.sub(r"([\\`*_{}\[\]()#+!|~$<>&-]|:(?=//)|(?<=\w)@(?=\w)|(?<=www)\.)", _escaped, " ".join(text.split()))
-
-
-def _escaped(match: re.Match) -> str:
-    return html.escape(match[0]) if match[0] in "<>&" else "\\" + match[0]
+    text, special = " ".join(text.split()), r"([\\`*_{}\[\]()#+!|~$<>&-]|:(?=//)|(?<=\w)@(?=\w)|(?<=www)\.)"
+    return re.sub(special, lambda found: html.escape(found[0]) if found[0] in "<>&" else f"\\{found[0]}", text)

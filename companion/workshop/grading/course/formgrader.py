@@ -34,8 +34,6 @@ c.CourseDirectory.feedback_directory = "grading/feedback"
 c.CourseDirectory.db_url = "sqlite:///" + {database!r}
 c.Exchange.root = {exchange!r}
 """
-
-
 # Pages show what strangers wrote: nothing is fetched from elsewhere, and nothing is sent there
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "

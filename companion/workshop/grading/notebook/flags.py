@@ -44,7 +44,6 @@ MAKERS = _words("arange bytearray bytes empty eye full ones rand randint randn z
 LARGE, LONG = 1 << 26, 100_000  # entries, letters
 MOST = 400  # letters of a flag, and 20,000 of a text that is looked at
 Reached = tuple[str, dict[str, str], list[str]]
-WORDS = {"meta"}
 MARKUP = re.compile(r"<[\s/]*(a|body|form|iframe|img|link|object|script|style|svg)\b", re.IGNORECASE)
 DUNDER = re.compile(r"__[a-z]\w*?__")
 PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
@@ -169,7 +168,7 @@ def _odd_text(text: str) -> bool:
     """A device, markup, a part of the course, the inside of Python, or a way to attributes that no answer needs."""
     inside = any(_special(word) for word in DUNDER.findall(text))
     way = PATH.fullmatch(text) and ATTRIBUTES.intersection(text.split("."))
-    return text in WORDS or text.startswith("companion.") or inside or bool(way or MARKUP.search(text))
+    return text == "meta" or text.startswith("companion.") or inside or bool(way or MARKUP.search(text))
 
 
 def _number(*nodes: ast.AST) -> int:

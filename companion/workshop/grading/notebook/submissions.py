@@ -37,8 +37,6 @@ THERE = frozenset([*dir(builtins), "__name__", "display", "get_ipython"])  # wit
 PICTURES = 8  # in one written answer
 PICTURE = 1 << 20  # bytes of one
 KINDS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
-
-
 Way = tuple[list[str], str]  # what is run before an answer's cell, and of it
 
 
