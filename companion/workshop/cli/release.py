@@ -50,9 +50,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             others.append("README.md: its table of lessons is another; `release` writes it")
         print(*others, sep="\n", end="\n" * bool(others))
         (root / "build").mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            dir=root / "build"
-        ) as folder:  # on lessons/'s own disk, so that a rename will do
+        # on lessons/'s own disk, so that a rename will do
+        with tempfile.TemporaryDirectory(dir=root / "build") as folder:
             made = generate(lessons, Path(folder), all_lessons(root), launch.repository(root))
             (made / "README.md").write_bytes(f"{start_page(all_lessons(root))}\n{notation()}".encode())
             differences = compare(made, root / "lessons", whole=not arguments.lessons)
@@ -144,15 +143,12 @@ def footer(lesson: Lesson, path: Path, course: list[Lesson]) -> nbformat.Noteboo
     if path == lesson.further:
         links = [f"Back to the lesson: [{title}]({lesson.source.name})"]
     else:
-        neighbours = {
-            "Before": course[place - 1] if place else None,
-            "Next": course[place + 1] if place + 1 < len(course) else None,
-        }
+        neighbours = {"Before": course[max(place - 1, 0) : place], "Next": course[place + 1 : place + 2]}
         links = [f"[Further]({lesson.further.name})"] if lesson.further else []
         links += [
             f"{word}: [{other.name[:2]} {other.facts()['title']}](../{other.name}/{other.name}.ipynb)"
-            for word, other in neighbours.items()
-            if other
+            for word, others in neighbours.items()
+            for other in others
         ]
     links += ["[All lessons](../README.md)", "[Notation](../README.md#notation)"]
     return nbformat.v4.new_markdown_cell(" · ".join(links), id="footer")

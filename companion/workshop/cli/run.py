@@ -34,13 +34,10 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         return 2
     out = Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
-    report = {
-        "lessons": [
-            execute(lesson, arguments.scale, arguments.seed, out, pictures=arguments.pictures) for lesson in lessons
-        ]
-    }
+    ran = [execute(lesson, arguments.scale, arguments.seed, out, pictures=arguments.pictures) for lesson in lessons]
+    report = {"lessons": ran}
     atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-    for entry in report["lessons"]:
+    for entry in ran:
         unexpected = [claim["id"] for claim in entry["claims"] if UNEXPECTED in claim["expected"].values()]
         print(
             f"{entry['lesson']}: {' + '.join(f'{each:.0f}' for each in entry['seconds'].values())} s, "
@@ -54,7 +51,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     print(f"The executed notebooks and report.json are in {out}")
     if arguments.readme:
         scoreboard.update(report, root)
-    return int(any(entry["errors"] for entry in report["lessons"]))
+    return int(any(entry["errors"] for entry in ran))
 
 
 def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, pictures: bool = False) -> dict:

@@ -22,7 +22,7 @@ def put_thumbnail(lesson: Lesson, *, write: bool) -> list[str]:
     """
     content = lesson.picture.read_bytes()
     source, path = hashlib.sha256(content).hexdigest(), lesson.source.with_name("thumbnail.png")
-    if path.is_file() and _open(path.read_bytes()).info.get(SOURCE) == source:
+    if path.is_file() and Image.open(io.BytesIO(path.read_bytes())).info.get(SOURCE) == source:
         return []
     if write:
         atomic_write(path, thumbnail(content, source, lesson.name))
@@ -34,13 +34,9 @@ def thumbnail(content: bytes, source: str, name: str) -> bytes:
     told = PngInfo()
     told.add_text(SOURCE, source)
     for width, colours in product(WIDTHS, COLOURS):
-        picture, small = _open(content).convert("RGB"), io.BytesIO()
+        picture, small = Image.open(io.BytesIO(content)).convert("RGB"), io.BytesIO()
         picture.thumbnail((width, width), Image.Resampling.LANCZOS)
         picture.quantize(colours).save(small, "png", optimize=True, pnginfo=told)
         if len(small.getvalue()) <= MOST:
             return small.getvalue()
     raise LessonError(f"{name}: its picture takes more than {MOST} bytes at {WIDTHS[-1]} pixels; make it plainer")
-
-
-def _open(content: bytes) -> Image.Image:
-    return Image.open(io.BytesIO(content))

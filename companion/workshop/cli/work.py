@@ -7,6 +7,7 @@ untouched copy is told from one that somebody has worked in, even after JupyterL
 import hashlib
 import json
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -99,9 +100,7 @@ def reset(lesson: Lesson, root: Path) -> Path:
     it cannot be moved: on Windows while a kernel runs in it.
     """
     work = root / "work"
-    number = 1
-    while (aside := work / ASIDE / f"{lesson.name} {number}").exists():
-        number += 1
+    aside = next(path for n in count(1) if not (path := work / ASIDE / f"{lesson.name} {n}").exists())
     aside.parent.mkdir(parents=True, exist_ok=True)
     (work / lesson.name).rename(aside)
     refresh(root)
@@ -170,10 +169,7 @@ def _place(source: Path, folder: Path, record: dict, version: str) -> tuple[Path
         return untouched[-1], ""
     if not there:
         return folder / source.name, ""
-    number = 2
-    while (folder / _name(source.stem, number)).exists():
-        number += 1
-    new = folder / _name(source.stem, number)
+    new = next(path for n in count(2) if not (path := folder / _name(source.stem, n)).exists())
     return new, f"{source.stem}: there is a newer version; it lies beside yours as {new.name}"
 
 

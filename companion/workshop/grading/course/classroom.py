@@ -89,7 +89,9 @@ def grade(
             results={name: result | hand_ins[name].dated for name, result in results.items() if result},
         )
         failed = []
-        for hand_in, result in _marked(new, handout, seeds, limits, jobs=jobs, unsafe=unsafe):
+        calls = (delayed(_attempt)(hand_in, handout, seeds, limits, unsafe) for hand_in in new)
+        marked = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(calls)
+        for hand_in, result in tqdm(marked, total=len(new), desc=f"{handout.name}: marking"):
             if isinstance(result, str):
                 failed.append(hand_in.student)
                 tqdm.write(one_line(f"{hand_in.student}: not marked: {result}"))
@@ -107,13 +109,6 @@ def grade(
         + f"\n{len(new)} marked, {len(hand_ins) - len(new)} as before; see {folder.relative_to(root)}"
     )
     return failed
-
-
-def _marked(new: list[HandIn], handout: Handout, seeds: list[int], limits: Limits, *, jobs: int | None, unsafe: bool):
-    """Each hand-in with its result, or with what kept it from being marked, as they come."""
-    jobs_to_do = (delayed(_attempt)(hand_in, handout, seeds, limits, unsafe) for hand_in in new)
-    marked = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(jobs_to_do)
-    return tqdm(marked, total=len(new), desc=f"{handout.name}: marking")
 
 
 def _publish(grading: Path, folder: Path, book: Book, failed: list[str]) -> None:
@@ -146,6 +141,7 @@ def locked(grading: Path) -> Iterator[None]:
 def _attempt(
     hand_in: HandIn, handout: Handout, seeds: list[int], limits: Limits, unsafe: bool
 ) -> tuple[HandIn, dict[str, Any] | str]:
+    """The hand-in with its result, or with what kept it from being marked."""
     if hand_in.path is None:
         return hand_in, nothing(hand_in.problem, handout)
     try:
