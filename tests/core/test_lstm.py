@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from refusals import refusals
 from scipy.special import expit
 
 from companion.core.lstm import LSTM, LSTMConfig
@@ -53,7 +54,8 @@ def test_memory_is_the_same_for_every_length():
     assert lstm(6, 3).memory(5) == lstm(6, 3).memory(500) == 2 * 6 * 3
 
 
-@pytest.mark.parametrize(("wrong", "message"), [({"width": 0}, "width = 0"), ({"layers": 0}, "layers = 0")])
-def test_a_wrong_config_is_named_with_its_value(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        LSTMConfig(**{"width": 4, "layers": 2} | wrong)
+test_a_wrong_config_is_named_with_its_value = refusals(
+    ({"width": 0}, "width = 0"),
+    ({"layers": 0}, "layers = 0"),
+    of=lambda wrong: LSTMConfig(**{"width": 4, "layers": 2} | wrong),
+)

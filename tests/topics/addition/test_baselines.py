@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from refusals import refusals
 
 from companion.topics.addition.baselines import PERIODS, fourier_embeddings, narrowed, ppmi_embeddings, with_rms
 from companion.topics.addition.data import cooccurrences, counting
@@ -67,22 +68,16 @@ def test_the_root_mean_square_is_set_and_nothing_else():
     torch.testing.assert_close(scaled / scaled[0, 0], table / table[0, 0])
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: ppmi_embeddings(COUNTS, 0), "width = 0: must be 1 to 30"),
-        (lambda: ppmi_embeddings(COUNTS, 31), "width = 31: must be 1 to 30"),
-        (lambda: ppmi_embeddings(COUNTS, 5, power=-0.5), "power = -0.5: must be at least 0"),
-        (lambda: ppmi_embeddings(COUNTS, 5, power=math.nan), "power = nan"),
-        (lambda: fourier_embeddings(0, 10), "numbers = 0: must be at least 1"),
-        (lambda: fourier_embeddings(5, 9), "width = 9: must be at least 10"),
-        (lambda: with_rms(torch.ones(2, 2), 0.0), "rms = 0.0: must be positive"),
-        (lambda: with_rms(torch.ones(2, 2), math.nan), "rms = nan"),
-    ],
+test_bad_arguments_are_named_with_their_value = refusals(
+    (lambda: ppmi_embeddings(COUNTS, 0), "width = 0: must be 1 to 30"),
+    (lambda: ppmi_embeddings(COUNTS, 31), "width = 31: must be 1 to 30"),
+    (lambda: ppmi_embeddings(COUNTS, 5, power=-0.5), "power = -0.5: must be at least 0"),
+    (lambda: ppmi_embeddings(COUNTS, 5, power=math.nan), "power = nan"),
+    (lambda: fourier_embeddings(0, 10), "numbers = 0: must be at least 1"),
+    (lambda: fourier_embeddings(5, 9), "width = 9: must be at least 10"),
+    (lambda: with_rms(torch.ones(2, 2), 0.0), "rms = 0.0: must be positive"),
+    (lambda: with_rms(torch.ones(2, 2), math.nan), "rms = nan"),
 )
-def test_bad_arguments_are_named_with_their_value(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 def test_narrowed_embeddings_keep_what_the_width_has_room_for():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refusals
 from scipy.integrate import solve_ivp
 
 from companion.topics.attention.baselines import latest, ngram, shares
@@ -220,36 +221,30 @@ def test_energy_is_the_mean_over_pairs():
 BLOCKS = Blocks(token=4, position=6, previous=4, out=4)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Blocks(token=0), "token = 0"),
-        (lambda: BLOCKS["nothing"], "block = 'nothing': must be one of token, position"),
-        (lambda: embed(BLOCKS, torch.tensor([1])), "length = 1"),
-        (lambda: embed(BLOCKS, torch.zeros(7, dtype=torch.long)), "length = 7: must be at least 2 and at most 6"),
-        (lambda: embed(BLOCKS, torch.tensor([1, 4])), "tokens: 4 is out of range"),
-        (lambda: embed(BLOCKS, torch.tensor([2, -1])), "tokens: -1 is out of range"),
-        (lambda: embed(BLOCKS, torch.tensor([1, 2]), circle(9)), r"positions of shape \(9, 2\): must have 6 channels"),
-        (lambda: BLOCKS.matrix("position", "token"), r"values of shape \(6, 6\): position has 6 channels, token 4"),
-        (lambda: shift_head(BLOCKS, 3.0, by=0), "by = 0"),
-        (lambda: shift_head(BLOCKS, 3.0, by=6), "by = 6: must be at least 1 and below 6"),
-        (lambda: shift_head(BLOCKS, 0), "beta = 0"),
-        (lambda: match_head(BLOCKS, -1.0), "beta = -1"),
-        (lambda: match_head(BLOCKS, 1.0, recency=-1.0), "recency = -1"),
-        (lambda: skip_gram_head(BLOCKS, math.inf, query=0, key=1), "beta = inf"),
-        (lambda: skip_gram_head(BLOCKS, 1.0, query=9, key=1), "query: 9 is out of range"),
-        (lambda: circle(1), "T = 1"),
-        (lambda: circle_shift(1, 2.0), "T = 1"),
-        (lambda: circle_shift(8, 0.0), "beta = 0"),
-        (lambda: flow(torch.randn(1, 2), beta=1.0, time=1.0), "at least n = 2 tokens"),
-        (lambda: flow(torch.randn(4, 1), beta=1.0, time=1.0), "d = 2 dimensions"),
-        (lambda: flow(torch.randn(4, 2), beta=0.0, time=1.0), "beta = 0"),
-        (lambda: flow(torch.randn(4, 2), beta=1.0, time=-1.0), "time = -1"),
-        (lambda: flow(torch.randn(4, 2), beta=1.0, time=1.0, dt=0.0), "dt = 0"),
-        (lambda: energy(torch.randn(4, 2), -2.0), "beta = -2"),
-        (lambda: energy(torch.randn(5, 1, 2), 2.0), "at least n = 2 tokens"),
-    ],
+test_bad_arguments_are_named_with_their_value = refusals(
+    (lambda: Blocks(token=0), "token = 0"),
+    (lambda: BLOCKS["nothing"], "block = 'nothing': must be one of token, position"),
+    (lambda: embed(BLOCKS, torch.tensor([1])), "length = 1"),
+    (lambda: embed(BLOCKS, torch.zeros(7, dtype=torch.long)), "length = 7: must be at least 2 and at most 6"),
+    (lambda: embed(BLOCKS, torch.tensor([1, 4])), "tokens: 4 is out of range"),
+    (lambda: embed(BLOCKS, torch.tensor([2, -1])), "tokens: -1 is out of range"),
+    (lambda: embed(BLOCKS, torch.tensor([1, 2]), circle(9)), r"positions of shape \(9, 2\): must have 6 channels"),
+    (lambda: BLOCKS.matrix("position", "token"), r"values of shape \(6, 6\): position has 6 channels, token 4"),
+    (lambda: shift_head(BLOCKS, 3.0, by=0), "by = 0"),
+    (lambda: shift_head(BLOCKS, 3.0, by=6), "by = 6: must be at least 1 and below 6"),
+    (lambda: shift_head(BLOCKS, 0), "beta = 0"),
+    (lambda: match_head(BLOCKS, -1.0), "beta = -1"),
+    (lambda: match_head(BLOCKS, 1.0, recency=-1.0), "recency = -1"),
+    (lambda: skip_gram_head(BLOCKS, math.inf, query=0, key=1), "beta = inf"),
+    (lambda: skip_gram_head(BLOCKS, 1.0, query=9, key=1), "query: 9 is out of range"),
+    (lambda: circle(1), "T = 1"),
+    (lambda: circle_shift(1, 2.0), "T = 1"),
+    (lambda: circle_shift(8, 0.0), "beta = 0"),
+    (lambda: flow(torch.randn(1, 2), beta=1.0, time=1.0), "at least n = 2 tokens"),
+    (lambda: flow(torch.randn(4, 1), beta=1.0, time=1.0), "d = 2 dimensions"),
+    (lambda: flow(torch.randn(4, 2), beta=0.0, time=1.0), "beta = 0"),
+    (lambda: flow(torch.randn(4, 2), beta=1.0, time=-1.0), "time = -1"),
+    (lambda: flow(torch.randn(4, 2), beta=1.0, time=1.0, dt=0.0), "dt = 0"),
+    (lambda: energy(torch.randn(4, 2), -2.0), "beta = -2"),
+    (lambda: energy(torch.randn(5, 1, 2), 2.0), "at least n = 2 tokens"),
 )
-def test_bad_arguments_are_named_with_their_value(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

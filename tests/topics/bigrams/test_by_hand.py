@@ -5,6 +5,7 @@ gradient steps.
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refusals
 
 from companion.topics.bigrams.by_hand import three_steps, write_memories
 from companion.topics.bigrams.data import Bigrams, recurrences, trigger_sequences
@@ -107,10 +108,9 @@ def test_the_first_step_is_the_lemmas():
     torch.testing.assert_close(model.W_O2 / model.W_O2.norm(), lemma / lemma.norm(), rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [((1, 8, None), "N = 1"), ((5, 2, None), "T = 2: must be at least 3"), ((5, 8, 0), "d = 0: must be at least 1")],
+test_bad_sizes_are_named = refusals(
+    ((1, 8, None), "N = 1"),
+    ((5, 2, None), "T = 2: must be at least 3"),
+    ((5, 8, 0), "d = 0: must be at least 1"),
+    of=lambda sizes: steps(*sizes),
 )
-def test_bad_sizes_are_named(sizes, message):
-    with pytest.raises(ValueError, match=message):
-        steps(*sizes)

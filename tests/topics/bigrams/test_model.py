@@ -1,8 +1,8 @@
 """The trigger-bigram model: its logits from the formula, and that only three memories move."""
 
-import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refusals
 
 from companion.core.training import Schedule, train
 from companion.topics.bigrams.data import Bigrams, trigger_sequences
@@ -84,30 +84,20 @@ def test_logits_depend_on_the_tokens_so_far_alone():
     assert not torch.allclose(model(changed)[:, 7:], model(tokens)[:, 7:])
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"vocabulary": 1}, "vocabulary = 1"),
-        ({"context": 1}, "context = 1: must be at least 2"),
-        ({"width": 0}, "width = 0: must be at least 1"),
-        ({"layers": 0}, "layers = 0"),
-        ({"mlp": -1}, "mlp = -1"),
-    ],
+test_a_wrong_config_is_named_with_its_value = refusals(
+    ({"vocabulary": 1}, "vocabulary = 1"),
+    ({"context": 1}, "context = 1: must be at least 2"),
+    ({"width": 0}, "width = 0: must be at least 1"),
+    ({"layers": 0}, "layers = 0"),
+    ({"mlp": -1}, "mlp = -1"),
+    of=lambda wrong: BigramModel(BigramModelConfig(**{"vocabulary": 7, "context": 9, "width": 12} | wrong)),
 )
-def test_a_wrong_config_is_named_with_its_value(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        BigramModel(BigramModelConfig(**{"vocabulary": 7, "context": 9, "width": 12} | wrong))
 
 
-@pytest.mark.parametrize(
-    ("tokens", "message"),
-    [
-        ([[1, 65]], "tokens: 65 is out of range; must be 0 to 64"),
-        ([[-1, 3]], "tokens: -1 is out of range"),
-        ([[4]], "length must be at least 2"),
-        ([[0] * 13], "at most 12"),
-    ],
+test_tokens_that_it_cannot_read_are_refused = refusals(
+    ([[1, 65]], "tokens: 65 is out of range; must be 0 to 64"),
+    ([[-1, 3]], "tokens: -1 is out of range"),
+    ([[4]], "length must be at least 2"),
+    ([[0] * 13], "at most 12"),
+    of=lambda tokens: BigramModel(CONFIG)(torch.tensor(tokens)),
 )
-def test_tokens_that_it_cannot_read_are_refused(tokens, message):
-    with pytest.raises(ValueError, match=message):
-        BigramModel(CONFIG)(torch.tensor(tokens))

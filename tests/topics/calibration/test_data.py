@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from refusals import refusals
 
 from companion.topics.calibration.data import FactWorld, biographies, corpus, even_facts, zipf_facts
 
@@ -28,20 +29,14 @@ def test_biographies_differ_and_use_every_word():
     assert all(len(column.unique()) == 10 for column in facts.T)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: even_facts(0, 5), "facts = 0"),
-        (lambda: even_facts(5, 5), "candidates = 5: must be at least 6"),
-        (
-            lambda: FactWorld(torch.tensor([0.5, 0.4]).double(), 5),
-            "p: must be at least 0 with the sum 1; the sum is 0.9",
-        ),
-        (lambda: corpus(even_facts(2, 5), 0, generator=0), "n = 0"),
-        (lambda: biographies(8, 2, generator=0), r"facts = 8: must be below words\^3 = 8"),
-        (lambda: biographies(1, 0, generator=0), "words = 0"),
-    ],
+test_bad_arguments_are_named_with_their_value = refusals(
+    (lambda: even_facts(0, 5), "facts = 0"),
+    (lambda: even_facts(5, 5), "candidates = 5: must be at least 6"),
+    (
+        lambda: FactWorld(torch.tensor([0.5, 0.4]).double(), 5),
+        "p: must be at least 0 with the sum 1; the sum is 0.9",
+    ),
+    (lambda: corpus(even_facts(2, 5), 0, generator=0), "n = 0"),
+    (lambda: biographies(8, 2, generator=0), r"facts = 8: must be below words\^3 = 8"),
+    (lambda: biographies(1, 0, generator=0), "words = 0"),
 )
-def test_bad_arguments_are_named_with_their_value(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from refusals import refusals
 
 from companion.topics.memories.by_hand import (
     dense_update,
@@ -145,26 +146,20 @@ def test_softmax_retrieval_is_attention(n, d, beta):
 U, V = embeddings(3, 4, generator=0), embeddings(2, 4, generator=1)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: write(U, V, torch.tensor([0, 1, 2])), "answers: 2 is out of range; must be 0 to 1"),
-        (lambda: write(U, V, torch.tensor([0, -1, 1])), "answers: -1 is out of range"),
-        (lambda: mlp_logits(U, V, torch.tensor([0, 1, 5]), 8, 2), "answers: 5 is out of range"),
-        (lambda: mlp_logits(U, V, torch.tensor([0, 1, 1]), 0, 2), "width = 0"),
-        (lambda: mlp_logits(U, V, torch.tensor([0, 1, 1]), 8, 0), "degree = 0"),
-        (
-            lambda: gradient(torch.zeros(4, 4), U, V, torch.ones(3, 2)),
-            "p: probabilities must be at least 0 and sum to 1, not to 6",
-        ),
-        (lambda: random_factors(torch.zeros(4, 4), 0), "rank = 0: must be at least 1 and at most 4"),
-        (lambda: random_factors(torch.zeros(4, 4), 5), "rank = 5"),
-        (lambda: dense_update(sign_patterns(3, 4), sign_patterns(1, 4), 1), "power = 1: must be at least 2"),
-        (lambda: softmax_update(U, U, 0.0), "beta = 0.0: must be positive and finite"),
-        (lambda: softmax_update(U, U, -1.0), "beta = -1.0"),
-        (lambda: softmax_update(U, U, float("inf")), "beta = inf"),
-    ],
+test_bad_arguments_are_named_with_their_value = refusals(
+    (lambda: write(U, V, torch.tensor([0, 1, 2])), "answers: 2 is out of range; must be 0 to 1"),
+    (lambda: write(U, V, torch.tensor([0, -1, 1])), "answers: -1 is out of range"),
+    (lambda: mlp_logits(U, V, torch.tensor([0, 1, 5]), 8, 2), "answers: 5 is out of range"),
+    (lambda: mlp_logits(U, V, torch.tensor([0, 1, 1]), 0, 2), "width = 0"),
+    (lambda: mlp_logits(U, V, torch.tensor([0, 1, 1]), 8, 0), "degree = 0"),
+    (
+        lambda: gradient(torch.zeros(4, 4), U, V, torch.ones(3, 2)),
+        "p: probabilities must be at least 0 and sum to 1, not to 6",
+    ),
+    (lambda: random_factors(torch.zeros(4, 4), 0), "rank = 0: must be at least 1 and at most 4"),
+    (lambda: random_factors(torch.zeros(4, 4), 5), "rank = 5"),
+    (lambda: dense_update(sign_patterns(3, 4), sign_patterns(1, 4), 1), "power = 1: must be at least 2"),
+    (lambda: softmax_update(U, U, 0.0), "beta = 0.0: must be positive and finite"),
+    (lambda: softmax_update(U, U, -1.0), "beta = -1.0"),
+    (lambda: softmax_update(U, U, float("inf")), "beta = inf"),
 )
-def test_bad_arguments_are_named_with_their_value(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -1,7 +1,7 @@
 """The trained memories compute what they say, and refuse tokens that they do not know."""
 
-import pytest
 import torch
+from refusals import refusals
 
 from companion.topics.memories.model import Facts, FactsConfig
 
@@ -21,16 +21,10 @@ def test_embeddings_are_kept_but_not_trained():
     assert {"u", "v"} <= model.state_dict().keys()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: FactsConfig(1, 4), "facts = 1: must be at least 2"),
-        (lambda: FactsConfig(3, 0), "d = 0: must be at least 1"),
-        (lambda: FactsConfig(3, 4, -1), "width = -1: must be at least 0"),
-        (lambda: Facts(FactsConfig(3, 4))(torch.tensor([0, 3])), "z: 3 is out of range; must be 0 to 2"),
-        (lambda: Facts(FactsConfig(3, 4))(torch.tensor([-1])), "z: -1 is out of range"),
-    ],
+test_bad_arguments_are_named_with_their_value = refusals(
+    (lambda: FactsConfig(1, 4), "facts = 1: must be at least 2"),
+    (lambda: FactsConfig(3, 0), "d = 0: must be at least 1"),
+    (lambda: FactsConfig(3, 4, -1), "width = -1: must be at least 0"),
+    (lambda: Facts(FactsConfig(3, 4))(torch.tensor([0, 3])), "z: 3 is out of range; must be 0 to 2"),
+    (lambda: Facts(FactsConfig(3, 4))(torch.tensor([-1])), "z: -1 is out of range"),
 )
-def test_bad_arguments_are_named_with_their_value(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

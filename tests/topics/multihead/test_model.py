@@ -1,7 +1,7 @@
 """The student has its teacher's formula."""
 
-import pytest
 import torch
+from refusals import refusals
 
 from companion.topics.multihead.data import Teacher, sequences
 from companion.topics.multihead.model import MultiHead, MultiHeadConfig
@@ -13,7 +13,8 @@ def test_a_student_with_the_teachers_weights_is_the_teacher():
     torch.testing.assert_close(student(X), Teacher(student.thetas, student.ws)(X))
 
 
-@pytest.mark.parametrize(("wrong", "message"), [({"d": 0}, "d = 0"), ({"heads": 0}, "heads = 0")])
-def test_a_wrong_config_is_named(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        MultiHeadConfig(**{"d": 4, "heads": 2} | wrong)
+test_a_wrong_config_is_named = refusals(
+    ({"d": 0}, "d = 0"),
+    ({"heads": 0}, "heads = 0"),
+    of=lambda wrong: MultiHeadConfig(**{"d": 4, "heads": 2} | wrong),
+)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from refusals import refusals
 from scipy.spatial import cKDTree
 
 from companion.topics.structures.baselines.search import (
@@ -318,35 +319,29 @@ def test_a_full_bucket_sends_points_elsewhere_and_an_empty_one_leaves_the_search
 POINTS, QUERY = torch.zeros(3, 4, 2), torch.zeros(3, 2)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: binary_search(POINTS[..., :1], QUERY[:, :1], 0), "lookups = 0: must be at least 1"),
-        (lambda: kd_tree(POINTS[:, :0], QUERY, 1), "n = 0: must be at least 1"),
-        (lambda: inspect.unwrap(binary_search)(POINTS, QUERY, 1), "dim = 2: must be 1, points on a line"),
-        (
-            lambda: inspect.unwrap(kd_tree)(POINTS[:2], QUERY, 1),
-            r"points of shape \(2, 4, 2\): must be \(1 or 3, n, 2\), as the queries are",
-        ),
-        (
-            lambda: inspect.unwrap(lsh)(POINTS[..., :1], QUERY, 1, bits=1, generator=0),
-            r"points of shape \(3, 4, 1\): must be",
-        ),
-        (lambda: buckets(POINTS[..., :1], QUERY[:, :1], 0), "slots = 0: must be at least 1"),
-        (
-            lambda: tree_search(any_tree(5), POINTS[..., :1], QUERY[:, :1], 1),
-            "tree: has 5 keys; must have n = 4, one for each point",
-        ),
-        (lambda: lsh(POINTS, QUERY, 1, bits=0, generator=0), "bits = 0: must be at least 1"),
-        (lambda: simhash(POINTS, QUERY, 1, bits=0, generator=0), "bits = 0: must be at least 1"),
-        (
-            lambda: in_buckets(torch.full((3, 4), 2), torch.zeros(3).long(), 1, buckets=2, generator=0),
-            "codes: 2 is out of range; must be 0 to 1",
-        ),
-        (lambda: simhash(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
-        (lambda: lsh(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
-    ],
+test_bad_arguments_are_named_with_their_value = refusals(
+    (lambda: binary_search(POINTS[..., :1], QUERY[:, :1], 0), "lookups = 0: must be at least 1"),
+    (lambda: kd_tree(POINTS[:, :0], QUERY, 1), "n = 0: must be at least 1"),
+    (lambda: inspect.unwrap(binary_search)(POINTS, QUERY, 1), "dim = 2: must be 1, points on a line"),
+    (
+        lambda: inspect.unwrap(kd_tree)(POINTS[:2], QUERY, 1),
+        r"points of shape \(2, 4, 2\): must be \(1 or 3, n, 2\), as the queries are",
+    ),
+    (
+        lambda: inspect.unwrap(lsh)(POINTS[..., :1], QUERY, 1, bits=1, generator=0),
+        r"points of shape \(3, 4, 1\): must be",
+    ),
+    (lambda: buckets(POINTS[..., :1], QUERY[:, :1], 0), "slots = 0: must be at least 1"),
+    (
+        lambda: tree_search(any_tree(5), POINTS[..., :1], QUERY[:, :1], 1),
+        "tree: has 5 keys; must have n = 4, one for each point",
+    ),
+    (lambda: lsh(POINTS, QUERY, 1, bits=0, generator=0), "bits = 0: must be at least 1"),
+    (lambda: simhash(POINTS, QUERY, 1, bits=0, generator=0), "bits = 0: must be at least 1"),
+    (
+        lambda: in_buckets(torch.full((3, 4), 2), torch.zeros(3).long(), 1, buckets=2, generator=0),
+        "codes: 2 is out of range; must be 0 to 1",
+    ),
+    (lambda: simhash(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
+    (lambda: lsh(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
 )
-def test_bad_arguments_are_named_with_their_value(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
