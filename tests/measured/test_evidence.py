@@ -75,6 +75,13 @@ def test_the_seeds_of_lesson_03_at_ten_are_of_their_table():
     assert evidence.ours == pytest.approx(margins, abs=5e-4)
 
 
+def test_the_seeds_of_the_trap_of_noisy_bits_are_of_their_table():
+    table = measured_table("sensitivity-features")
+    ends = [table.where(network=kind).grid("seed", "mark", of="clean_accuracy") for kind in ("mlp", "transformer")]
+    leads = [mlp[-1] - transformer[-1] for mlp, transformer in zip(*ends, strict=True)]
+    assert _evidence("10-sensitivity", "features-trap", "sensitivity-features").ours == pytest.approx(leads, abs=5e-4)
+
+
 def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
     table = measured_table("regression-lstm-checkpoints").columns
     excesses = zip(table["lstm"], table["larger_lstm"], table["transformer"], strict=True)

@@ -134,7 +134,7 @@ IMAGES = ("training_accuracy", "held_out_accuracy", *(f"noise_{std:g}" for std i
 WORDS = ("training_accuracy", "held_out_accuracy", *(f"word_{place}" for place in range(1, 25)))
 CURVES = {  # networks, and what is measured of them
     "labels": (RIVALS, FUNCTION),
-    "features": (RIVALS[:1], FUNCTION),
+    "features": (RIVALS, FUNCTION),
     "clean": (RIVALS[:1], FUNCTION),
     "writes": (RIVALS, FUNCTION),
     "random": (RIVALS, FUNCTION),

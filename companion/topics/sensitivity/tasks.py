@@ -23,8 +23,8 @@ from companion.topics.sensitivity.model import ClassifierConfig, one_hot
 
 TASKS = {  # tokens, examples, steps of training
     "labels": (2, 800, 600),
-    "features": (2, 2400, 600),
-    "clean": (2, 2400, 600),
+    "features": (2, 24_000, 1500),
+    "clean": (2, 24_000, 1500),
     "writes": (3, 600, 600),
     "random": (2, 150, 600),
     "sparse": (2, 5000, 3000),

@@ -107,8 +107,7 @@ def test_what_is_measured_at_the_end_is_finite():
 @pytest.mark.parametrize(
     ("name", "arms", "figures"),
     [
-        *((task, len(RIVALS), 3) for task in ("labels", "writes", "random")),
-        ("features", 1, 3),
+        *((task, len(RIVALS), 3) for task in ("labels", "features", "writes", "random")),
         ("clean", 1, 3),
         ("sparse", 3, 3),
         ("digits", 6, 5),
