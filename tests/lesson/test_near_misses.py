@@ -45,7 +45,7 @@ toy = Exercise("scaled", scaled, draw)
     ],
 )
 def test_a_mistake_that_nobody_listed_is_named(wrong, said):
-    machine.family(toy).all_singles()  # a busy or slow machine has no time for all of them while it searches
+    assert machine.family(toy).singles  # a busy or slow machine has no time for all of them while it searches
     before = time.process_time()
     with pytest.raises(Mistake, match=re.escape(said)):
         toy.check(wrong)
@@ -58,7 +58,7 @@ def test_every_row_of_the_table_applies_to_some_answer():
     for exercise in EXERCISES.values():
         if not isinstance(exercise, Summit):
             family = machine.family(exercise)
-            applied |= {edit.row for edit in edits(family._scene())}
+            applied |= {edit.row for edit in edits(family.scene())}
     rows = [row for block in near_miss_table() for row in block.rows]
     assert not [row.text for row in rows if row.line not in applied]
 
@@ -115,7 +115,7 @@ counting = Exercise(
     ],
 )
 def test_a_loop_that_counts_wrongly_is_named(wrong, said):
-    machine.family(counting).all_singles()
+    assert machine.family(counting).singles
     with pytest.raises(Mistake, match=re.escape(said)):
         counting.check(wrong)
 
@@ -150,7 +150,7 @@ def test_what_grows_in_a_loop_is_no_near_miss():
 
     exercise = Exercise("picked", picked, places)
     before = time.process_time()
-    machine.family(exercise).all_singles()
+    assert machine.family(exercise).singles
     assert time.process_time() - before < 2.5
 
 
@@ -164,7 +164,7 @@ def halvings(values):
 
 def test_a_near_miss_that_never_ends_is_none():
     exercise = Exercise("halvings", halvings, lambda generator: {"values": 50 * torch.rand(9, generator=generator)})
-    assert len(machine.family(exercise).all_singles()) > 100  # among them: what is not halved, but doubled
+    assert len(machine.family(exercise).singles) > 100  # among them: what is not halved, but doubled
     with pytest.raises(Mistake, match="the number 2 stands where 1 belongs"):
         exercise.check(lambda values: halvings(values / 2))
 

@@ -72,9 +72,9 @@ def said_of(name):
     """Of each wrong answer with a listed diagnosis: its message, and what is said without the list."""
     listed = EXERCISES[KEYS[name]]
     bare, family = dataclasses.replace(listed, mistakes={}), search.family(listed)
-    family.all_singles()
+    assert family.singles
     search._families[id(bare)] = known = copy.copy(family)  # its near misses are made; no pair of them is looked for
-    known._paired, known._pair_values = True, {}
+    known.pairs = []
     try:
         for case in CASES[KEYS[name]]:
             if case.message and foreseen(listed, case):

@@ -2,11 +2,13 @@
 
 import ast
 import contextlib
+import gc
 import inspect
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -46,9 +48,12 @@ KNOWN = 8  # entries, not all zero, in which an answer must differ from the righ
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A function beside the answer, what it gets wrong, how unlikely it is, and its definition."""
+    """A function beside the answer, its value on the first input, what it gets wrong, how unlikely it is, and its
+    definition.
+    """
 
     function: Callable[..., Any]
+    value: Tensor
     says: tuple[str, ...]
     cost: float
     tree: ast.FunctionDef | None = None
@@ -58,23 +63,17 @@ class NearMiss:
         return "; and ".join(self.says)
 
 
-@dataclass
 class Family:
-    """The near misses of one exercise's answer, made when first needed: how many are tried is fixed, not how long."""
+    """The near misses of one exercise's answer, made when first needed: how many are tried is fixed, not how long.
 
-    answer: Callable[..., Tensor]
-    drawn: Callable[[int], dict[str, Any]]
-    tolerance: float
-    singles: list[NearMiss] = field(default_factory=list)
-    alike: list[NearMiss] = field(default_factory=list)  # what is no different on any input
-    _values: dict[tuple[int, ...], list[tuple[Tensor, NearMiss]]] = field(default_factory=dict)
-    _pair_values: dict[tuple[int, ...], list[tuple[Tensor, NearMiss]]] = field(default_factory=dict)
+    ``alike``: what is no different on any input.
+    """
 
-    def __post_init__(self) -> None:
-        self.answer = inspect.unwrap(self.answer)
+    def __init__(self, answer: Callable[..., Tensor], drawn: Callable[[int], dict[str, Any]], tolerance: float):
+        self.answer, self.drawn, self.tolerance = inspect.unwrap(answer), drawn, tolerance
         self.tree = definition(self.answer)
-        self._likely: list[Edit] | None = None
-        self._paired = False
+        self.alike: list[NearMiss] = []
+        self._likely: list[Edit] = []
         if self.tree is None:
             return
         self.ending = loops(self.tree)
@@ -83,40 +82,53 @@ class Family:
         watched = "lstsq" in text or "2 ** " in text or _picks_in_a_loop(self.tree)
         self.guard: contextlib.AbstractContextManager = _Guard() if watched else contextlib.nullcontext()
         self.draws = [self.drawn(seed) for seed in DRAW_SEEDS]
-        self.inputs = list(self.draws[0].values())
         self.rights = [self.answer(*_copies(list(draw.values()))) for draw in self.draws]
-        self.right = self.rights[0]
-        self.whole = self.right.dtype in (torch.int32, torch.int64)
-        self.exact = not (self.right.is_floating_point() or self.right.is_complex())
+        self.whole = self.rights[0].dtype in (torch.int32, torch.int64)
+        self.exact = not (self.rights[0].is_floating_point() or self.rights[0].is_complex())
 
-    def all_singles(self) -> list[NearMiss]:
-        """Return every function one step away."""
-        if self._likely is None and self.tree is not None:
-            self._likely = []
-            with warnings.catch_warnings(action="ignore"):
-                self._make_singles()
-        return self.singles
-
-    def _make_singles(self) -> None:
-        assert self.tree is not None and self._likely is not None
-        end = time.process_time() + SECONDS
-        for function, says, cost in of_the_whole(self.answer, self.draws):
-            miss = NearMiss(function, (says,), cost)
-            if self._differs(miss, self._values):
-                self.singles.append(miss)
-        scene = self._scene()
-        single = list(edits(scene))
-        several = [((edit,), edit.cost) for edit in single] + [*groups(single, scene)]
-        for group, cost in sorted(several, key=lambda each: each[1]):
-            if (miss := self._made(group, self._values, cost)) is not None:
-                self.singles.append(miss)
-                if len(group) == 1 and cost <= PAIR_COST:
+    @cached_property
+    def singles(self) -> list[NearMiss]:
+        """Every function one step away."""
+        if self.tree is None:
+            return []
+        with _undisturbed():
+            found = [self._differing(each, (says,), cost) for each, says, cost in of_the_whole(self.answer, self.draws)]
+            scene = self.scene()
+            single = list(edits(scene))
+            several = [((edit,), edit.cost) for edit in single] + [*groups(single, scene)]
+            end = time.process_time() + SECONDS
+            for group, cost in sorted(several, key=lambda each: each[1]):
+                found.append(miss := self._made(group, cost))
+                if miss and len(group) == 1 and cost <= PAIR_COST:
                     self._likely.append(group[0])
-            if time.process_time() > end:
-                break
+                if time.process_time() > end:
+                    break
+        return [miss for miss in found if miss]
 
-    def _scene(self) -> Scene:
-        assert self.tree is not None
+    @cached_property
+    def pairs(self) -> list[NearMiss]:
+        """The likelier pairs of two steps, of which the same mistake in two places is the likeliest."""
+        assert self.singles
+        chosen = sorted(
+            combinations(self._likely, 2),
+            key=lambda pair: (
+                pair[0].cost
+                + pair[1].cost
+                - 0.5 * (pair[0].kind == pair[1].kind)
+                - 0.5 * (pair[0].says == pair[1].says)
+            ),
+        )
+        found, end = [], time.process_time() + SECONDS
+        with _undisturbed():
+            for pair in chosen[:PAIRS]:
+                if pair[0].path != pair[1].path:
+                    found.append(self._made(pair, pair[0].cost + pair[1].cost, pair=True))
+                if time.process_time() > end:
+                    break
+        return [miss for miss in found if miss]
+
+    def scene(self) -> Scene:
+        """Return what is known of the answer."""
         probed = [_probed(self.tree, self.home, list(draw.values())) for draw in self.draws]
         variables = [self._variables(draw, each) for draw, each in zip(self.draws, probed, strict=True)]
         words = Words(self.tree, {name: each.ndim for name, each in variables[0].items() if isinstance(each, Tensor)})
@@ -133,7 +145,8 @@ class Family:
                     variables.setdefault(BEFORE + node.id, values[path])
         return {name: value for name, value in variables.items() if isinstance(value, Tensor | int | float)}
 
-    def _made(self, edits: tuple[Edit, ...], values: dict, cost: float, *, pair: bool = False) -> NearMiss | None:
+    def _made(self, edits: tuple[Edit, ...], cost: float, *, pair: bool = False) -> NearMiss | None:
+        """Make what differs by some edits, which are one mistake or a ``pair`` of them."""
         try:
             tree = edited(self.tree, edits)
             function = compiled(tree, self.home, ending=self.ending)
@@ -142,27 +155,23 @@ class Family:
         says = tuple(dict.fromkeys(edit.says for edit in edits))
         if not pair and len(says) > 1:
             says = (f"{says[0]}, and likewise elsewhere",)
-        miss = NearMiss(function, says, cost, tree)
-        return miss if self._differs(miss, values) else None
+        return self._differing(function, says, cost, tree, pair=pair)
 
-    def _differs(self, miss: NearMiss, values: dict) -> bool:
-        """Return whether it runs, and differs from the answer; if so, what it gives on the first input is kept."""
-        got = self.run(miss.function, self.inputs)
-        if got is None:
-            return False
-        if same(got, self.right, self.tolerance) and (values is not self._values or not self._differs_elsewhere(miss)):
-            return False
-        values.setdefault(tuple(got.shape), []).append((got, miss))
-        return True
-
-    def _differs_elsewhere(self, miss: NearMiss) -> bool:
-        """Return whether a near miss that does as the answer on the first input does otherwise on another."""
+    def _differing(self, function: Callable[..., Any], *about: Any, pair: bool = False) -> NearMiss | None:
+        """Return what runs on the first input and differs from the answer there or, but for a ``pair``, elsewhere."""
+        value = self.run(function, list(self.draws[0].values()))
+        if value is None:
+            return None
+        miss = NearMiss(function, value, *about)
+        if not same(value, self.rights[0], self.tolerance):
+            return miss
+        if pair:
+            return None
         for draw, right in zip(self.draws[1:], self.rights[1:], strict=True):
-            got = self.run(miss.function, list(draw.values()))
-            if got is None or not same(got, right, self.tolerance):
-                return True
+            if not same(self.run(function, list(draw.values())), right, self.tolerance):
+                return miss
         self.alike.append(miss)
-        return False
+        return None
 
     def run(self, function: Callable[..., Any], inputs: list[Any]) -> Tensor | None:
         """Call a near miss; cut to whole numbers where these are due, since a float is told by its dtype."""
@@ -170,63 +179,20 @@ class Family:
             got = called(function, inputs)
         return got.long() if got is not None and self.whole and got.is_floating_point() else got
 
-    def _make_pairs(self) -> None:
-        """Make the likelier pairs of two steps, of which the same mistake in two places is the likeliest."""
-        self._paired = True
-        chosen = sorted(
-            combinations(self._likely or [], 2),
-            key=lambda pair: (
-                pair[0].cost
-                + pair[1].cost
-                - 0.5 * (pair[0].kind == pair[1].kind)
-                - 0.5 * (pair[0].says == pair[1].says)
-            ),
-        )
-        end = time.process_time() + SECONDS
-        for pair in chosen[:PAIRS]:
-            if pair[0].path != pair[1].path:
-                self._made(pair, self._pair_values, pair[0].cost + pair[1].cost, pair=True)
-            if time.process_time() > end:
-                break
-
     def named(self, function: Callable[..., Any], inputs: dict[str, Any]) -> str | None:
         """Say what a wrong answer gets wrong, or None: the cheapest near miss that does as it does wherever both are
         tried. What the answer's own program does not bear out is told as what comes out, not as what is done. An answer
         that differs from the right one in nothing but zeros, NaN or infinities gets no reason.
         """
-        if self.tree is None:
+        if not self.singles:
             return None
-        self.all_singles()
         trial = _Trial(self, function, inputs)
-        known = trial.telling()
-        if not known:
+        if not (known := trial.telling()):
             return None
-        if (found := self._agreeing(trial, self._values)) is not None:
-            return found
-        if known < KNOWN and self.exact:
-            return None
-        if not self._paired and PAIRS:
-            with warnings.catch_warnings(action="ignore"):
-                self._make_pairs()
-        return self._agreeing(trial, self._pair_values)
-
-    def _agreeing(self, trial: "_Trial", values: dict) -> str | None:
-        first = trial.got[1]  # on the input that the near misses' values are known for
-        if first is None or (self.whole and first.is_floating_point()):
-            return None
-        close = [miss for value, miss in values.get(tuple(first.shape), []) if same(first, value, self.tolerance)]
-        found = [miss for miss in sorted(close, key=lambda miss: miss.cost)[:100] if trial.agrees(miss)]
-        if not found:
-            return None
-        near = [miss for miss in found if miss.cost <= found[0].cost + NEAR and len(miss.says) == 1]
-        sure = [self._evidence(trial, miss) for miss in near]
-        if any(sure):
-            return near[sure.index(max(sure))].sentence
-        return f"this is what comes out when {found[0].sentence}"
-
-    def _evidence(self, trial: "_Trial", miss: NearMiss) -> int:
-        """Return how well the wrong answer's own program bears a near miss out."""
-        return 1 if miss.tree is None else evidence(trial.function, self.tree, miss.tree)
+        found = trial.reason(self.singles)
+        if found is None and (known >= KNOWN or not self.exact):
+            found = trial.reason(self.pairs)
+        return found
 
 
 class _Trial:
@@ -252,14 +218,37 @@ class _Trial:
                 count += int(((got != right) & got.isfinite() & right.isfinite()).sum())
         return 0 if zero else count
 
-    def agrees(self, miss: NearMiss) -> bool:
-        for inputs, theirs in zip(self.inputs, self.got, strict=True):
-            ours = self.family.run(miss.function, list(inputs.values()))
-            if (theirs is None) != (ours is None):
-                return False
-            if theirs is not None and ours is not None and not same(theirs, ours, self.family.tolerance):
-                return False
-        return True
+    def reason(self, misses: list[NearMiss]) -> str | None:
+        """Say what the wrong answer gets wrong if it does as one of the near misses, the cheapest, wherever it is tried."""
+        first, family = self.got[1], self.family  # on the input that the near misses' values are known for
+        if first is None or (family.whole and first.is_floating_point()):
+            return None
+        close = [miss for miss in misses if same(first, miss.value, family.tolerance)]
+        found = [miss for miss in sorted(close, key=lambda miss: miss.cost)[:100] if self._agrees(miss)]
+        if not found:
+            return None
+        near = [miss for miss in found if miss.cost <= found[0].cost + NEAR and len(miss.says) == 1]
+        sure = [evidence(self.function, family.tree, miss.tree) if miss.tree else 1 for miss in near]
+        if any(sure):
+            return near[sure.index(max(sure))].sentence
+        return f"this is what comes out when {found[0].sentence}"
+
+    def _agrees(self, miss: NearMiss) -> bool:
+        ours = (self.family.run(miss.function, list(inputs.values())) for inputs in self.inputs)
+        return all(same(theirs, other, self.family.tolerance) for theirs, other in zip(self.got, ours, strict=True))
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Make near misses without warnings, and without a search for garbage, of which thousands of trees have none."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class _Guard(TorchFunctionMode):
@@ -352,8 +341,12 @@ def _copies(inputs: list[Any]) -> list[Any]:
     return [value.clone() if isinstance(value, Tensor) else value for value in inputs]
 
 
-def same(got: Tensor, other: Tensor, tolerance: float) -> bool:
-    """Return whether two results are equal within ``tolerance``, relative to the largest; NaN equals NaN."""
+def same(got: Tensor | None, other: Tensor | None, tolerance: float) -> bool:
+    """Return whether two results are equal within ``tolerance``, relative to the largest; NaN equals NaN, and no result
+    none.
+    """
+    if got is None or other is None:
+        return got is other
     if got.shape != other.shape or got.is_complex() != other.is_complex():
         return False
     if not other.numel():
