@@ -161,7 +161,8 @@ def _stage(place: int, name: str) -> Stage:
             return None
         told = f"{name} stores {found:.0%} of the {STORED[name]}; 90 % are asked for"
         if _stored(name, -W, T) >= 0.9:
-            return f"{told}. Its sign is flipped: it went up the gradient"
+            why = "did it go up the gradient, or does layer 2 look at the tokens themselves, and not at h?"
+            return f"{told}. Its sign is flipped: {why if place else 'it went up the gradient'}"
         if _stored(name, W.mT, T) >= 0.9:
             return f"{told}. It is transposed: its rows are queries"
         return told
