@@ -3,7 +3,7 @@
 import ast
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -25,129 +25,89 @@ PARTS = {
 Filling = tuple[Any, dict[str, str], float]
 
 
-def _own_axis(site: Site, *_: Any) -> Iterator[Filling]:
-    if (own := axis(site.node)) is not None:
-        yield ast.Constant(own), {}, 0
+def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iterator[Filling]:
+    """Yield all that can stand where a row asks for it by a letter, with the words for it and its further cost.
+
+    ``asked``: the letter, or "op".
+    ``site``: the place in the answer.
+    ``held``: what the row's letters stand for there.
+    ``scene``: the answer.
+    """
+    node, value, words, variables = site.node, site.value, scene.words, scene.variables
+    match asked:
+        case "D":  # a call's own axis
+            if (own := axis(node)) is not None:
+                yield ast.Constant(own), {}, 0
+        case "E":  # each axis of what is there
+            for dim in range(getattr(value, "ndim", 0)):
+                yield ast.Constant(dim), {"along": along("its", dim, value.ndim)}, 0
+        case "K":  # each axis but a call's own
+            for dim, where in AXES.items():
+                if dim != axis(node):
+                    yield ast.Constant(dim), {"axis": where, "own": AXES.get(axis(node), "other")}, 0.05 * (dim < 0)
+        case "S":  # each size
+            for size, said in scene.sizes:
+                if node is None or ast.unparse(node) != size:
+                    yield template(size), {"size": said}, 0
+        case "P":  # each argument of the same dtype
+            for name in words.parameters:
+                if getattr(variables.get(name), "dtype", None) == getattr(value, "dtype", torch.float64):
+                    yield template(BEFORE + name if BEFORE + name in variables else name), {"P": name}, 0
+        case "C":  # numbers that people type in
+            for number in SMALL:
+                yield ast.Constant(number), {"C": str(number)}, 0
+        case "op":  # each other comparison
+            for kind, operator in COMPARISONS.items():
+                if not isinstance(node.ops[0], kind):
+                    yield operator, {"op": RELATIONS[operator]}, 0
+        case "V":  # each variable of the same kind
+            own, said = variables.get(node.id), words.noun(node)
+            for other, there in variables.items():
+                both = isinstance(own, Tensor) and isinstance(there, Tensor)
+                alike = both and (own.ndim, own.dtype) == (there.ndim, there.dtype)
+                numbers = isinstance(own, int | float) and type(there) in (int, float)
+                if other != node.id and (alike or numbers):
+                    old, alike = other.startswith(BEFORE), alike and own.shape == there.shape
+                    more = 0 if old else FARTHER if not alike else FAR if other not in words.parameters else 0
+                    noun = words.noun(template(other))
+                    yield template(other), {"other": noun if noun != said else "another value", "whose": said}, more
+        case "T":  # each tensor of real numbers, where a variable's mean, or the like, is taken
+            for other, there in variables.items() if isinstance(held["X"], ast.Name) else ():
+                if other != held["X"].id and isinstance(there, Tensor) and there.is_floating_point():
+                    yield template(other), {"other": words.noun(template(other))}, 0
+        case "M":  # the conditions that chose what a value is made of, looking one variable back
+            for each in ast.walk(held["X"]):
+                made_of = words.defined.get(each.id, each) if isinstance(each, ast.Name) else each
+                for part in indices(made_of) if isinstance(made_of, ast.Subscript) else ():
+                    if "bool" in tags_of(value_of(part, scene)):
+                        yield part, {}, 0
+        case "R":  # each other part
+            text = ast.unparse(held["R"])
+            for other, taken in PARTS.items():
+                if other != text:
+                    said = {"taken": taken, "due": PARTS.get(text, "another part")}
+                    yield ast.Constant(other), said, 0 if other == ":" else FARTHER
+        case "W":  # each variable on the way
+            for name in words.defined:
+                if not name.startswith(BEFORE):
+                    yield template(name), {"step": words.noun(template(name))}, 0
+        case _:  # the entries of a list in another order
+            said = [words.noun(each) for each in node.elts]
+            for order, i, j in _orders(asked, len(said)):
+                yield ", ".join(map(str, order)), {"one": said[i], "two": said[j]}, 0
 
 
-def _each_axis(site: Site, *_: Any) -> Iterator[Filling]:
-    for dim in range(site.value.ndim if isinstance(site.value, Tensor) else 0):
-        yield ast.Constant(dim), {"along": along("its", dim, site.value.ndim)}, 0
-
-
-def _other_axes(site: Site, *_: Any) -> Iterator[Filling]:
-    own = axis(site.node)
-    for dim, where in AXES.items():
-        if dim != own:
-            yield ast.Constant(dim), {"axis": where, "own": AXES.get(own, "other")}, 0 if dim >= 0 else 0.05
-
-
-def _sizes(site: Site, _: Any, scene: Scene) -> Iterator[Filling]:
-    for size, said in scene.sizes:
-        if site.node is None or ast.unparse(site.node) != size:
-            yield template(size), {"size": said}, 0
-
-
-def _arguments(site: Site, _: Any, scene: Scene) -> Iterator[Filling]:
-    dtype = site.value.dtype if isinstance(site.value, Tensor) else torch.float64
-    for name in scene.words.parameters:
-        if isinstance(given := scene.variables.get(name), Tensor) and given.dtype == dtype:
-            yield ast.Name(BEFORE + name if BEFORE + name in scene.variables else name, ast.Load()), {"P": name}, 0
-
-
-def _small_numbers(*_: Any) -> Iterator[Filling]:
-    for number in SMALL:
-        yield ast.Constant(number), {"C": str(number)}, 0
-
-
-def _other_comparisons(site: Site, *_: Any) -> Iterator[Filling]:
-    for kind, operator in COMPARISONS.items():
-        if not isinstance(site.node.ops[0], kind):
-            yield operator, {"op": RELATIONS[operator]}, 0
-
-
-def _other_variables(site: Site, _: Any, scene: Scene) -> Iterator[Filling]:
-    """Yield each variable of the same kind."""
-    name, words = site.node.id, scene.words
-    own, said = scene.variables.get(name), words.noun(site.node)
-    for other, value in scene.variables.items():
-        tensors = isinstance(own, Tensor) and isinstance(value, Tensor)
-        numbers = isinstance(own, int | float) and isinstance(value, int | float) and not isinstance(value, bool)
-        alike = tensors and (own.ndim, own.dtype) == (value.ndim, value.dtype)
-        if other == name or not (alike or numbers):
-            continue
-        old = other.startswith(BEFORE)
-        near = old or (alike and own.shape == value.shape)
-        more = FARTHER if not near else FAR if other not in words.parameters and not old else 0
-        noun = words.noun(ast.Name(other))
-        yield ast.Name(other, ast.Load()), {"other": noun if noun != said else "another value", "whose": said}, more
-
-
-def _other_tensors(_: Site, held: dict[str, Any], scene: Scene) -> Iterator[Filling]:
-    """Yield each tensor of real numbers, where a variable's mean, or the like, is taken."""
-    for other, value in scene.variables.items() if isinstance(held["X"], ast.Name) else ():
-        if other != held["X"].id and isinstance(value, Tensor) and value.is_floating_point():
-            yield ast.Name(other, ast.Load()), {"other": scene.words.noun(ast.Name(other))}, 0
-
-
-def _masks(_: Site, held: dict[str, Any], scene: Scene) -> Iterator[Filling]:
-    """Yield the conditions that chose what a value is made of, looking one variable back."""
-    for each in ast.walk(held["X"]):
-        made_of = scene.words.defined.get(each.id, each) if isinstance(each, ast.Name) else each
-        for part in indices(made_of) if isinstance(made_of, ast.Subscript) else ():
-            if "bool" in tags_of(value_of(part, scene)):
-                yield part, {}, 0
-
-
-def _other_parts(_: Site, held: dict[str, Any], __: Scene) -> Iterator[Filling]:
-    text = ast.unparse(held["R"])
-    for other, taken in PARTS.items():
-        if other != text:
-            words = {"taken": taken, "due": PARTS.get(text, "another part")}
-            yield ast.Constant(other), words, 0 if other == ":" else FARTHER
-
-
-def _steps(_: Site, __: Any, scene: Scene) -> Iterator[Filling]:
-    for name in scene.words.defined:
-        if not name.startswith(BEFORE):
-            yield ast.Name(name, ast.Load()), {"step": scene.words.noun(ast.Name(name, ast.Load()))}, 0
-
-
-def _order(letter: str) -> Callable[[Site, Any, Scene], Iterator[Filling]]:
-    """Return what yields the entries of a list exchanged (X), one twice (Y), all turned on (Z), one left out (L)."""
-
-    def orders(site: Site, _: Any, scene: Scene) -> Iterator[Filling]:
-        said = [scene.words.noun(each) for each in site.node.elts]
-        n = len(said)
-        turned = [[1, 2, 0], [2, 0, 1]] if (letter, n) == ("Z", 3) else []
-        found = [(order, 0, 0) for order in turned]
-        for i, j in itertools.permutations(range(n), 2):
-            if letter == "X" and i < j:
-                found.append(([{i: j, j: i}.get(k, k) for k in range(n)], i, j))
-            if letter == "Y":
-                found.append(([i if k == j else k for k in range(n)], i, j))
-        found += [([k for k in range(n) if k != i], i, i) for i in range(n) if letter == "L"]
-        for order, i, j in found:
-            yield ", ".join(map(str, order)), {"one": said[i], "two": said[j]}, 0
-
-    return orders
-
-
-EACH: dict[str, Callable[..., Iterator[Filling]]] = {
-    "D": _own_axis,  # a call's own axis
-    "E": _each_axis,  # each axis of what is there
-    "K": _other_axes,  # each axis but a call's own
-    "S": _sizes,  # each size
-    "P": _arguments,  # each argument of the same dtype
-    "C": _small_numbers,  # numbers that people type in
-    "op": _other_comparisons,
-    "V": _other_variables,
-    "T": _other_tensors,
-    "M": _masks,
-    "R": _other_parts,
-    "W": _steps,  # each variable on the way
-    **{letter: _order(letter) for letter in "XYZL"},
-}  # fmt: skip
+def _orders(asked: str, n: int) -> Iterator[tuple[list[int], int, int]]:
+    """Yield n entries with two exchanged (X), one twice (Y), all turned on (Z) or one left out (L), and which ones."""
+    for i, j in itertools.permutations(range(n), 2):
+        if asked == "X" and i < j:
+            yield [{i: j, j: i}.get(k, k) for k in range(n)], i, j
+        if asked == "Y":
+            yield [i if k == j else k for k in range(n)], i, j
+    if (asked, n) == ("Z", 3):
+        yield from (([1, 2, 0], 0, 0), ([2, 0, 1], 0, 0))
+    if asked == "L":
+        yield from (([k for k in range(n) if k != i], i, i) for i in range(n))
 
 
 def filled(
@@ -168,7 +128,7 @@ def filled(
     elif "places" in held:
         yield f"cut({text!r})", _of_places(says, held["places"], scene.inputs), {}, 0
     elif asked := re.search(r"\{(\w+)\}", text):
-        for new, words, more in EACH[asked[1]](site, held, scene):
+        for new, words, more in fillings(asked[1], site, held, scene):
             said = says
             for name, word in words.items():
                 said = said.replace(f"{{{name}}}", word)

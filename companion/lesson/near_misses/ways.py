@@ -33,11 +33,54 @@ def ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:
         if (call(node) or ("", {}))[0] in block.words and (block.kind == "call" or of_all == (block.kind == "all")):
             yield _of_call
     elif block.kind in site.kinds and set(block.words) <= site.tags:
-        yield from WAYS[block.kind](site, scene) if block.kind in WAYS else [lambda now: {"X": now}]
+        yield from _of_kind(block.kind, site, scene)
 
 
 def _of_call(now: Any) -> dict[str, Any]:
     return (call(now) or ("", {}))[1] | {"along": partial(_along, now), "other": partial(_other, now)}
+
+
+def _of_kind(kind: str, site: Site, scene: Scene) -> Iterator[Parts]:
+    """Yield the ways of a heading that states no form."""
+    match kind:
+        case "compare":
+            yield lambda now: {"A": now.left, "B": now.comparators[0]}
+        case "name":
+            yield lambda now: {"A": now}
+        case "list":
+            yield lambda now: {"picked": partial(_picked, now)}
+        case "argument":
+            yield lambda _: {"X": site.node}
+        case "slice":
+            for at, each in enumerate(indices(site.node)):
+                if isinstance(each, ast.Slice) and (each.lower or each.upper):
+                    yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(part_of, now, at)}
+        case "loop":  # for each variable that it carries from round to round
+            nodes = [node for node in ast.walk(site.node) if isinstance(node, ast.Name)]
+            read, stored = ({each.id for each in nodes if isinstance(each.ctx, ctx)} for ctx in (ast.Load, ast.Store))
+            for name in sorted(stored & read & scene.words.defined.keys()):
+                if not name.startswith(BEFORE):
+                    held = {"N": template(name), "S": scene.words.defined[name]}
+                    yield lambda now, held=held: held | {"I": now.target, "R": now.iter, "BODY": now.body}
+        case "shift":  # each two parts that lie one place apart along an axis
+            found = [node for node in ast.walk(site.node) if isinstance(node, ast.Subscript)]
+            for late, early in itertools.permutations(found, 2):
+                one, other = ([ast.unparse(part) for part in indices(each)] for each in (late, early))
+                at = one.index("1:") if "1:" in one else None
+                if at is not None and other == [":-1" if k == at else part for k, part in enumerate(one)]:
+                    shifted = partial(_shifted, late, early, at)
+                    yield lambda now, shifted=shifted, of=early.value: {"X": of, "shifted": partial(shifted, now)}
+        case "arguments" | "tensors":
+            for (first, a), (second, b) in itertools.combinations(scene.inputs.items(), 2):
+                both = isinstance(a, Tensor) and isinstance(b, Tensor)
+                alike = both and a.ndim == b.ndim
+                if alike or (kind == "arguments" and isinstance(a, Tensor) == isinstance(b, Tensor)):
+                    yield lambda _, first=first, second=second: {"A": template(first), "B": template(second)}
+        case "shared":  # each axis that arguments share
+            for places in scene.tied:
+                yield lambda _, places=places: {"places": places, "cut": partial(_cut, places)}
+        case _:
+            yield lambda now: {"X": now}
 
 
 def _along(now: ast.expr, dim: ast.expr, keepdim: ast.expr | None = None, of: ast.expr | None = None) -> ast.expr:
@@ -72,12 +115,6 @@ def _other(now: ast.Call, name: ast.Constant) -> ast.expr:
     return ast.Attribute(new, "values", ast.Load()) if other in ("median", "cummax", "cummin") else new
 
 
-def _slices(site: Site, _: Scene) -> Iterator[Parts]:
-    for at, each in enumerate(indices(site.node)):
-        if isinstance(each, ast.Slice) and (each.lower or each.upper):
-            yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(part_of, now, at)}
-
-
 def part_of(now: ast.Subscript, at: int, text: ast.Constant) -> ast.Subscript:
     parts = indices(now)
     parts[at] = template(f"x[{text.value}]").slice
@@ -88,31 +125,7 @@ def _picked(now: ast.List | ast.Tuple, *order: ast.Constant) -> ast.expr:
     return type(now)([now.elts[each.value] for each in order], ast.Load())
 
 
-def _carried(site: Site, scene: Scene) -> Iterator[Parts]:
-    """Yield the parts of a loop for each variable that it carries from round to round."""
-    nodes = [node for node in ast.walk(site.node) if isinstance(node, ast.Name)]
-    read = {node.id for node in nodes if isinstance(node.ctx, ast.Load)}
-    stored = {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
-    for name in sorted(stored & read & scene.words.defined.keys()):
-        if not name.startswith(BEFORE):
-            held = {"N": ast.Name(name, ast.Load()), "S": scene.words.defined[name]}
-            yield lambda now, held=held: held | {"I": now.target, "R": now.iter, "BODY": now.body}
-
-
-def _shifts(site: Site, _: Scene) -> Iterator[Parts]:
-    """Yield each two parts of a statement that lie one place apart along an axis."""
-    found = [node for node in ast.walk(site.node) if isinstance(node, ast.Subscript)]
-    for late, early in itertools.permutations(found, 2):
-        one, other = ([ast.unparse(part) for part in indices(each)] for each in (late, early))
-        at = one.index("1:") if "1:" in one else None
-        if at is not None and other == [":-1" if k == at else part for k, part in enumerate(one)]:
-            yield lambda now, late=late, early=early, at=at: {
-                "X": early.value,
-                "shifted": partial(_shifted, now, late, early, at),
-            }
-
-
-def _shifted(now: ast.stmt, late: ast.Subscript, early: ast.Subscript, at: int, *parts: ast.Constant) -> ast.stmt:
+def _shifted(late: ast.Subscript, early: ast.Subscript, at: int, now: ast.stmt, *parts: ast.Constant) -> ast.stmt:
     """Make a statement with two other parts, the second of what is done to it first."""
     new, old, *done = [each.value for each in parts]
     if done and isinstance(early.ctx, ast.Store):
@@ -125,36 +138,5 @@ def _shifted(now: ast.stmt, late: ast.Subscript, early: ast.Subscript, at: int, 
     return ast.parse(text.replace("\0late", cuts[0]).replace("\0early", cuts[1])).body[0]
 
 
-def _two(_: Site, scene: Scene, *, alike: bool = False) -> Iterator[Parts]:
-    """Yield each two arguments that are both tensors or both none; if ``alike``, tensors of as many axes."""
-    for (first, a), (second, b) in itertools.combinations(scene.inputs.items(), 2):
-        kind = isinstance(a, Tensor)
-        if kind == isinstance(b, Tensor) and (not alike or (kind and a.ndim == b.ndim)):
-            yield lambda _, first=first, second=second: {
-                "A": ast.Name(first, ast.Load()),
-                "B": ast.Name(second, ast.Load()),
-            }
-
-
-def _shared(_: Site, scene: Scene) -> Iterator[Parts]:
-    """Yield each axis that arguments share."""
-    for places in scene.tied:
-        yield lambda _, places=places: {"places": places, "cut": partial(_cut, places)}
-
-
 def _cut(places: list[tuple[str, int]], part: ast.Constant) -> Any:
     return made("\n".join(f"{name} = {name}[{':, ' * dim}{part.value}]" for name, dim in places))
-
-
-WAYS: dict[str, Callable[[Site, Scene], Iterator[Parts]]] = {
-    "compare": lambda _, __: iter([lambda now: {"A": now.left, "B": now.comparators[0]}]),
-    "name": lambda _, __: iter([lambda now: {"A": now}]),
-    "list": lambda _, __: iter([lambda now: {"picked": partial(_picked, now)}]),
-    "slice": _slices,
-    "argument": lambda site, _: iter([lambda _: {"X": site.node}]),
-    "loop": _carried,
-    "shift": _shifts,
-    "arguments": _two,
-    "tensors": partial(_two, alike=True),
-    "shared": _shared,
-}

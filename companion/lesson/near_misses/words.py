@@ -2,6 +2,7 @@
 
 import ast
 import functools
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,34 +38,27 @@ class Words:
         self.parameters = [argument.arg for argument in tree.args.args]
         self.ndims = dict(ndims or {})
         self.defined: dict[str, ast.expr] = {}
-        stored = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-        self.changing = {name for name in stored if stored.count(name) > 1 or name in self.parameters}
-        for node in ast.walk(tree):
+        self.looped: dict[str, ast.expr] = {}  # what a loop's variable is a part of
+        self.unpacked: set[str] = set()
+        nodes = list(ast.walk(tree))
+        stored = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        times = Counter(node.id for node in stored)
+        self.changing = {name for name in times if times[name] > 1 or name in self.parameters}
+        self.stores = [(node.id, node.lineno) for node in stored if node.id in self.changing]
+        for node in nodes:
             if isinstance(node, ast.Assign):
                 target, value = node.targets[0], node.value
                 both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
                 for name, known in zip(target.elts, value.elts, strict=True) if both else [(target, value)]:
-                    for each in name.elts if isinstance(name, ast.Tuple) else [name]:
-                        if isinstance(each, ast.Name) and each.id not in self.parameters:
-                            self.defined.setdefault(each.id, known)
-        self.stores = [
-            (node.id, node.lineno)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self.changing
-        ]
-        self.looped: dict[str, ast.expr] = {}  # what a loop's variable is a part of
-        for node in ast.walk(tree):
-            if isinstance(node, ast.For | ast.comprehension):
+                    names = [each.id for each in getattr(name, "elts", [name]) if isinstance(each, ast.Name)]
+                    self.unpacked |= set(names if name is target and isinstance(name, ast.Tuple) else ())
+                    for each in names:
+                        if each not in self.parameters:
+                            self.defined.setdefault(each, known)
+            elif isinstance(node, ast.For | ast.comprehension):
                 several = isinstance(node.target, ast.Tuple) and operation(node.iter)[0] == "zip"
                 pairs = zip(node.target.elts, node.iter.args, strict=False) if several else [(node.target, node.iter)]
                 self.looped |= {name.id: over for name, over in pairs if isinstance(name, ast.Name)}
-        self.unpacked = {
-            each.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
-            for each in node.targets[0].elts
-            if isinstance(each, ast.Name) and not isinstance(node.value, ast.Tuple)
-        }
 
     @functools.lru_cache(maxsize=8192)  # noqa: B019  # lives as long as the family of near misses it belongs to
     def still_so(self, node: ast.Name) -> bool:
