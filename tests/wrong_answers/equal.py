@@ -58,7 +58,7 @@ EQUAL = {
     "chance_right": [(SIGN, "variances are not negative, and drawn below 1")],
     "logit_variance": [(f"{SIGN}|rounded", "counts are whole, and not negative")],
     "saw_gradient": [(SIGN, "counts are not negative")],
-    "memory_gradient": [(f"{SIGN}|divided by its sum", "p is a distribution: not negative, of sum 1")],
+    "memory_gradient": [(f"{SIGN}|by (its|the) sum", "p is a distribution: not negative, of sum 1")],
     "first_step": [("between 0 and 1", "means of few inputs are small")],
     "cubic_memory": [("brought to length 1", "tokens have length 1")],
     "shared_pattern": [
@@ -68,7 +68,7 @@ EQUAL = {
         )
     ],
     "off_hull": [("brought to length 1", "directions have length 1")],
-    "constraint_rows": [(SIGN, "p is a row of a softmax: positive")],
+    "constraint_rows": [(f"{SIGN}|by the sum of p", "p is a row of a softmax: positive, of sum 1")],
     "minimum_norm_point": [
         (
             "^in one of the places where it is used, the picked part of what is computed from b is missing",
@@ -86,7 +86,6 @@ EQUAL = {
     ],
     "newton_step": [("transposed|symmetric", "S is symmetric")],
     "newton_share": [("negative values", "eigenvalues of a covariance are not negative")],
-    "similarity_of_errors": [(SIGN, "errors are drawn alike, so that their cosines are positive")],
     "interval": [(SIGN, "the values' mean is above 0")],
     "conjugate_gradient": [
         (
@@ -139,14 +138,14 @@ EQUAL = {
     "moment_gap": [(f"{SIGN}|rounded", "counts are whole and positive, and shares not above 1")],
     "miscalibration": [
         ("1 too large|is doubled", "bins by other numbers are the same bins"),
-        (f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1"),
+        (f"{SIGN}|by (its|the) sum", "g and p are distributions: not negative, of sum 1"),
         ("taken away", "both have the sum 1, so that all gaps together are 0"),
         ("bins is", "the numbers of the bins are names"),
     ],
     "floor": [(SIGN, "shares are not negative, and not above 1")],
     "validity_bound": [
         ("what should be left out of g is picked, and", "g and p have the sum 1: what is left out differs as much"),
-        (f"{SIGN}|divided by its sum", "g and p are distributions: not negative, of sum 1"),
+        (f"{SIGN}|by (its|the) sum", "g and p are distributions: not negative, of sum 1"),
     ],
     "best_score": [(SIGN, "q and t are probabilities, and no answer is worth more than 1 point")],
     "within_steps": [

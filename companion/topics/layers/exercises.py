@@ -12,8 +12,8 @@ from companion.lesson.summit import summit
 
 
 def _draw_changes(generator: Generator) -> dict:
-    """A layer that sees some positions and not others, with one number or another, once with two that cancel, one
-    position from everywhere alike, one everywhere alike, and with rounding everywhere.
+    """A layer that sees some positions and not others, with one number or another, once with two that cancel, twice
+    by little, one position from everywhere alike, one everywhere alike, and with rounding everywhere.
     """
     time, width, out = draw_size(generator, 5, 7), draw_size(generator, 2, 3), draw_size(generator, 3, 4)
     changes = draw_normal(generator, time, width, time, out)
@@ -21,6 +21,8 @@ def _draw_changes(generator: Generator) -> dict:
     changes *= torch.rand(time, 1, time, 1, generator=generator) < 0.5
     changes[0, :, 1] = 0
     changes[0, 0, 1, :2] = changes.new_tensor([1, -1])
+    changes[[1, 3], :, 0] = 0
+    changes[[1, 3], 0, 0, 0] = changes.new_tensor([2e-6, 1e-4])
     changes[:, :, 3] = changes[2] = 1
     return {"changes": changes + 1e-10 * draw_normal(generator, *changes.shape)}
 

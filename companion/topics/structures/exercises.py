@@ -34,9 +34,9 @@ def _draw_memory(generator: Generator) -> dict:
     memory = torch.randint(5, (batch, rows, size), generator=generator).double()
     cells = torch.randint(size, (batch, rows), generator=generator)
     counts = 1 + torch.randint(3, (batch, rows), generator=generator).double()
-    # all equal, some equal, one smallest
-    counts[0], counts[1, 1:], counts[2] = 2, 1, counts[2].new_tensor([1, 2, 2, 4])[:rows]
-    counts[1, 0] = 3
+    # all equal, some equal, one smallest; and the smallest of the batch is not in every row
+    counts[0], counts[1], counts[2] = 2, counts.new_tensor([1, 1, 3, 3])[:rows], counts.new_tensor([1, 2, 2, 4])[:rows]
+    counts[3:, -1] += 1
     return {"memory": memory.scatter(2, cells[..., None], counts[..., None]), "cells": cells}
 
 

@@ -71,7 +71,9 @@ def _draw_errors(generator: Generator) -> dict:
     batch, n = draw_size(generator, 3, 4), draw_size(generator, 6, 9)
     ys = 2 + draw_normal(generator, batch, n)
     first = ys + draw_normal(generator, batch, n) * (1 + 3 * torch.arange(batch)[:, None])
-    return {"first": first, "second": first + draw_normal(generator, batch, n), "ys": ys}
+    second = first + draw_normal(generator, batch, n)
+    second[0] = 2 * ys[0] - second[0]  # of one prompt the cosine is negative
+    return {"first": first, "second": second, "ys": ys}
 
 
 @exercise(draw=_draw_errors)
