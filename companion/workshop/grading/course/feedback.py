@@ -71,10 +71,10 @@ def summary(book: Book, failed: list[str]) -> str:
         wrong = Counter(entry["diagnosis"] for entry in entries if entry["outcome"] in ("wrong", "crashed", "stopped"))
         first = sorted(wrong.items(), key=lambda each: (-each[1], each[0]))[:MOST]
         said += [f"- {question.id}, {count} of {len(entries)}: {markdown(message)}" for message, count in first]
-    lines += ["", "## What the checks say", "", *said] if said else []
     for question in handout.written:
         waiting = sum(book.scores(student)[question.id] is None for student in book.results)
         lines += ["", f"{question.id}: {waiting} written answers to be marked by a person (`grade --formgrader`)."]
+    lines += ["", "## What the checks say", "", *said] if said else []
     lines += ["", "## What needs a person", ""]
     for student in book.everybody():
         reasons = [reason for reason in book.needs(student) if not reason.startswith("to be marked")]
