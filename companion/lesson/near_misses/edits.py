@@ -17,34 +17,28 @@ INNER = 0.8  # how much less likely a change is to a tensor on its way than to t
 def edits(scene: Scene) -> Iterator[Edit]:
     """Yield every step away from an answer."""
     for site in sites(scene):
-        yield from _edits_at(site, scene)
+        name = (call(site.node) or ("", {}))[0] if site.node else ""
+        now_is = COMPARISONS[type(site.node.ops[0])] if "compare" in site.kinds else ""
+        for block in near_miss_table():
+            base = INNER if block.kind == "value" and "answer" not in site.kinds else 0
+            for parts in ways(block, site, scene):
+                held = parts(site.node)
+                for row in block.rows:
+                    text = row.text.replace("{name}", name).replace("{now}", now_is)
+                    says = row.says.replace("{now}", RELATIONS.get(now_is, ""))
+                    same_call = text.startswith(("along", "other"))  # X is then what is inside, not the answer
+                    for new, said, hole, more in filled(text, says, site, held, scene):
+                        try:
+                            sentence = _in_words(said, held, site, scene.words, name, whole=not same_call)
+                        except KeyError:
+                            continue
 
+                        def change(now: Any, new=new, parts=parts, hole=hole) -> Any:
+                            return made(new, **parts(now), **hole)
 
-def _edits_at(site: Site, scene: Scene) -> Iterator[Edit]:
-    """Yield every row that applies at one site."""
-    name = (call(site.node) or ("", {}))[0] if site.node else ""
-    now_is = COMPARISONS[type(site.node.ops[0])] if "compare" in site.kinds else ""
-    returned = "answer" in site.kinds
-    for block in near_miss_table():
-        base = INNER if block.kind == "value" and not returned else 0
-        for parts in ways(block, site, scene):
-            held = parts(site.node)
-            for row in block.rows:
-                text = row.text.replace("{name}", name).replace("{now}", now_is)
-                says = row.says.replace("{now}", RELATIONS.get(now_is, ""))
-                for new, said, hole, more in filled(text, says, site, held, scene):
-                    try:
-                        same_call = text.startswith(("along", "other"))  # X is then what is inside, not the answer
-                        sentence = _in_words(said, held, site, scene.words, name, whole=not same_call)
-                    except KeyError:
-                        continue
-
-                    def change(now: Any, new=new, parts=parts, hole=hole) -> Any:
-                        return made(new, **parts(now), **hole)
-
-                    same = row.says if block.kind == "list" else said  # for a mistake in several forms
-                    kind = f"{site.kinds & {'argument'}} {same}"
-                    yield Edit(site.path, change, sentence, kind, base + row.cost + more, row.line)
+                        same = row.says if block.kind == "list" else said  # for a mistake in several forms
+                        kind = f"{site.kinds & {'argument'}} {same}"
+                        yield Edit(site.path, change, sentence, kind, base + row.cost + more, row.line)
 
 
 def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, name: str, *, whole: bool) -> str:

@@ -57,7 +57,7 @@ def sites(scene: Scene) -> Iterator[Site]:
             turned = {"matrix"} if operation(node)[0] in ("mT", "T") else set()  # to turn it back is a row of its own
             tags = tags_of(value) - turned | _standing(node, above, path == last)
             yield Site(path, node, value, kinds, tags)
-    for path, line, _ in all_statements(scene.tree):
+    for path, line in all_statements(scene.tree):
         if not remembers(line):
             yield Site(path, line, None, {"loop"} if isinstance(line, ast.For) else {"shift"}, set())
     for name, value in scene.inputs.items():

@@ -287,12 +287,10 @@ def _sizes(
     a size, too.
     """
     tied: dict[tuple[int, ...], list[tuple[str, int]]] = {}
-    sizes = []
     for name, value in draws[0].items():
-        for dim in range(value.ndim if isinstance(value, Tensor) else 0):
+        for dim in range(getattr(value, "ndim", 0)):
             tied.setdefault(tuple(draw[name].shape[dim] for draw in draws), []).append((name, dim))
-        if type(value) is int:
-            sizes.append((name, name))
+    sizes = [(name, name) for name, value in draws[0].items() if type(value) is int]
     for (name, dim), *_ in tied.values():
         sizes.append((f"{name}.shape[{dim}]", size_words(name, dim, draws[0][name].ndim)))
     known = set(tied)

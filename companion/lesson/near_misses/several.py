@@ -47,7 +47,7 @@ def _in_one_place(edits: list[Edit], scene: Scene) -> Iterator[Group]:
     """Yield likely edits of what a variable is, made in one alone of the places where it is used."""
     tree, words = scene.tree, scene.words
     places = [(path, node.id) for path, node, _ in expressions(tree) if isinstance(node, ast.Name)]
-    for path, line, _ in all_statements(tree):
+    for path, line in all_statements(tree):
         if not (isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)) or remembers(line):
             continue
         name, own = line.targets[0].id, {node.id for node in ast.walk(line.value) if isinstance(node, ast.Name)}

@@ -152,11 +152,11 @@ def expressions(
                 yield from expressions(child, (*path, (field, index)), (*above, node))
 
 
-def all_statements(node: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.stmt, list[ast.stmt]]]:
-    """Yield every statement of a body and of the loops in it, with its path and the body that it stands in."""
+def all_statements(node: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.stmt]]:
+    """Yield every statement of a body and of the loops in it, with its path."""
     for index, line in enumerate(node.body):
         here = (*path, ("body", index))
-        yield here, line, node.body
+        yield here, line
         if isinstance(line, ast.For | ast.FunctionDef):
             yield from all_statements(line, here)
 
