@@ -145,12 +145,19 @@ def test_the_adders_that_are_cut_add():
     assert min(_cut("right", "none", "attn+mlp", "waves")) >= 99
 
 
-def test_the_lead_of_counting_is_of_the_table_of_scores():
-    table = measured_table("addition-scores")
-    counting, scratch = (table.where(adder=f"addition-{name}").columns["exact"] for name in ("counting", "scratch"))
+@pytest.mark.parametrize(("id", "to"), [("counting-helps", ""), ("counting-helps-published-size", "-260")])
+def test_the_lead_of_counting_is_of_the_table_of_scores(id, to):
+    table = measured_table(f"addition-scores{to}")
+    counting, scratch = (table.where(adder=f"addition{to}-{name}").columns["exact"] for name in ("counting", "scratch"))
     leads = [100 * (ours - other) for ours, other in zip(counting, scratch, strict=True)]
-    evidence = _evidence("04-fourier-addition", "counting-helps", "addition-scores")
-    assert evidence.ours == pytest.approx(leads, abs=0.06)
+    assert _evidence("04-fourier-addition", id, f"addition-scores{to}").ours == pytest.approx(leads, abs=0.06)
+
+
+def test_the_near_errors_of_lesson_04_are_of_the_table_of_scores():
+    rows = measured_table("addition-scores-260").where(adder="addition-260-scratch").rows
+    near = [(row["within_2"] - row["exact"]) / (1 - row["exact"]) for row in rows]
+    evidence = _evidence("04-fourier-addition", "scratch-errors-are-near", "addition-scores-260")
+    assert evidence.ours == pytest.approx(near, abs=1e-3)
 
 
 def _of_heads(effect):

@@ -165,6 +165,14 @@ _adder(
     power=0.75,
     calibrate=ablations(600),
 )
+for _source, _steps in (("counting", 1500), ("scratch", 6000)):
+    _adder(
+        f"addition-260-{_source}",
+        f"operands up to 260, embeddings: {_source}, {_steps} steps (lesson 04)",
+        (261, 128, 2, Schedule(_steps, 128, 1e-3, precision="bfloat16")),
+        source=_source,
+        rms=0.3,
+    )
 for _source in SOURCES:
     _adder(
         f"addition-{_source}",
