@@ -228,7 +228,7 @@ def main(argv: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):  # a console or a file that cannot hold a letter gets its number
         stream.reconfigure(errors="backslashreplace")
     cli = parser()
-    arguments, rest = cli.parse_known_args(argv)
+    arguments, rest = cli.parse_known_args(argv or ["--help"])
     if arguments.command == "test":
         ours = ("--cpu", "--quick")
         arguments.pytest_args = [word for word in argv[argv.index("test") + 1 :] if word not in ours]

@@ -47,7 +47,8 @@ def repeated_phrases(config: TokenModelConfig, shortest: int, longest: int):
 for _layers, _words, _longer in ((1, "one-layer", 1), (2, "two-layers", 1), (1, "one-layer-long", 6)):
     register(
         f"attention-{_words}",
-        f"{_words.replace('-', ' ')} of attention on repeated phrases (lesson 01)",
+        f"{_words.replace('-long', ', six times as long,').replace('-', ' ')} of attention on repeated phrases "
+        "(lesson 01)",
         model=TokenModel,
         sampler=repeated_phrases,
         loss=repetition_loss,

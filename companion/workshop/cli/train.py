@@ -25,8 +25,9 @@ def main(arguments: Namespace) -> int:
     if arguments.missing:
         return _missing(arguments)
     if arguments.recipe is None:
-        for name, scales in sorted(recipes().items()):
-            print(f"{name:30} {', '.join(scales):22} {next(iter(scales.values())).about}")
+        known = recipes()
+        for name, scales in sorted(known.items()):
+            print(f"{name:{max(map(len, known))}}  {', '.join(scales):22} {next(iter(scales.values())).about}")
         return 0
     out = Path(arguments.out or f"build/train/{arguments.recipe}-{arguments.scale}.safetensors")
     try:

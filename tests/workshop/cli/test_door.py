@@ -22,12 +22,11 @@ def companion(
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_needs_nothing_but_python(command):
-    bare = (sys._base_executable, "-S", "-E", "-W", "error")
-    answer = companion(*filter(None, [command]), "--help", python=bare)
+@pytest.mark.parametrize("words", [[], ["--help"], *([command, "--help"] for command in COMMANDS)], ids=" ".join)
+def test_help_needs_nothing_but_python(words):
+    answer = companion(*words, python=(sys._base_executable, "-S", "-E", "-W", "error"))
     assert answer.returncode == 0, answer.stderr
-    assert all(name in answer.stdout for name in ([command] if command else COMMANDS))
+    assert all(name in answer.stdout for name in (words[:1] if words[1:] else COMMANDS))
 
 
 def test_an_older_python_is_told_what_is_needed():
@@ -48,7 +47,6 @@ def test_a_reader_that_has_enough_ends_the_command():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "required: COMMAND"),
         (["lesson"], "invalid choice: 'lesson'"),
         (["run", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
         (["run", "--sead", "1"], "unrecognized arguments: --sead"),
