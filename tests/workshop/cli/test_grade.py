@@ -43,6 +43,8 @@ def table(root):
 @safe
 def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked, capsys):
     root = checkout(tmp_path)
+    assert run(root, NAME) == 0
+    assert f"Nobody has handed in: there is no grading/submitted/STUDENT/{NAME}/*.ipynb" in capsys.readouterr().out
     hand_in(root, "anna", solved())
     bert = hand_in(root, "bert", handed_in({}))
     assert run(root, NAME) == 0

@@ -104,10 +104,9 @@ def grade(
                 book.written = time.monotonic()
         formgrader.record(grading, handout, source, book, {hand_in.student for hand_in in new})
         _publish(grading, folder, book, failed)
-    print(
-        summary(book, failed)
-        + f"\n{len(new)} marked, {len(hand_ins) - len(new)} as before; see {folder.relative_to(root)}"
-    )
+    told = f"{len(new)} marked, {len(hand_ins) - len(new)} as before; see {folder.relative_to(root)}"
+    nobody = f"Nobody has handed in: there is no grading/submitted/STUDENT/{handout.name}/*.ipynb"
+    print(f"{summary(book, failed)}\n{told if hand_ins else nobody}")
     return failed
 
 
