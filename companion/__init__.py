@@ -75,4 +75,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *PUBLIC])
+    return sorted(["SCALES", *PUBLIC, *(name for name in globals() if name.startswith("__"))])

@@ -48,7 +48,7 @@ class Header:
     machine: str
     seconds: float
     config: dict
-    loss_curve: list[tuple[int, float]]
+    loss_curve: list[tuple[int, float]] = field(repr=False)
     versions: dict[str, str] = field(
         default_factory=lambda: {
             "companion": companion.__version__,

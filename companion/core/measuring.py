@@ -259,6 +259,9 @@ class Table:
     header: dict[str, str]
     columns: dict[str, list]
 
+    def __repr__(self) -> str:
+        return f"Table of {len(self.rows)} rows, {', '.join(self.columns)}; {self.header}"
+
     @cached_property
     def rows(self) -> list[Row]:
         """The table row by row."""

@@ -6,6 +6,7 @@ GPU).
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -165,7 +166,8 @@ def recipe(name: str, scale: str = "course") -> Recipe:
         import_module(f"companion.topics.{topic}.recipes")  # the one import upwards
     known = _registered if name in _registered else recipes()
     if name not in known:
-        raise ValueError(f"recipe = {name!r}: must be one of {', '.join(sorted(known))}")
+        near = "".join(f"; nearest: {each}" for each in get_close_matches(name, known, 1))
+        raise ValueError(f"recipe = {name!r}: must be one of {', '.join(sorted(known))}{near}")
     if scale not in known[name]:
         raise ValueError(f"scale = {scale!r}: {name} has {', '.join(known[name])}")
     return known[name][scale]

@@ -180,3 +180,4 @@ def test_nothing_in_the_companion_unpickles():
 def test_header_values_are_plain_json(saved):
     header = checkpoints.read_header(saved[0])
     json.dumps(header.config), json.dumps(header.loss_curve)
+    assert "loss_curve" not in repr(header)

@@ -23,6 +23,7 @@ def path(tmp_path):
 def test_a_table_comes_back_as_it_was_written(path):
     table = read_table(path)
     assert table.header == SAID and table.rows == ROWS
+    assert repr(table).startswith("Table of 4 rows, seed, arm, x; {")
     assert table.values("arm") == ["p", "q, r"]
     assert table.grid("seed", "arm", of="x").tolist() == [[0.25, 0.25], [1.25, 1.25]]
     assert table.grid("arm", "seed", of=("seed", "x")).shape == (2, 2, 2)

@@ -59,7 +59,12 @@ def test_a_seed_is_a_model():
 
 
 @pytest.mark.parametrize(
-    "name, scale, message", [("nothing", "course", "recipe = 'nothing'"), ("regression-live", "huge", "scale = 'huge'")]
+    "name, scale, message",
+    [
+        ("nothing", "course", "recipe = 'nothing'"),
+        ("regresion-live", "course", "; nearest: regression-live$"),
+        ("regression-live", "huge", "scale = 'huge'"),
+    ],
 )
 def test_unknown_names_are_answered_with_what_there_is(name, scale, message):
     with pytest.raises(ValueError, match=message):

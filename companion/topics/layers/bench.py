@@ -86,7 +86,8 @@ def _named(layer: str | Layer) -> tuple[str, Layer]:
         return layer, KNOWN[layer]
     file, colon, name = layer.rpartition(":")
     if not colon or not Path(file).is_file():
-        raise ValueError(f"layer = {layer!r}: must be one of {', '.join(KNOWN)}, or FILE.py:NAME of a file")
+        lacks = f"; there is no file {file!r} here" if colon else ""
+        raise ValueError(f"layer = {layer!r}: must be one of {', '.join(KNOWN)}, or FILE.py:NAME of a file{lacks}")
     there = runpy.run_path(file)  # no module that can be imported: other processes are sent the layer by value
     if not callable(there.get(name)):
         raise ValueError(f"layer = {layer!r}: {file} defines no {name} that can be called")

@@ -18,7 +18,10 @@ def ask(layer: Callable[[int], nn.Module], width: int) -> None:
     The batch comes before the future: what leaks from one sequence to another reaches earlier positions, too.
     """
     with seeded(0):
-        module, x = layer(width), torch.randn(BATCH, LENGTH, width)
+        try:
+            module, x = layer(width), torch.randn(BATCH, LENGTH, width)
+        except Exception as error:
+            raise ValueError(f"module: layer({width}) raises {type(error).__name__}: {error}") from error
     if not isinstance(module, nn.Module):
         raise ValueError(f"module: layer({width}) is {type(module).__name__}; must be a torch.nn.Module")
     for question in QUESTIONS:

@@ -141,6 +141,8 @@ def test_a_layer_that_begins_at_zero_passes():
     ask(layer, WIDTH)
 
 
-def test_what_is_no_module_is_said():
+def test_what_is_no_module_and_what_cannot_be_built_is_said():
     with pytest.raises(ValueError, match=r"module: layer\(16\) is int; must be a torch.nn.Module"):
         ask(lambda width: width, WIDTH)
+    with pytest.raises(ValueError, match=r"module: layer\(16\) raises TypeError: .* 'out_features'"):
+        ask(nn.Linear, WIDTH)
