@@ -205,18 +205,20 @@ class _Trial:
         self.got = [called(function, list(inputs.values())) for inputs in self.inputs]
 
     def telling(self) -> int:
-        """Count the entries that differ from the right answer and say something: finite, and not 0 wherever they are."""
-        count, zero = 0, True
+        """Count the entries that differ from the right answer and say something: finite, and not 0, or all True,
+        wherever they are.
+        """
+        count, silent = 0, True
         for inputs, got in zip(self.inputs, self.got, strict=True):
             right = self.family.run(self.family.answer, list(inputs.values()))
             if got is None or right is None:
                 continue
-            zero = zero and not got.any()
+            silent = silent and (not got.any() or (got.dtype == torch.bool and bool(got.all())))
             if got.shape != right.shape:
                 count += int(got.isfinite().sum()) if got.is_floating_point() else got.numel()
             else:
                 count += int(((got != right) & got.isfinite() & right.isfinite()).sum())
-        return 0 if zero else count
+        return 0 if silent else count
 
     def reason(self, misses: list[NearMiss]) -> str | None:
         """Say what the wrong answer gets wrong if it does as one of the near misses, the cheapest, wherever it is tried."""
