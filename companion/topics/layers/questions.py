@@ -13,10 +13,7 @@ CLOSE = 1e-4  # of the largest output: what rounding may change
 
 
 def ask(layer: Callable[[int], nn.Module], width: int) -> None:
-    """Build ``layer(width)`` and ask it all `QUESTIONS`. Raises ValueError, naming the question, for the first finding.
-
-    The batch comes before the future: what leaks from one sequence to another reaches earlier positions, too.
-    """
+    """Build ``layer(width)`` and ask it all `QUESTIONS`. Raises ValueError, naming the question, at a finding."""
     with seeded(0):
         try:
             module, x = layer(width), torch.randn(BATCH, LENGTH, width)
@@ -91,6 +88,7 @@ def _gradient(module: nn.Module, x: Tensor) -> Iterator[str]:
         yield "none reaches the input, so the block below would learn nothing"
 
 
+# the batch before the future: what leaks from one sequence to another reaches earlier positions, too
 QUESTIONS = (_parameters, _shape, _dtype, _same_twice, _batch, _future, _gradient)
 
 

@@ -17,6 +17,9 @@ KNOWN_COLORS = {
     "delta": COLORS["online gradient descent"],
     "lstm": COLORS["newton"],
 }
+LEGEND = """from the floor (0, the context ignored) to the ceiling (1, the best algorithm)
+dots are means of seeds, lines reach from the least to the most
+grey: not learned within this budget"""
 OTHER_COLORS = ("black", COLORS["highlight"], "#7F3C8D", "#8C564B", "#777777")
 
 
@@ -49,13 +52,7 @@ def picture(rows: Sequence[Row], title: str = "") -> Picture:
         if task != following:
             ax.axhline(place + 0.5, color="#999999", linewidth=0.6)
     ax.axvspan(-0.13, LITTLE, color="#eeeeee", zorder=0)
-    ax.set(
-        title=title,
-        xlim=(-0.13, 1.03),
-        ylim=(len(found) - 0.5, -0.5),
-        xlabel="from the floor (0, the context ignored) to the ceiling (1, the best algorithm)\n"
-        "dots are means of seeds, lines reach from the least to the most\ngrey: not learned within this budget",
-    )
+    ax.set(title=title, xlim=(-0.13, 1.03), ylim=(len(found) - 0.5, -0.5), xlabel=LEGEND)
     ax.set_yticks(range(len(found)), [_named(*place) for place in found])
     ax.grid(False, axis="y")
     figure.legend(loc="outside upper center", ncols=min(6, len(layers)))
