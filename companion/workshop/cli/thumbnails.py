@@ -18,8 +18,10 @@ SOURCE = "Source"  # where the file keeps the hash of the picture that it was ma
 
 def put_thumbnail(lesson: Lesson, *, write: bool) -> list[str]:
     """Make the small picture of ``lesson`` anew, on the disk only if ``write``, and return a line, if it was made from
-    another picture. Raises LessonError where it cannot be small enough.
+    another picture. Raises LessonError where it cannot be small enough, and where there is no picture.
     """
+    if not lesson.picture.is_file():
+        raise LessonError(f"{lesson.name}: {lesson.picture.name} is missing; `run {lesson.name} --pictures` draws it")
     content = lesson.picture.read_bytes()
     source, path = hashlib.sha256(content).hexdigest(), lesson.source.with_name("thumbnail.png")
     if path.is_file() and Image.open(io.BytesIO(path.read_bytes())).info.get(SOURCE) == source:

@@ -157,6 +157,9 @@ def test_the_start_page_maps_the_lessons(tmp_path):
 
 def test_a_lesson_has_a_small_picture_the_answered_one_where_it_is(tmp_path, capsys):
     folder = checkout(tmp_path) / f"solutions/{NAME}"
+    (folder / "figure.png").unlink()
+    assert run(tmp_path) == 1
+    assert f"figure.png is missing; `run {NAME} --pictures` draws it" in capsys.readouterr().out
     Image.new("RGB", (1200, 600), "blue").save(folder / "figure.png")
     assert run(tmp_path) == 0
     small = tmp_path / f"lessons/{NAME}/thumbnail.png"
