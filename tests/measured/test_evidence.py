@@ -1,7 +1,7 @@
 """What decides a verdict and stands in a measured table is that table's: the interval or the seeds of the evidence."""
 
 from functools import partial
-from math import log2
+from math import log2, log10
 
 import pytest
 import torch
@@ -73,6 +73,15 @@ def test_the_seeds_of_lesson_03_at_ten_are_of_their_table():
     margins = [own - max(pair) for own, pair in zip(table.columns["online_gradient_descent"], rivals, strict=True)]
     evidence = _evidence("03-lstm-vs-transformer", "lstm-like-ogd-at-ten", "regression-lstms-at-ten")
     assert evidence.ours == pytest.approx(margins, abs=5e-4)
+
+
+def test_the_seeds_of_the_sharpness_of_parity_are_those_that_converge():
+    table = measured_table("sensitivity-sharpness").where(bits=5)
+    runs = table.grid("seed", "function", of=("accuracy", "loss", "rise"))
+    both = [pair for pair in runs if all(accuracy == 1 and loss < 0.01 for accuracy, loss, _ in pair)]
+    factors = [log10(parity[2] / majority[2]) for parity, majority in both]
+    evidence = _evidence("10-sensitivity", "parity-is-sharp", "sensitivity-sharpness")
+    assert evidence.ours == pytest.approx(factors, abs=5e-3)
 
 
 def test_the_seeds_of_the_trap_of_noisy_bits_are_of_their_table():

@@ -199,6 +199,7 @@ def robust(seed: int, scale: str, network: str) -> list[Row]:
     recipes=lambda scale: [
         recipe(f"sensitivity-{kind}-{n}", scale) for n in LENGTHS for kind in ("parity", "majority")
     ],
+    seeds=range(10),
     tolerance=0.01,
     because="losses near 0 and their rises are compared as they are",
     quick=True,
