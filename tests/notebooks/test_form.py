@@ -35,6 +35,17 @@ def believed(notebook: nbformat.NotebookNode) -> list[int]:
     return [len(call.args[0].keys) for call in calls if ast.unparse(call.func) == "claims.believe"]
 
 
+def unseen(notebook: nbformat.NotebookNode) -> list[str]:
+    """The cells whose predictions nobody is shown: what asks is a cell's last expression, and asks once."""
+    asking = [cell for cell in notebook.cells if cell.cell_type == "code" and ASKED.search(cell.source)]
+    last = [ast.get_source_segment(cell.source, ast.parse(cell.source).body[-1]) for cell in asking]
+    return [
+        cell.id
+        for cell, said in zip(asking, last, strict=True)
+        if [len(ASKED.findall(text)) for text in (cell.source, said)] != [1, 1]
+    ]
+
+
 def faults(notebook: nbformat.NotebookNode) -> list[str]:
     """What keeps a lesson from the form, each with its limit."""
     stated, spent = exercises(notebook), minutes(notebook, notebook.metadata.companion.machine_seconds)
@@ -53,6 +64,7 @@ def faults(notebook: nbformat.NotebookNode) -> list[str]:
         f"{asked} minutes of exercises; at most 65": asked > 65,
         f"hints {hints(notebook)}; to each exercise 1, 2, 3, 4": any(each != list("1234") for each in hints(notebook)),
         f"{predictions} predictions; 4 or 5": predictions not in (4, 5),
+        f"no prediction is shown, or more than one, by {unseen(notebook)}": bool(unseen(notebook)),
         f"{spent.total:.0f} minutes in all; at most 120": spent.total > 120,
         f"{spent.doing:.0f} of {spent.total:.0f} minutes are doing; at least half": spent.doing < spent.total / 2,
         f"a Notice of {max(notices, default=0)} words; at most 60": max(notices, default=0) > 60,
@@ -124,6 +136,10 @@ def sample(**changes) -> nbformat.NotebookNode:
         ({"exercises": [exercise(2, 20)] * 3 + [exercise(4, 25)]}, "85 minutes of exercises; at most 65"),
         ({"exercises": [exercise()] * 3 + [exercise(4, 25, HINTS[:-70])]}, "hints [['1', '2', '3', '4'], "),
         ({"predictions": []}, "0 predictions; 4 or 5"),
+        (
+            {"predictions": [new_code_cell('predictions.number("p")\nx = 1')] * 4},
+            "no prediction is shown, or more than",
+        ),
         ({"more": [drawn()] * 40}, "131 minutes in all; at most 120"),
         ({"notice": [new_markdown_cell(f"*Notice:* {'word ' * 61}")]}, "a Notice of 61 words; at most 60"),
         ({"believe": []}, "[] rows of what to believe; one table"),
