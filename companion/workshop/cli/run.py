@@ -161,6 +161,8 @@ class PeakMemory(threading.Thread):
         self.bytes, self.done = 0, threading.Event()
 
     def __enter__(self):
+        self.this = psutil.Process()
+        self.before = set(self.this.children(recursive=True))  # whatever else this process has started is no kernel
         self.start()
         return self
 
@@ -169,11 +171,10 @@ class PeakMemory(threading.Thread):
         self.join()
 
     def run(self):
-        this, looked, processes = psutil.Process(), -math.inf, set()
-        before = set(this.children(recursive=True))  # whatever else this process has started is no kernel
+        looked, processes = -math.inf, set()
         while not self.done.wait(0.05):
             if time.monotonic() - looked > 0.25:  # to find them takes longer than to ask them
-                looked, processes = time.monotonic(), set(this.children(recursive=True)) - before
+                looked, processes = time.monotonic(), set(self.this.children(recursive=True)) - self.before
             total = 0
             for process in processes:
                 try:
