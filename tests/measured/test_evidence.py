@@ -75,6 +75,18 @@ def test_the_seeds_of_lesson_03_at_ten_are_of_their_table():
     assert evidence.ours == pytest.approx(margins, abs=5e-4)
 
 
+def test_the_seeds_of_lesson_03_on_alternating_tokens_are_of_their_table():
+    table = measured_table("regression-contenders-interleaved")
+    three = ("online_gradient_descent", "newton", "gradient_descent")
+    attends, remembers = (table.where(network=name).grid("seed", of=three) for name in ("transformer", "lstm"))
+    for id, margins in (
+        ("transformer-like-newton-interleaved", attends[:, 1] - attends[:, 0]),
+        ("lstm-like-ogd-interleaved", remembers[:, 0] - remembers[:, 1:].max(1)),
+    ):
+        evidence = _evidence("03-lstm-vs-transformer", id, "regression-contenders-interleaved")
+        assert evidence.ours == pytest.approx(margins.tolist(), abs=5e-4)
+
+
 def test_the_seeds_of_the_sharpness_of_parity_are_those_that_converge():
     table = measured_table("sensitivity-sharpness").where(bits=5)
     runs = table.grid("seed", "function", of=("accuracy", "loss", "rise"))

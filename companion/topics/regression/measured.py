@@ -37,6 +37,7 @@ SIZES = {  # by what they keep: 512 numbers, 1,024, and all of a prompt
     "larger_lstm": "regression-lstm-256",
     "transformer": "regression-transformer",
 }
+ALGORITHMS = ("online_gradient_descent", "newton", "gradient_descent")
 BLOCKS = [
     *({"mixer": mixer, "tokens": "triplet"} for mixer in BLOCK_MIXERS),
     *({"mixer": mixer, "tokens": "interleaved"} for mixer in INTERLEAVED),
@@ -110,6 +111,20 @@ def taught_states(seed: int, scale: str, teaching: str) -> list[Row]:
 
 
 @measurement(
+    "regression-contenders-interleaved",
+    "lesson 03's contenders on alternating tokens: their excess, and how much their errors are like three algorithms'",
+    cells=[{"network": network} for network in ("transformer", "lstm")],
+    recipes=lambda scale: [recipe(f"regression-{name}-interleaved", scale) for name in ("transformer", "lstm")],
+    tolerance=0.01,
+    because="runs drift apart by rounding; networks differ by more",
+)
+def contenders_interleaved(seed: int, scale: str, network: str) -> list[Row]:
+    """Train one of the two and measure its `excess` and its `resemblance`."""
+    model, _ = recipe(f"regression-{network}-interleaved", scale).train(seed=seed)
+    return [{"excess": excess(model)} | dict(zip(ALGORITHMS, resemblance(model), strict=True))]
+
+
+@measurement(
     "regression-lstms-at-ten",
     "how much an LSTM's errors at d = 10 are like those of three algorithms",
     recipes=lambda scale: [recipe("regression-lstm-ten", scale)],
@@ -119,7 +134,7 @@ def taught_states(seed: int, scale: str, teaching: str) -> list[Row]:
 def lstms_at_ten(seed: int, scale: str) -> list[Row]:
     """Train an LSTM and measure its `resemblance`."""
     model, _ = recipe("regression-lstm-ten", scale).train(seed=seed)
-    return [dict(zip(("online_gradient_descent", "newton", "gradient_descent"), resemblance(model), strict=True))]
+    return [dict(zip(ALGORITHMS, resemblance(model), strict=True))]
 
 
 @measurement(

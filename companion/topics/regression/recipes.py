@@ -205,13 +205,18 @@ _in_context(
     kappa=12.0,
     stored=torch.bfloat16,
 )
-_in_context(
-    "regression-transformer",
-    "6 layers, the contender of the LSTM (lesson 03)",
-    (RegressorConfig(d=5, n=11, width=64, layers=6, heads=4), Schedule(steps=4500, batch=64, lr=1e-3)),
-    stored=torch.int8,
-)
-_in_context("regression-lstm", "2 layers of an LSTM (lesson 03)", _lstm(128, 2, 4000), layers=10, stored=torch.int8)
+_contender = RegressorConfig(d=5, n=11, width=64, layers=6, heads=4), Schedule(steps=4500, batch=64, lr=1e-3)
+for _name, _about, (_config, _schedule), _layers in (
+    ("transformer", "6 layers, the contender of the LSTM", _contender, 12),
+    ("lstm", "2 layers of an LSTM", _lstm(128, 2, 4000), 10),
+):
+    _in_context(f"regression-{_name}", f"{_about} (lesson 03)", (_config, _schedule), layers=_layers, stored=torch.int8)
+    _in_context(
+        f"regression-{_name}-interleaved",
+        f"{_about}, alternating tokens (lesson 03)",
+        (replace(_config, tokens="interleaved"), _schedule),
+        layers=_layers,
+    )
 _in_context(
     "regression-lstm-deep",
     "4 layers of an LSTM (lesson 03)",

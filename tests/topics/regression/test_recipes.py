@@ -225,6 +225,7 @@ def test_the_tables_of_states_have_a_row_for_each_seed_and_a_column_for_each_arm
         ("memory-in-blocks", len(BLOCK_MIXERS) + len(INTERLEAVED)),
         ("taught-states", len(TEACHING)),
         ("lstms-at-ten", 1),
+        ("contenders-interleaved", 2),
     ):
         assert measured_table(f"regression-{name}").columns["seed"] == [seed for seed in (0, 1, 2) for _ in range(rows)]
 
