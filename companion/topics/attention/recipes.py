@@ -44,11 +44,14 @@ def repeated_phrases(config: TokenModelConfig, shortest: int, longest: int):
     return draw
 
 
-for _layers, _words, _longer in ((1, "one-layer", 1), (2, "two-layers", 1), (1, "one-layer-long", 6)):
+for _name, _about, _layers, _longer in (
+    ("one-layer", "one layer", 1, 1),
+    ("two-layers", "two layers", 2, 1),
+    ("one-layer-long", "one layer, six times as long,", 1, 6),
+):
     register(
-        f"attention-{_words}",
-        f"{_words.replace('-long', ', six times as long,').replace('-', ' ')} of attention on repeated phrases "
-        "(lesson 01)",
+        f"attention-{_name}",
+        f"{_about} of attention on repeated phrases (lesson 01)",
         model=TokenModel,
         sampler=repeated_phrases,
         loss=repetition_loss,

@@ -37,6 +37,7 @@ SIZES = {  # by what they keep: 512 numbers, 1,024, and all of a prompt
     "larger_lstm": "regression-lstm-256",
     "transformer": "regression-transformer",
 }
+CONTENDERS = ("transformer", "lstm")
 ALGORITHMS = ("online_gradient_descent", "newton", "gradient_descent")
 BLOCKS = [
     *({"mixer": mixer, "tokens": "triplet"} for mixer in BLOCK_MIXERS),
@@ -113,8 +114,8 @@ def taught_states(seed: int, scale: str, teaching: str) -> list[Row]:
 @measurement(
     "regression-contenders-interleaved",
     "lesson 03's contenders on alternating tokens: their excess, and how much their errors are like three algorithms'",
-    cells=[{"network": network} for network in ("transformer", "lstm")],
-    recipes=lambda scale: [recipe(f"regression-{name}-interleaved", scale) for name in ("transformer", "lstm")],
+    cells=[{"network": network} for network in CONTENDERS],
+    recipes=lambda scale: [recipe(f"regression-{name}-interleaved", scale) for name in CONTENDERS],
     tolerance=0.01,
     because="runs drift apart by rounding; networks differ by more",
 )
