@@ -1,16 +1,17 @@
-"""nbval on one notebook, in a pytest of its own: its options and the course's would get into each other's way. What the
-cells gave in that run is kept, for whoever wants to look further.
+"""nbval on one notebook, in a pytest and a process of its own: its options and the course's would get into each other's
+way. What the cells gave in that run is kept, for whoever wants to look further.
 """
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import nbformat
 import pytest
+import warm
 
 
 def validate(notebook: Path) -> nbformat.NotebookNode:
@@ -18,10 +19,10 @@ def validate(notebook: Path) -> nbformat.NotebookNode:
     one tagged ``nbval-check-output`` gives something else than it stores.
     """
     with tempfile.TemporaryDirectory() as folder:
-        executed = Path(folder) / notebook.name
-        command = [sys.executable, __file__, str(notebook), str(executed)]
-        done = subprocess.run(command, cwd=notebook.parent, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        executed, log = Path(folder) / notebook.name, Path(folder) / "log"
+        process = warm.process(main, notebook, executed, log)
+        process.join()
+        assert process.exitcode == 0, log.read_text(encoding="utf-8")[-8000:]
         return nbformat.read(executed, as_version=4)
 
 
@@ -56,13 +57,14 @@ class Keeper:
         nbformat.write(session.items[0].parent.nb, self.path)
 
 
-def main(notebook: Path, executed: Path) -> int:
-    """Return pytest's status of nbval on ``notebook``, which is written to ``executed`` as it ran."""
+def main(notebook: Path, executed: Path, log: Path) -> None:
+    """End with pytest's status of nbval on ``notebook``, which is written to ``executed`` as it ran; pytest's words are
+    in the ``log``.
+    """
+    warm.kernels()
+    os.chdir(notebook.parent)
     options = ["-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist", "-c", os.devnull]
     options += ["--rootdir", str(notebook.parent), "--nbval-lax", "--nbval-current-env"]
     options += ["--nbval-cell-timeout=1200", str(notebook)]  # a cell that hangs, however busy the machine
-    return pytest.main(options, plugins=[Keeper(executed)])
-
-
-if __name__ == "__main__":
-    sys.exit(main(*map(Path, sys.argv[1:])))
+    with log.open("w", encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
+        sys.exit(pytest.main(options, plugins=[Keeper(executed)]))

@@ -50,3 +50,8 @@ def test_cells_that_keep_no_output_may_print_anything(tmp_path):
 def test_files_beside_the_notebook_are_found(tmp_path):
     (tmp_path / "figure.png").write_bytes(b"a picture")
     validate(stored(tmp_path, closing="assert open('figure.png').read() == 'a picture'"))
+
+
+def test_what_is_drawn_is_in_the_notebook(tmp_path):
+    executed = validate(stored(tmp_path, closing="import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"))
+    assert "image/png" in executed.cells[6].outputs[0].data
