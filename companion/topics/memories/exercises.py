@@ -169,12 +169,15 @@ def _is_a_forecast(_: dict, table: Tensor) -> str | None:
     if foretold[0] < 0.99:
         return f"one fact alone has no rival and is always right; you foretell {foretold[0]:.2f} in row 0"
     if (rise := foretold.diff().max()) > 1e-4:
-        return f"what is foretold rises by up to {rise:.2g} from one N to the next; more facts are never easier"
+        return (
+            f"what is foretold rises by up to {rise:.2g} from one N to the next; more facts are never easier. Is "
+            "something drawn or counted, where an expectation is asked for?"
+        )
     if foretold[-1] >= 0.9:
         return (
             f"you foretell that {foretold[-1]:.0%} of all {len(foretold)} facts are right; random directions hold so "
-            "many, and the overlaps of this code are larger: are they measured, do other facts disturb, and must a "
-            "right answer beat all rivals?"
+            "many, and the overlaps of this code are larger: are they measured, do other facts disturb, is a deviation "
+            "the root of a variance, and must a right answer beat all rivals?"
         )
     return None
 
@@ -200,7 +203,8 @@ def _is_fulfilled(inputs: dict, table: Tensor) -> str | None:
         else f"the answers fill so few of the {code.shape[1]} dimensions that logits are no independent Gaussians any "
         "more; take a code that overlaps less"
         if foretold < held and code.shape[1] * _overlaps(table).square().mean() > 3
-        else "is sigma measured on your own vectors, and is each of the four kinds of facts there?"
+        else "is sigma the mean square overlap of two different answers of your own, and is each of the four kinds of "
+        "facts there?"
     )
     return f"you foretell {foretold} facts at 90 %, and {held} are measured, not {LEAST} to {MOST} times as many: {why}"
 

@@ -108,7 +108,7 @@ def _of_one_function(inputs: dict, prompts: Tensor) -> str | None:
         if (share := left[row].double().mean()) > 0.01:
             return (
                 f"in {share:.0%} of the prompts of row {row} ({name}) no weights give all labels: has every example, "
-                "the exchanged one too, its label from the weights of its own prompt?"
+                "the exchanged one and the question too, its label from the weights of its own prompt?"
             )
     return None
 
