@@ -89,6 +89,7 @@ def _execute(
                 parameters={"SCALE": scale, "SEED": seed},
                 cwd=source.parent,
                 progress_bar={"desc": f"{name} ({scale})"},
+                coalesce_streams=True,  # or one print, sent in two by chance, is two boxes on the page
                 autosave_cell_every=0,
                 extra_arguments=["--log-level=ERROR"],  # ipykernel warns of TCP without encryption on every start
             )
