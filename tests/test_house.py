@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-COURSE = [path for folder in ("lessons", "solutions") for path in sorted((ROOT / folder).glob("*/*.ipynb"))]
 PAGES = [path.name for path in sorted(ROOT.glob("*.md"))]
 MACHINE = re.compile(r"(?<![\w.])(/root|/home/\w+|/Users/\w+|/tmp)/[\w.-]+")
 

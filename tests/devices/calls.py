@@ -98,26 +98,9 @@ def trigger_table(i: Inputs) -> bigrams.Bigrams:
     return bigrams.Bigrams("abcde", i.shares(5).repeat(5, 1))
 
 
-def groups(i: Inputs) -> tuple[Tensor, Tensor]:
-    return torch.arange(3, device=i.device), torch.tensor([40, 35, 31], device=i.device)
-
-
-def searched(i: Inputs, dim: int = 1) -> tuple[Tensor, Tensor]:
-    return i.normal(3, 7, dim).clamp(-1, 1), i.normal(3, dim).clamp(-1, 1)
-
-
-def mean_of_labels(xs: Tensor, ys: Tensor) -> Tensor:
-    return ys.cumsum(1) * xs.mean(-1)
-
-
 def stored_and_found(model: nn.Module, i: Inputs) -> list[Tensor]:
     order, values = model(i.normal(3, 5, 1))
-    return [
-        order,
-        values,
-        model.lookups(values, i.normal(3, 1)),
-        model.search(i.normal(3, 5, 1), i.normal(3, 1)),
-    ]
+    return [order, values, model.lookups(values, i.normal(3, 1)), model.search(i.normal(3, 5, 1), i.normal(3, 1))]
 
 
 NUMBERS = "of plain numbers it makes a tensor on the CPU, where it is small"

@@ -162,13 +162,6 @@ def test_what_holds_no_weights_is_named(folder, held):
     refused(folder, "state.pt: must hold model_state_dict, a dictionary of tensors")
 
 
-def without(config, *path):
-    *rooms, last = path
-    for room in rooms:
-        config = config[room]
-    del config[last]
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [

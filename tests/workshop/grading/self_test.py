@@ -36,7 +36,6 @@ from companion.workshop.grading.notebook.handout import Handout, Question, hando
 from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.sandbox.sandbox import Limits
 
-ROOT = Path(__file__).resolve().parents[3]
 BRIEF = Limits(exercise=1, reading=6, wall=120)
 EVERY, MANY = 20, 8  # one case of so many is a class of so many who mean harm
 LONGEST = 300.0  # seconds for a case, on the wall clock of a machine however busy
