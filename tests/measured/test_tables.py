@@ -57,7 +57,7 @@ def test_a_table_has_its_cells_says_its_command_and_is_of_todays_recipes(name):
 
 
 @pytest.mark.types_unchecked
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.weekly) for name in LONG)])
 def test_a_cell_is_measured_again(name):
     chosen = TABLES[name]
     assert not differences(chosen, chosen.jobs()[0])
@@ -70,11 +70,3 @@ def test_a_long_cell_has_its_columns(name):
     rows, stored = chosen.rows(chosen.jobs("smoke")[0]), measured_table(name)
     assert rows and set(rows[0]) <= set(stored.columns)  # a smaller model has fewer waves
     assert list(rows[0])[: len(chosen.cells[0]) + 2] == list(stored.columns)[: len(chosen.cells[0]) + 2]
-
-
-@pytest.mark.weekly
-@pytest.mark.types_unchecked
-@pytest.mark.parametrize("name", LONG)
-def test_a_long_cell_is_measured_again(name):
-    chosen = TABLES[name]
-    assert not differences(chosen, chosen.jobs()[0])
