@@ -5,8 +5,6 @@ The plain version draws each token by itself, with one categorical draw, as one 
 same distribution, which every run of the tests asserts on fewer sequences; no test asserts a time.
 """
 
-import time
-
 import numpy as np
 import torch
 
@@ -30,21 +28,13 @@ def one_by_one(batch, length, seed):
     return torch.tensor(np.array(batches))
 
 
-def test_sequences_against_one_draw_a_token(benchmark, capsys):
+def test_sequences_against_one_draw_a_token(benchmark, ratio):
     batch, length = (512, 256) if benchmark.enabled else (100, 60)
-    ours = benchmark.pedantic(
-        lambda: trigger_sequences(batch, length, TABLE, K=K, generator=1).tokens, rounds=10, warmup_rounds=1
+    ours, plain = ratio(
+        "trigger-bigram sampler",
+        lambda: trigger_sequences(batch, length, TABLE, K=K, generator=1).tokens,
+        lambda: one_by_one(batch, length, 1),
     )
-    started = time.perf_counter()
-    plain = one_by_one(batch, length, 1)
-    seconds = time.perf_counter() - started
     assert ours.shape == plain.shape
     shares = [torch.bincount(tokens.flatten(), minlength=TABLE.N) / tokens.numel() for tokens in (ours, plain)]
     assert (shares[0] - shares[1]).abs().sum() < 0.25
-    if benchmark.enabled:
-        benchmark.extra_info["ratio"] = faster = seconds / benchmark.stats.stats.median
-        with capsys.disabled():
-            print(
-                f"\ntrigger-bigram sampler: {faster:.0f} times as fast per token as one draw at a time "
-                f"({seconds:.2f} s)"
-            )

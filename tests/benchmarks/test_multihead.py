@@ -4,7 +4,6 @@
 """
 
 import itertools
-import time
 
 import pytest
 import torch
@@ -36,18 +35,17 @@ def test_learning(benchmark, d, k, heads, n):
     assert report.loss < 1e-2
 
 
-def test_one_gram_matrix_for_all_tuples(benchmark):
+def test_one_gram_matrix_for_all_tuples(benchmark, ratio):
     layer, X = teacher(12, 2, generator=1), sequences(4000, 2, 12, generator=2)
     Y = layer(X)
     hull = algorithm.Hull(
         layer.thetas.mean(0), (layer.thetas[1] - layer.thetas[0])[None] / (layer.thetas[1] - layer.thetas[0]).norm()
     )
     points = torch.linspace(-3, 3, 41 if benchmark.enabled else 7, dtype=torch.float64)[:, None]
-    started = time.perf_counter()
-    plain, chosen = best_tuple_by_lstsq(X, Y, hull, points, 2)
-    seconds = time.perf_counter() - started
-    found, loss, _ = benchmark(algorithm.best_tuple, X, Y, hull, points, 2)
+    (found, loss, _), (plain, chosen) = ratio(
+        "best tuple",
+        lambda: algorithm.best_tuple(X, Y, hull, points, 2),
+        lambda: best_tuple_by_lstsq(X, Y, hull, points, 2),
+    )
     assert loss == pytest.approx(plain, rel=1e-3)
     assert torch.equal(found, points[list(chosen)])
-    if benchmark.enabled:
-        benchmark.extra_info["times_faster_than_a_fit_each"] = seconds / benchmark.stats["mean"]
