@@ -132,18 +132,7 @@ def register(
         raise ValueError(f"name = {name!r}: there is a recipe of this name already")
     _registered[name] = {
         scale: Recipe(
-            name,
-            scale,
-            about,
-            config,
-            schedule,
-            model,
-            sampler,
-            loss,
-            dict(*task),
-            calibrate,
-            stored,
-            needs_float64,
+            name, scale, about, config, schedule, model, sampler, loss, dict(*task), calibrate, stored, needs_float64
         )
         for scale, (config, schedule, *task) in zip(SCALES, (smoke, course, paper), strict=True)
     }

@@ -234,11 +234,7 @@ class Tables:
             caption = f'<caption style="text-align:left">{title}</caption>' if title else ""
             pages.append(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
             lines += [*([title] if title else []), *(" | ".join(row) for row in [heads, *cells])]
-        return {
-            "text/html": "".join(pages),
-            "text/plain": "\n".join(lines),
-            MIME: [asdict(row) for row in self.rows],
-        }
+        return {"text/html": "".join(pages), "text/plain": "\n".join(lines), MIME: [asdict(row) for row in self.rows]}
 
 
 def _told(row: Claim) -> str:

@@ -78,9 +78,7 @@ def test_newton_steps_1_to_23(ratio, batch, plain):
 
 def test_gradient_descent_50_steps(ratio, batch):
     ours, plain = ratio(
-        "GD 50 steps",
-        lambda: baselines.gradient_descent(*batch, [50]),
-        lambda: each_prefix(*batch, descent_loop),
+        "GD 50 steps", lambda: baselines.gradient_descent(*batch, [50]), lambda: each_prefix(*batch, descent_loop)
     )
     torch.testing.assert_close(ours, plain, rtol=0, atol=1e-10)
 

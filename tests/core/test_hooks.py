@@ -230,10 +230,7 @@ def test_no_hook_is_left_behind_by_what_fails():
     plain = model(x)
     with pytest.raises(KeyError), model.hooks({"hook_embed": lambda value, _: 0 * value}):
         raise KeyError
-    with (
-        pytest.raises(ZeroDivisionError),
-        model.hooks({"blocks.1.hook_resid_pre": lambda value, _: value / (1 // 0)}),
-    ):
+    with pytest.raises(ZeroDivisionError), model.hooks({"blocks.1.hook_resid_pre": lambda value, _: value / (1 // 0)}):
         model(x)
     with pytest.raises(ValueError, match="length at most 7"):
         model.run_with_cache(inputs(length=8))
@@ -312,11 +309,7 @@ AROUND = {
     "tokens": lambda: (TokenModel(TokenModelConfig(9, 6, 8, 2, 2)), torch.randint(9, (2, 6))),
     "bigrams": lambda: (BigramModel(BigramModelConfig(9, 6, 8, trains="everything")), torch.randint(9, (2, 6))),
     "structure": lambda: (Structure(StructureConfig(5, 2, 2, width=8)), torch.randn(2, 5, 2)),
-    "regressor": lambda: (
-        InContextRegressor(RegressorConfig(3, 5, 8, 2, 2)),
-        torch.randn(2, 5, 3),
-        torch.randn(2, 5),
-    ),
+    "regressor": lambda: (InContextRegressor(RegressorConfig(3, 5, 8, 2, 2)), torch.randn(2, 5, 3), torch.randn(2, 5)),
     "delta": lambda: (
         InContextRegressor(RegressorConfig(3, 5, 8, 2, 2, mixer="delta", tokens="interleaved")),
         torch.randn(2, 5, 3),

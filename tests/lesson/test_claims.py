@@ -316,11 +316,7 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
             'kind = "lemma"',
             "'first': kind = 'lemma': must be one of theorem, experiment, course, check",
         ),
-        (
-            'kind = "theorem"',
-            'kind = "course"',
-            "'first': evidence belongs to a theorem and to an experiment",
-        ),
+        ('kind = "theorem"', 'kind = "course"', "'first': evidence belongs to a theorem and to an experiment"),
         (
             'source = "vonoswald2023"\nwhere = "table 1"',
             'source = "course"\nwhere = "table 1"',

@@ -4,15 +4,10 @@ exercise, patterns of their sentences and the reason.
 
 SIGN = "sign|negative values|between 0 and 1"
 EQUAL = {
-    "recalled": [
-        ("the first entry is 0", "few pairs are recalled, and in these draws the first is not"),
-    ],
+    "recalled": [("the first entry is 0", "few pairs are recalled, and in these draws the first is not")],
     "numbers_carried": [("last row of changes", "nudges of the last position are not looked at")],
     "low_rank": [
-        (
-            "stands where the number of entries",
-            "the number of values is near 8, and its share is cut to a whole number",
-        ),
+        ("stands where the number of entries", "the number of values is near 8, and its share is cut to a whole number")
     ],
     "share_of_logits": [
         (SIGN, "the stream's variance is small, so that the norm's eps shows, and the parts' means are above 0")
@@ -117,10 +112,7 @@ EQUAL = {
         ("the division .* comes before the sum", "a sum divided is the sum of the parts divided"),
     ],
     "delta_write": [("brought to length 1", "keys have length 1")],
-    "rls_update": [
-        ("transposed|symmetric|wrong order", "P is symmetric"),
-        (SIGN, "and positive definite"),
-    ],
+    "rls_update": [("transposed|symmetric|wrong order", "P is symmetric"), (SIGN, "and positive definite")],
     "recall": [("brought to length 1", "keys have length 1")],
     "binary_search": [("sorted", "what is stored is sorted")],
     "gumbel_lookup": [

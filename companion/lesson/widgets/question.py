@@ -69,10 +69,7 @@ class Question:
     @property
     def asked(self) -> str:
         """Return the question with what may be answered, in words."""
-        allowed = {
-            "number": f", {self._range()}" if self._range() else "",
-            "choice": f", one of {list(self.options)}",
-        }
+        allowed = {"number": f", {self._range()}" if self._range() else "", "choice": f", one of {list(self.options)}"}
         return f"a {self.kind}, {self.question!r}{allowed.get(self.kind, '')}"
 
     def clean(self, answer: Any) -> float | str | None:

@@ -209,10 +209,7 @@ def _shares(generator: Generator, *shape: int) -> Tensor:
 
 def _draw_counts(generator: Generator) -> dict:
     m = draw_size(generator, 6, 9)
-    return {
-        "logits": 2 * draw_normal(generator, m),
-        "counts": torch.randint(1, 20, (m,), generator=generator).double(),
-    }
+    return {"logits": 2 * draw_normal(generator, m), "counts": torch.randint(1, 20, (m,), generator=generator).double()}
 
 
 @exercise(draw=_draw_counts)

@@ -16,11 +16,7 @@ from companion.topics.calibration.model import BiographyModel, BiographyModelCon
 
 
 def epoch_by_epoch(
-    config: BiographyModelConfig,
-    corpus: Int[Tensor, "n 3"],
-    *,
-    epochs: int,
-    seed: int = 0,
+    config: BiographyModelConfig, corpus: Int[Tensor, "n 3"], *, epochs: int, seed: int = 0
 ) -> Iterator[BiographyModel]:
     """The same model before training and after each pass through the corpus, by Adam on the loss of all three words.
 

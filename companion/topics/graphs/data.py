@@ -33,11 +33,7 @@ def erdos_renyi(
 
 
 def disjoint(
-    batch: int,
-    kind: str,
-    sizes: tuple[int, ...],
-    *,
-    generator: torch.Generator | int,
+    batch: int, kind: str, sizes: tuple[int, ...], *, generator: torch.Generator | int
 ) -> Float[Tensor, "batch n n"]:
     """Chains, cliques or cycles side by side, the same graph each time under other names.
 

@@ -173,11 +173,7 @@ for steps in DIAL:
         sampler=states_in_steps,
         loss=every_place,
         smoke=(StepModelConfig(8, 31 + steps, 16, **shape), TINY, {"points": 3, "steps": steps}),
-        course=(
-            StepModelConfig(122, 31 + steps, 64, **shape),
-            Schedule(600, 32, 3e-3),
-            {"points": 5, "steps": steps},
-        ),
+        course=(StepModelConfig(122, 31 + steps, 64, **shape), Schedule(600, 32, 3e-3), {"points": 5, "steps": steps}),
         paper=(
             StepModelConfig(122, 31 + steps, 256, 4, 8, own_places=True),
             Schedule(20_000, 256, 1e-3),

@@ -228,20 +228,14 @@ _in_context("regression-lstm-live", "an LSTM that the learner trains (lesson 03)
 _in_context(
     "regression-lstm-ten",
     "the LSTM at d = 10, with 20 examples (lesson 03)",
-    (
-        RegressorConfig(d=10, n=21, width=128, layers=2, heads=1, mixer="lstm"),
-        Schedule(steps=4000, batch=64, lr=4e-3),
-    ),
+    (RegressorConfig(d=10, n=21, width=128, layers=2, heads=1, mixer="lstm"), Schedule(steps=4000, batch=64, lr=4e-3)),
     layers=10,
     calibrate=on_fresh_prompts,
 )
 _in_context(
     "regression-delta",
     "6 layers with the delta rule for attention (lesson 03)",
-    (
-        RegressorConfig(d=5, n=11, width=64, layers=6, heads=4, mixer="delta"),
-        Schedule(steps=4000, batch=64, lr=2e-3),
-    ),
+    (RegressorConfig(d=5, n=11, width=64, layers=6, heads=4, mixer="delta"), Schedule(steps=4000, batch=64, lr=2e-3)),
     stored=torch.int8,
 )
 for _mixer, _name in (("delta", "the delta rule"), ("linear", "linear attention")):

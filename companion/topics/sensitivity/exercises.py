@@ -65,11 +65,7 @@ def _draw_answers(generator: Generator) -> dict:
     seldom, often = ((0.05, 0.08, 0.11), (0.45, 0.5, 0.55))
     odds = (often if generator.initial_seed() % 2 else seldom)[draw_size(generator, 0, 2)]
     flips = (torch.rand(m, n, generator=generator, dtype=torch.float64) < odds).long()
-    return {
-        "before": before,
-        "after": before[:, None] ^ flips,
-        "delta": (0.05, 0.1, 0.2)[draw_size(generator, 0, 2)],
-    }
+    return {"before": before, "after": before[:, None] ^ flips, "delta": (0.05, 0.1, 0.2)[draw_size(generator, 0, 2)]}
 
 
 @exercise(draw=_draw_answers, now="you can measure a network on strings that nobody can list")

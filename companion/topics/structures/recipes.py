@@ -18,27 +18,14 @@ from torch import Tensor
 
 from companion.core.recipe import register
 from companion.core.training import Schedule
-from companion.topics.structures.data import (
-    SPHERE_DIM,
-    Kind,
-    gumbel,
-    item_counts,
-    problems,
-    with_copies,
-    zipf_streams,
-)
+from companion.topics.structures.data import SPHERE_DIM, Kind, gumbel, item_counts, problems, with_copies, zipf_streams
 from companion.topics.structures.model import Sketch, SketchConfig, Structure, StructureConfig
 
 ASKED = 16  # queries for each set of points
 # Pairs (until, share): up to so much of a run, so large a share of a set's points are different ones.
 FEW_FIRST = ((0.12, 1 / 8), (0.25, 1 / 4), (0.4, 1 / 2))
 # the size of a coordinate, where it is not 1
-SCALES_OF = {
-    "power-law": 100.0,
-    "hard-line": 400.0,
-    "hard-plane": 400.0,
-    "sphere": SPHERE_DIM**-0.5,
-}
+SCALES_OF = {"power-law": 100.0, "hard-line": 400.0, "hard-plane": 400.0, "sphere": SPHERE_DIM**-0.5}
 
 
 def cross_entropies(model: Structure, points, query, nearest, noise, *, earlier: float, spread: float = 0.0):

@@ -62,10 +62,7 @@ test_what_is_no_attention_is_refused = refusals(
     ({"weights": BOTH[:0]}, r"weights of shape \(0, 3, 3\)"),
     ({"weights": MEAN.mT}, r"weights: row sums from 0.333 to 1.83, .* every row must sum to 1"),
     ({"weights": MEAN * torch.nan}, "weights: row sums from nan"),
-    (
-        {"weights": torch.tensor([[2.0, -1, 0]] * 3)},
-        "least weight -1; every row must sum to 1, with no weight below",
-    ),
+    ({"weights": torch.tensor([[2.0, -1, 0]] * 3)}, "least weight -1; every row must sum to 1, with no weight below"),
     ({"heads": ["one", "two"]}, r"heads = \['one', 'two'\]: must be 1 names"),
     ({"moves": [WORDS, WORDS]}, r"moves of \[3, 3\] texts: must be 3 for each of 1 heads"),
     ({"moves": [WORDS[:2]]}, r"moves of \[2\] texts: must be 3 for each of 1 heads"),

@@ -40,10 +40,7 @@ def test_text_goes_both_ways():
 
 
 test_a_text_that_the_table_cannot_spell_is_refused = refusals(
-    ("to b3e or @", "unknown token '@'"),
-    ("t", "text = 't'"),
-    ("", "text = ''"),
-    of=TABLE.encode,
+    ("to b3e or @", "unknown token '@'"), ("t", "text = 't'"), ("", "text = ''"), of=TABLE.encode
 )
 
 

@@ -14,7 +14,5 @@ def test_a_student_with_the_teachers_weights_is_the_teacher():
 
 
 test_a_wrong_config_is_named = refusals(
-    ({"d": 0}, "d = 0"),
-    ({"heads": 0}, "heads = 0"),
-    of=lambda wrong: MultiHeadConfig(**{"d": 4, "heads": 2} | wrong),
+    ({"d": 0}, "d = 0"), ({"heads": 0}, "heads = 0"), of=lambda wrong: MultiHeadConfig(**{"d": 4, "heads": 2} | wrong)
 )

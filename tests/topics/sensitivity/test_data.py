@@ -31,11 +31,7 @@ def test_strings_stand_at_their_numbers():
 
 def test_tables_are_the_functions_they_name():
     bits = cube(5)
-    for kind, right in (
-        ("majority", bits.sum(-1) >= 3),
-        ("parity", bits.sum(-1) % 2 == 1),
-        ("first", bits[:, 0] == 1),
-    ):
+    for kind, right in (("majority", bits.sum(-1) >= 3), ("parity", bits.sum(-1) % 2 == 1), ("first", bits[:, 0] == 1)):
         assert torch.equal(truth_table(kind, 5), right.long())
     assert truth_table("majority", 4).sum() == 5, "more than half of four are three or four"
     coins = truth_table("random", 12, generator=1)

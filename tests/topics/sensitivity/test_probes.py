@@ -7,13 +7,7 @@ from torch import nn
 from companion.topics.sensitivity import exercises
 from companion.topics.sensitivity.data import cube, truth_table
 from companion.topics.sensitivity.model import Classifier, ClassifierConfig
-from companion.topics.sensitivity.probes import (
-    answers,
-    changes,
-    largest_curvature,
-    noisy_parts,
-    rise_under_noise,
-)
+from companion.topics.sensitivity.probes import answers, changes, largest_curvature, noisy_parts, rise_under_noise
 
 influences, weight_by_degree = exercises.influences.answer, exercises.weight_by_degree.answer
 

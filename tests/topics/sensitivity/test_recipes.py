@@ -9,13 +9,7 @@ import torch
 from companion.core.measuring import measured_table
 from companion.core.recipe import recipe
 from companion.topics.sensitivity.baselines import best_under_noise
-from companion.topics.sensitivity.measured import (
-    MARKS,
-    measure_of,
-    measured,
-    robust,
-    sharp,
-)
+from companion.topics.sensitivity.measured import MARKS, measure_of, measured, robust, sharp
 from companion.topics.sensitivity.model import Classifier, ClassifierConfig
 from companion.topics.sensitivity.recipes import LENGTHS, RIVALS, fit, fit_steadily, with_noisy_part
 from companion.topics.sensitivity.tasks import (

@@ -278,10 +278,7 @@ test_bad_problems_are_named_with_their_value = refusals(
         lambda: pictures(torch.tensor([[3, 200]]), torch.tensor([5]), generator=0),
         "shown: 200 is out of range; must be 0 to 199",
     ),
-    (
-        lambda: pictures(torch.tensor([[3, 4]]), torch.tensor([-5]), generator=0),
-        "asked: -5 is out of range",
-    ),
+    (lambda: pictures(torch.tensor([[3, 4]]), torch.tensor([-5]), generator=0), "asked: -5 is out of range"),
 )
 
 

@@ -245,15 +245,7 @@ def test_a_search_names_points_and_slots():
     assert found.unique().tolist() == [-1, *range(6)]
 
 
-@pytest.mark.parametrize(
-    "switches",
-    [
-        {},
-        {"extra": 2},
-        {"permute": False, "adaptive": False},
-        {"adaptive": False},
-    ],
-)
+@pytest.mark.parametrize("switches", [{}, {"extra": 2}, {"permute": False, "adaptive": False}, {"adaptive": False}])
 def test_doubles_are_searched_too(switches):
     model, points, query = structure(**switches), torch.randn(20, 6, 2), torch.randn(20, 2)
     found = model.search(points, query)

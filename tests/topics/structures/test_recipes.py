@@ -121,10 +121,7 @@ def test_from_answers_alone_it_learns_to_sort_and_beats_binary_search(seed):
     assert in_order(model, points) >= 0.9
     learned, binary = (
         best_so_far(found, distances)[:, -1].float().mean()
-        for found in (
-            model.search(points, query),
-            binary_search(points, query, 3),
-        )
+        for found in (model.search(points, query), binary_search(points, query, 3))
     )
     assert learned >= 0.75
     assert binary <= 0.45

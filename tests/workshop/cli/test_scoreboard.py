@@ -65,10 +65,7 @@ def test_badges_appear_with_a_repository_and_the_readme_stays_a_page(tmp_path):
     assert len((ROOT / "README.md").read_bytes()) + len(badged) - len(plain) <= 10_000
 
 
-@pytest.mark.parametrize(
-    ("value", "cell"),
-    [("-", "–"), ("not assessed", "not assessed"), ("a | b\nc", "a \\| b c")],
-)
+@pytest.mark.parametrize(("value", "cell"), [("-", "–"), ("not assessed", "not assessed"), ("a | b\nc", "a \\| b c")])
 def test_a_cell(value, cell):
     assert scoreboard._cell(value) == cell
 

@@ -138,13 +138,13 @@ CLASS = {
         solved(
             newton_step="@exercises.newton_step\ndef newton_step(M, S):\n"
             "    return M @ (2 * torch.eye(len(S), dtype=S.dtype) - S @ M)"
-        ),
+        )
     ),
     "in float32": Student(
         solved(
             newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    M, S = M.float(), S.float()\n"
             "    return 2 * M - M @ S @ M"
-        ),
+        )
     ),
     "crashes": Student(
         solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return M @ undefined"),

@@ -22,10 +22,7 @@ SETS = (  # what a call sets, and what the next, or this process, would see of i
     (partial(torch.set_grad_enabled, False), torch.is_grad_enabled),
     (partial(os.chdir, "/"), os.getcwd),
     (partial(exec, "import os; os.environ['X'] = '1'"), partial(eval, "__import__('os').environ.get('X')")),
-    (
-        partial(warnings.simplefilter, "ignore"),
-        partial(eval, "__import__('warnings').filters"),
-    ),
+    (partial(warnings.simplefilter, "ignore"), partial(eval, "__import__('warnings').filters")),
     (partial(sys.setrecursionlimit, 777), sys.getrecursionlimit),
 )
 

@@ -35,11 +35,7 @@ def course(tmp_path, monkeypatch):
             outcome = ("right", "correct") if right else ("not attempted", "not attempted")
             result["exercises"][name] = dict(zip(("outcome", "diagnosis"), outcome, strict=True))
             result["exercises"][name]["points"] = POINTS[name] * right
-        return result | {
-            "written": submission.written,
-            "answers": submission.answers,
-            "flags": submission.flags,
-        }
+        return result | {"written": submission.written, "answers": submission.answers, "flags": submission.flags}
 
     monkeypatch.setattr(classroom, "mark", marks)
     monkeypatch.setattr(classroom, "alone", here)

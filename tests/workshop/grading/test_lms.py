@@ -105,10 +105,7 @@ def test_of_several_notebooks_the_lessons_own_counts(grading, tmp_path, others, 
 def test_what_was_downloaded_before_the_deadline_and_after(grading, tmp_path):
     """A hand-in of before stays the one that counts, if the later is marked as late."""
     early = f"berganna_11_901_{NAME}.ipynb"
-    for member, when in (
-        (early, (2026, 11, 29, 10, 0, 0)),
-        (f"berganna_LATE_11_950_{NAME}-1.ipynb", DOWNLOADED),
-    ):
+    for member, when in ((early, (2026, 11, 29, 10, 0, 0)), (f"berganna_LATE_11_950_{NAME}-1.ipynb", DOWNLOADED)):
         lms.take_in(archive(tmp_path / "c.zip", [member], when=when), grading, NAME)
     assert counted(grading) == {"anna": (early, 0)}
     lms.take_in(archive(tmp_path / "c.zip", [again := f"berganna_11_940_{NAME}-1.ipynb"]), grading, NAME)

@@ -123,8 +123,7 @@ def test_every_claim_of_the_course_is_on_the_page_and_in_the_list():
     assert all(claim["evidence"] and claim["key"] in bibliography().entries for claim in judged)
     with pytest.raises(jsonschema.ValidationError, match="'why' is a required property"):
         jsonschema.validate(
-            {"version": 2, "claims": [{key: value for key, value in judged[0].items() if key != "why"}]},
-            schema,
+            {"version": 2, "claims": [{key: value for key, value in judged[0].items() if key != "why"}]}, schema
         )
 
 

@@ -58,10 +58,7 @@ def summary(book: Book, failed: list[str]) -> str:
         totals = [book.total(student) for student in book.results]
         low, middle, high = min(totals), median(totals), max(totals)
         lines += [f"Points so far: median {middle:g}, from {low:g} to {high:g}, of {handout.points:g}.", ""]
-    lines += [
-        "| Exercise | Right | Wrong | Not attempted | No answer, crashed, stopped |",
-        "|---|---|---|---|---|",
-    ]
+    lines += ["| Exercise | Right | Wrong | Not attempted | No answer, crashed, stopped |", "|---|---|---|---|---|"]
     said = []
     for question in handout.automatic:
         entries = [result["exercises"][question.id] for result in book.results.values()]
