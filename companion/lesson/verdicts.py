@@ -100,16 +100,22 @@ class Experiment:
         """Say what the verdict rests on, in words: ``margin, five seeds: 0.0046 (0.0014 to 0.0079) for 0.034``."""
         told = self.of
         if self.ours or self.interval:
-            told += f": {self.size_of_effect():.3g}"
+            told += f": {_short(self.size_of_effect())}"
         if self.interval:
-            told += " ({:.3g} to {:.3g})".format(*self.interval)
+            told += " ({} to {})".format(*map(_short, self.interval))
         elif len(self.ours) > 1:
-            told += f" ({', '.join(f'{each:.3g}' for each in self.ours)})"
+            told += f" ({', '.join(map(_short, self.ours))})"
         if self.published is not None and (self.ours or self.interval):
-            told += f" for {self.published:.3g}"
+            told += f" for {_short(self.published)}"
         at = f"at a smaller size: {self.size}" if self.size else ""
         few = "" if self.cannot or _enough(self) else "fewer than three training seeds, and no interval"
         return "; ".join(filter(None, (told, at, self.stand_in, self.trend, self.cannot, few)))
+
+
+def _short(value: float) -> str:
+    """Return three digits, without a power of ten from a thousand on."""
+    short = f"{value:.3g}"
+    return short if abs(float(short)) < 1000 else f"{float(short):,.0f}"
 
 
 def decide(found: Construction | Experiment) -> str:
