@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 FORKS = sys.platform == "linux"  # Windows forks nothing, macOS nothing safely that has loaded its frameworks
-LOADED = ["torch", "matplotlib.pyplot", "seaborn", "ipykernel.kernelapp", "ipywidgets", "nbval.plugin"]
+LOADED = ["torch._dynamo", "matplotlib.pyplot", "seaborn", "ipykernel.kernelapp", "ipywidgets", "nbval.plugin"]
 
 
 def process(target, *arguments) -> multiprocessing.Process:
