@@ -4,10 +4,9 @@ How many are, of each exercise, is written in ``tests/wrong_answers/unlisted.csv
 
     PYTHONPATH=.:tests python tests/lesson/test_unlisted.py [exercise ..]
 
-which prints each answer with what is said of it then. Single near misses count alone; pairs come on top.
+which prints each answer with what is said of it then.
 """
 
-import copy
 import csv
 import dataclasses
 import re
@@ -73,8 +72,7 @@ def said_of(name):
     listed = EXERCISES[KEYS[name]]
     bare, family = dataclasses.replace(listed, mistakes={}), search.family(listed)
     assert family.singles
-    search._families[id(bare)] = known = copy.copy(family)  # its near misses are made; no pair of them is looked for
-    known.pairs = []
+    search._families[id(bare)] = family  # its near misses are made
     try:
         for case in CASES[KEYS[name]]:
             if case.message and foreseen(listed, case):

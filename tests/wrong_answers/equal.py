@@ -56,20 +56,8 @@ EQUAL = {
     "memory_gradient": [(f"{SIGN}|by (its|the) sum", "p is a distribution: not negative, of sum 1")],
     "first_step": [("between 0 and 1", "means of few inputs are small")],
     "cubic_memory": [("brought to length 1", "tokens have length 1")],
-    "shared_pattern": [
-        (
-            "in one place of several, (.* the whole|all) of Z",
-            "the last token's difference from itself is 0, and adds no weight",
-        )
-    ],
     "off_hull": [("brought to length 1", "directions have length 1")],
     "constraint_rows": [(f"{SIGN}|by the sum of p", "p is a row of a softmax: positive, of sum 1")],
-    "minimum_norm_point": [
-        (
-            "^in one of the places where it is used, the picked part of what is computed from b is missing",
-            "where a row binds, what it lacks has the sign of what it has pushed, and goal is asked for its sign",
-        )
-    ],
     "sum_by_margin": [("softmax of (the|what)", "a second softmax leaves the rows in the same order of sharpness")],
     "flip_slope": [
         (f"{SIGN}|divided by its sum", "lengths are positive, and a factor of all of them leaves the slope as it is")
@@ -89,13 +77,8 @@ EQUAL = {
             "a residual is orthogonal to the earlier ones",
         ),
         ("transposed|symmetric|wrong order", "S is symmetric"),
-        ("as it has been changed so far is used", "the first direction is the first residual"),
+        ("the running b is used", "the first direction is the first residual"),
         (SIGN, "step sizes are positive, and here below 1"),
-        (
-            "in one place of several, b as it has been changed so far is missing|"
-            "in one place of several, (b|w from before the update) is used where",
-            "a new residual is orthogonal to those before it and to w, which add nothing to its inner product",
-        ),
     ],
     "growth_r2": [
         ("steps loses its sign", "steps are positive"),

@@ -15,7 +15,6 @@ REVIEWED = {
         "brought to length 1": "the answer is brought to length 1 along its second axis",
     },
     "share_of_logits": {
-        "own standard deviation": "the variance of each row of parts",
         "the parts are not centred": "the mean of parts is not subtracted",
         "the norm's weight": "weight is missing as a factor",
         "added to every part": "bias goes to all places",
@@ -49,7 +48,7 @@ REVIEWED = {
     },
     "error_signature": {
         "right answers are counted": "nothing is picked: the whole of off is used",
-        "shares of all problems": "the mean divides by the number of all",
+        "shares of all problems": "is divided by the number of entries of off, not by how many are summed",
         "the sign is forgotten": "the absolute value of the chosen part of off is missing",
         "errors below 0": "only positive entries of the chosen part of off count, negative ones do not",
         "too large": "the entries where off is above 0 count, which is not the condition",
@@ -93,16 +92,15 @@ REVIEWED = {
     "adam_step": {
         "goes up the gradient": "the minus before lr is missing",
         "neither mean": "does not use its argument step",
-        "v is not corrected": "v as it has been changed so far is not divided by the difference of 1 and 0.99 to",
-        "m is not corrected": "m as it has been changed so far is not divided by the difference of 1 and 0.9 to the",
+        "v is not corrected": "the running v is not divided by the difference of 1 and 0.99 to",
+        "m is not corrected": "the running m is not divided by the difference of 1 and 0.9 to the",
         "the root is missing": "the square root is missing: what is computed from v and step itself is taken",
         "this is momentum": "minus lr times what is computed from m and step is not divided by the sum of what",
         "v averages the gradient": "the power is missing: gradient enters once",
-        "0.9 and 0.99": "0.9 and 0.99 are exchanged",
         "weights of old and new": "1 minus the number stands where",
         "the corrected means": "m_hat and v_hat are returned",
         "does not use lr": "does not use its argument lr",
-        "the old m is used": "from before the update",
+        "the old m is used": "the old m is used where the running m belongs",
     },
     "key_memory": {
         "transposed": "transposed",

@@ -47,11 +47,12 @@ def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str
 
     def note(kind: Hashable, *operands: ast.AST | None) -> None:
         found[kind] += 1
-        for each in operands:
+        for at, each in enumerate(operands):
+            side = at if kind in ("Sub", "Div") else None  # 1 - a is not a - 1
             if isinstance(each, ast.Name) and each.id in arguments:
-                found[kind, (known_as or {}).get(each.id, each.id)] += 1
+                found[kind, side, (known_as or {}).get(each.id, each.id)] += 1
             elif isinstance(each, ast.Constant):
-                found[kind, each.value] += 1
+                found[kind, side, each.value] += 1
 
     for node in ast.walk(tree):
         name, inside = operation(node)

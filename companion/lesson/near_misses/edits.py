@@ -7,7 +7,7 @@ from typing import Any
 from companion.lesson.near_misses.fillings import filled
 from companion.lesson.near_misses.scene import Scene, Site, sites
 from companion.lesson.near_misses.table import call, near_miss_table
-from companion.lesson.near_misses.trees import FUNCTION_LETTERS, SLOT, Edit, made
+from companion.lesson.near_misses.trees import FUNCTION_LETTERS, SLOT, Edit, Path, made
 from companion.lesson.near_misses.ways import ways
 from companion.lesson.near_misses.words import COMPARISONS, OPERATIONS, RELATIONS, Words, operation
 
@@ -41,6 +41,20 @@ def edits(scene: Scene) -> Iterator[Edit]:
                         yield Edit(site.path, change, sentence, kind, base + row.cost + more, row.line)
 
 
+def together(edits: list[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
+    """Yield edits of one kind, to be made together everywhere, or everywhere but once, and what this costs."""
+    kinds: dict[str, dict[Path, Edit]] = {}
+    for edit in edits:
+        kinds.setdefault(edit.kind, {}).setdefault(edit.path, edit)
+    for _, by_path in sorted(kinds.items()):
+        every = tuple(by_path.values())
+        if 2 <= len(every) <= 5:
+            cost = max(edit.cost for edit in every) + 0.1
+            yield every, cost
+            if len(every) > 2:
+                yield every[1:], cost + 0.1
+
+
 def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, name: str, *, whole: bool) -> str:
     """Put the parts that a sentence names into words. Raises KeyError for a part that is not there."""
 
@@ -52,4 +66,5 @@ def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, name: 
             return part.id  # an argument, before anything has changed it
         return "the answer" if whole and found[1] == "X" and "answer" in site.kinds else words.noun(part)
 
-    return re.sub(r"\{([A-Zfg])\}", noun, says).replace("{word}", OPERATIONS.get(name) or name)
+    said = re.sub(r"\{([A-Zfg])\}", noun, says).replace("{word}", OPERATIONS.get(name) or name)
+    return re.sub(r"(the running \w+) and \1\b", r"\1 and the same again", said)

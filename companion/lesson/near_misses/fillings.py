@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from companion.lesson.near_misses.scene import Scene, Site, indices, tags_of, value_of
+from companion.lesson.near_misses.scene import Scene, Site
 from companion.lesson.near_misses.table import axis
 from companion.lesson.near_misses.trees import BEFORE, template
-from companion.lesson.near_misses.words import COMPARISONS, RELATIONS, along
+from companion.lesson.near_misses.words import COMPARISONS, RELATIONS
 from companion.lesson.seen import ORDINALS
 
 SMALL = (2, 3, 4, 5, 6, 8, 10, 20, 100)  # sizes that people type in
@@ -22,10 +22,9 @@ PARTS = {
     ":": "all", "1:": "all but the first", ":-1": "all but the last", "2:": "all but the first two",
     ":-2": "all but the last two", "1:-1": "all but both ends", ":1": "only the first", "-1:": "only the last",
 }  # fmt: skip
-Filling = tuple[Any, dict[str, str], float]
 
 
-def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iterator[Filling]:
+def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iterator[tuple[Any, dict[str, str], float]]:
     """Yield all that can stand where a row asks for it by a letter, with the words for it and its further cost.
 
     ``asked``: the letter, or "op".
@@ -40,7 +39,7 @@ def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iter
                 yield ast.Constant(own), {}, 0
         case "E":  # each axis of what is there
             for dim in range(getattr(value, "ndim", 0)):
-                yield ast.Constant(dim), {"along": along("its", dim, value.ndim)}, 0
+                yield ast.Constant(dim), {"along": f" along its {ORDINALS[dim]} axis" if value.ndim > 1 else ""}, 0
         case "K":  # each axis but a call's own
             for dim, where in AXES.items():
                 if dim != axis(node):
@@ -71,43 +70,19 @@ def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iter
                     more = 0 if old else FARTHER if not alike else FAR if other not in words.parameters else 0
                     noun = words.noun(template(other))
                     yield template(other), {"other": noun if noun != said else "another value", "whose": said}, more
-        case "T":  # each tensor of real numbers, where a variable's mean, or the like, is taken
-            for other, there in variables.items() if isinstance(held["X"], ast.Name) else ():
-                if other != held["X"].id and isinstance(there, Tensor) and there.is_floating_point():
-                    yield template(other), {"other": words.noun(template(other))}, 0
-        case "M":  # the conditions that chose what a value is made of, looking one variable back
-            for each in ast.walk(held["X"]):
-                made_of = words.defined.get(each.id, each) if isinstance(each, ast.Name) else each
-                for part in indices(made_of) if isinstance(made_of, ast.Subscript) else ():
-                    if "bool" in tags_of(value_of(part, scene)):
-                        yield part, {}, 0
         case "R":  # each other part
             text = ast.unparse(held["R"])
             for other, taken in PARTS.items():
                 if other != text:
                     said = {"taken": taken, "due": PARTS.get(text, "another part")}
                     yield ast.Constant(other), said, 0 if other == ":" else FARTHER
-        case "W":  # each variable on the way
-            for name in words.defined:
-                if not name.startswith(BEFORE):
-                    yield template(name), {"step": words.noun(template(name))}, 0
-        case _:  # the entries of a list in another order
-            said = [words.noun(each) for each in node.elts]
-            for order, i, j in _orders(asked, len(said)):
-                yield ", ".join(map(str, order)), {"one": said[i], "two": said[j]}, 0
-
-
-def _orders(asked: str, n: int) -> Iterator[tuple[list[int], int, int]]:
-    """Yield n entries with two exchanged (X), one twice (Y), all turned on (Z) or one left out (L), and which ones."""
-    for i, j in itertools.permutations(range(n), 2):
-        if asked == "X" and i < j:
-            yield [{i: j, j: i}.get(k, k) for k in range(n)], i, j
-        if asked == "Y":
-            yield [i if k == j else k for k in range(n)], i, j
-    if (asked, n) == ("Z", 3):
-        yield from (([1, 2, 0], 0, 0), ([2, 0, 1], 0, 0))
-    if asked == "L":
-        yield from (([k for k in range(n) if k != i], i, i) for i in range(n))
+        case "X":  # the entries of a list, two of them exchanged
+            for i, j in itertools.combinations(range(len(node.elts)), 2):
+                order = [{i: j, j: i}.get(k, k) for k in range(len(node.elts))]
+                yield str(order)[1:-1], {"one": words.noun(node.elts[i]), "two": words.noun(node.elts[j])}, 0
+        case "L":  # all entries of a list but one
+            for i, one in enumerate(node.elts):
+                yield str([k for k in range(len(node.elts)) if k != i])[1:-1], {"one": words.noun(one)}, 0
 
 
 def filled(

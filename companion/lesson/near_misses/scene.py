@@ -34,7 +34,7 @@ class Scene:
 
     ``inputs``: a drawn input, by name.
     ``variables``: what each was on it, the arguments and what is made on the way.
-    ``sizes``: of the arguments, and of what is made on the way, as code and in words.
+    ``sizes``: of the arguments, as code and in words.
     ``tied``: the axes of arguments that have one size in every draw.
     ``values``: what each expression was, by its path.
     """
@@ -59,7 +59,7 @@ def sites(scene: Scene) -> Iterator[Site]:
             yield Site(path, node, value, kinds, tags)
     for path, line in all_statements(scene.tree):
         if not remembers(line):
-            yield Site(path, line, None, {"loop"} if isinstance(line, ast.For) else {"shift"}, set())
+            yield Site(path, line, None, {"loop"} if isinstance(line, ast.For) else set(), set())
     for name, value in scene.inputs.items():
         yield Site(SLOT, ast.Name(name, ast.Load()), value, {"argument"}, tags_of(value))
     yield Site(SLOT, None, None, set(ARGUMENTS) - {"argument"}, set())
@@ -102,7 +102,7 @@ def _kinds(node: ast.expr, above: tuple[ast.AST, ...], value: Any, words: Words)
     written = isinstance(getattr(node, "operand", node), ast.Constant | ast.Name)
     if isinstance(value, int | float) and not isinstance(value, bool) and not (size or written):
         found.add("number")
-    found |= written_as(node, above)
+    found |= _written_as(node, above)
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
         found.add("compare")
     if isinstance(node, ast.List | ast.Tuple) and 1 < len(node.elts) < 6 and not isinstance(above[-1], ast.Subscript):
@@ -111,7 +111,7 @@ def _kinds(node: ast.expr, above: tuple[ast.AST, ...], value: Any, words: Words)
     return found | ({"start"} if any(words.defined.get(name) is node for name in words.changing) else set())
 
 
-def written_as(node: ast.AST, above: tuple[ast.AST, ...]) -> set[str]:
+def _written_as(node: ast.AST, above: tuple[ast.AST, ...]) -> set[str]:
     """Return whether a number that is written out is a "constant" or an "index", or nothing: an axis, a size, a root."""
     if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
         return set()

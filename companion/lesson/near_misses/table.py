@@ -15,7 +15,7 @@ FUNCTIONS = {
     "exp", "log", "sqrt", "square", "abs", "relu", "tanh", "sigmoid", "cumsum", "clamp_min", "clamp_max", "clamp", "sign",
     "normalize", "round", "cos", "sin", "log2", "entr",
 }  # fmt: skip
-STATEMENTS, ARGUMENTS = ("do", "loop", "shift"), ("argument", "arguments", "tensors", "shared")
+STATEMENTS, ARGUMENTS = ("do", "loop"), ("argument", "arguments", "tensors", "shared")
 KINDS = (
     *("call", "axis", "all", "compare", "name", "slice", "list", "value", "size", "number", "constant", "index"),
     *("answer", "start", *STATEMENTS, *ARGUMENTS),

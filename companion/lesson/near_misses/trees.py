@@ -1,7 +1,6 @@
 """Syntax trees that are never changed: an edit makes a new one, which shares all else with the old."""
 
 import ast
-import copy
 import functools
 import types
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from companion.lesson.sources import source_of
 
 Path = tuple[tuple[str, int | None], ...]
 SLOT: Path = (("body", 0),)  # an empty statement at the head of every tree, where an edit may put one of its own
-ROUNDS = 1000  # after so many a near miss is taken for one whose `while` never ends
+ROUNDS = range(1000)  # after so many a `while` is left
 FUNCTION_LETTERS = ("f", "g")  # in a row: a function of one tensor
 BEFORE = "before_"  # of a variable that is assigned again, its former value has a name, too
 
@@ -40,6 +39,7 @@ def definition(answer: Callable[..., Any]) -> ast.FunctionDef | None:
     tree = getattr(source_of(answer), "tree", None)
     if not isinstance(tree, ast.FunctionDef) or answer.__closure__ or answer.__name__ != tree.name:
         return None
+    tree = _Ending().visit(tree)
     known = {argument.arg for argument in tree.args.args}
     tree.body = [ast.Pass(), *_remembering(tree.body, known)]
     tree.returns = None
@@ -68,33 +68,23 @@ def remembers(line: ast.AST) -> bool:
     return isinstance(target, ast.Name) and target.id.startswith(BEFORE)
 
 
-def loops(tree: ast.AST) -> bool:
-    """Return whether a tree has a ``while``. No row makes one."""
-    return any(isinstance(node, ast.While) for node in ast.walk(tree))
+class _Ending(ast.NodeTransformer):
+    """``while C: ...`` becomes ``for turn in ROUNDS: if not C: break; ...``, so that every near miss comes to an end."""
+
+    def visit_While(self, node: ast.While) -> ast.For:
+        turns = ast.parse("for turn_ in ROUNDS:\n    if not 0: break").body[0]
+        turns.body[0].test.operand = node.test
+        turns.body += self.generic_visit(node).body
+        return turns
 
 
-def compiled(tree: ast.FunctionDef, home: dict[str, Any], *, ending: bool) -> Callable[..., Any]:
-    """Make the function that a tree defines, among the names of ``home``; if ``ending``, a ``while`` of over 1,000
-    rounds raises.
-    """
-    if ending:
-        tree = ast.fix_missing_locations(_Ending().visit(copy.deepcopy(tree)))
+def compiled(tree: ast.FunctionDef, home: dict[str, Any]) -> Callable[..., Any]:
+    """Make the function that a tree defines, among the names of ``home``."""
     module = ast.Module(body=[tree], type_ignores=[])
     code = next(
         const for const in compile(module, "<near miss>", "exec").co_consts if isinstance(const, types.CodeType)
     )
     return types.FunctionType(code, home)
-
-
-class _Ending(ast.NodeTransformer):
-    """``while C: ...`` becomes ``for turn in range(ROUNDS): if not C: break; ...``, and raises if it was not left."""
-
-    def visit_While(self, node: ast.While) -> ast.AST:
-        self.generic_visit(node)
-        turns = ast.parse(f"for _turn in range({ROUNDS}):\n    if not 0: break\nelse: raise RecursionError").body[0]
-        turns.body[0].test.operand = node.test
-        turns.body += node.body
-        return turns
 
 
 def edited(tree: Any, edits: tuple[Edit, ...]) -> Any:

@@ -54,7 +54,7 @@ def _of_kind(kind: str, site: Site, scene: Scene) -> Iterator[Parts]:
         case "slice":
             for at, each in enumerate(indices(site.node)):
                 if isinstance(each, ast.Slice) and (each.lower or each.upper):
-                    yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(part_of, now, at)}
+                    yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(_part, now, at)}
         case "loop":  # for each variable that it carries from round to round
             nodes = [node for node in ast.walk(site.node) if isinstance(node, ast.Name)]
             read, stored = ({each.id for each in nodes if isinstance(each.ctx, ctx)} for ctx in (ast.Load, ast.Store))
@@ -62,14 +62,6 @@ def _of_kind(kind: str, site: Site, scene: Scene) -> Iterator[Parts]:
                 if not name.startswith(BEFORE):
                     held = {"N": template(name), "S": scene.words.defined[name]}
                     yield lambda now, held=held: held | {"I": now.target, "R": now.iter, "BODY": now.body}
-        case "shift":  # each two parts that lie one place apart along an axis
-            found = [node for node in ast.walk(site.node) if isinstance(node, ast.Subscript)]
-            for late, early in itertools.permutations(found, 2):
-                one, other = ([ast.unparse(part) for part in indices(each)] for each in (late, early))
-                at = one.index("1:") if "1:" in one else None
-                if at is not None and other == [":-1" if k == at else part for k, part in enumerate(one)]:
-                    shifted = partial(_shifted, late, early, at)
-                    yield lambda now, shifted=shifted, of=early.value: {"X": of, "shifted": partial(shifted, now)}
         case "arguments" | "tensors":
             for (first, a), (second, b) in itertools.combinations(scene.inputs.items(), 2):
                 both = isinstance(a, Tensor) and isinstance(b, Tensor)
@@ -83,21 +75,19 @@ def _of_kind(kind: str, site: Site, scene: Scene) -> Iterator[Parts]:
             yield lambda now: {"X": now}
 
 
-def _along(now: ast.expr, dim: ast.expr, keepdim: ast.expr | None = None, of: ast.expr | None = None) -> ast.expr:
-    """Make the same call along another axis or, for None, of all entries, and maybe of another tensor."""
+def _along(now: ast.expr, dim: ast.expr, keepdim: ast.expr | None = None) -> ast.expr:
+    """Make the same call along another axis or, for None, of all entries."""
     if isinstance(now, ast.Attribute):  # the values of cummin or cummax
-        return ast.Attribute(_along(now.value, dim, keepdim, of), now.attr, ast.Load())
+        return ast.Attribute(_along(now.value, dim, keepdim), now.attr, ast.Load())
     own, to = axis(now), ast.literal_eval(dim)
     args = [each for each in now.args if own is None or ast.unparse(each) != str(own)]
     dropped = {"dim", "dims"} | ({"keepdim"} if own is not None and to is None else set())
     kept = [each for each in now.keywords if each.arg not in dropped]
     if to is not None:
         kept.append(ast.keyword("dims" if operation(now)[0] in ("flip", "roll") else "dim", dim))
-    if keepdim is not None and ast.literal_eval(keepdim):
+    if keepdim is not None:
         kept.append(ast.keyword("keepdim", keepdim))
-    if of is None:
-        return ast.Call(now.func, args, kept)
-    return ast.Call(ast.Attribute(of, operation(now)[0], ast.Load()), args[from_module(now) :], kept)
+    return ast.Call(now.func, args, kept)
 
 
 def _other(now: ast.Call, name: ast.Constant) -> ast.expr:
@@ -105,17 +95,14 @@ def _other(now: ast.Call, name: ast.Constant) -> ast.expr:
     inner, dim, other = call(now)[1]["X"], axis(now), name.value  # type: ignore[index]  # it is a call: the site's
     if root(now.func) == "math":
         return made(f"math.{other}(X)", X=inner)
-    if other in ("exp", "sigmoid", "erf", "relu", "square", "abs", "neg", "expm1"):
-        return made(f"X.{other}()", X=inner)
+    args = now.args[from_module(now) :] if dim is None else []
     options = [each for each in now.keywords if each.arg in ("keepdim", "descending")]
-    if dim is None:
-        rest = now.args[1:] if from_module(now) else now.args
-        return ast.Call(ast.Attribute(inner, other, ast.Load()), rest, options)
-    new = ast.Call(ast.Attribute(inner, other, ast.Load()), [], [ast.keyword("dim", ast.Constant(dim)), *options])
-    return ast.Attribute(new, "values", ast.Load()) if other in ("median", "cummax", "cummin") else new
+    along = [] if dim is None else [ast.keyword("dim", ast.Constant(dim))]
+    new = ast.Call(ast.Attribute(inner, other, ast.Load()), args, along + options)
+    return ast.Attribute(new, "values", ast.Load()) if other == "median" and along else new
 
 
-def part_of(now: ast.Subscript, at: int, text: ast.Constant) -> ast.Subscript:
+def _part(now: ast.Subscript, at: int, text: ast.Constant) -> ast.Subscript:
     parts = indices(now)
     parts[at] = template(f"x[{text.value}]").slice
     return ast.Subscript(now.value, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
@@ -123,19 +110,6 @@ def part_of(now: ast.Subscript, at: int, text: ast.Constant) -> ast.Subscript:
 
 def _picked(now: ast.List | ast.Tuple, *order: ast.Constant) -> ast.expr:
     return type(now)([now.elts[each.value] for each in order], ast.Load())
-
-
-def _shifted(late: ast.Subscript, early: ast.Subscript, at: int, now: ast.stmt, *parts: ast.Constant) -> ast.stmt:
-    """Make a statement with two other parts, the second of what is done to it first."""
-    new, old, *done = [each.value for each in parts]
-    if done and isinstance(early.ctx, ast.Store):
-        raise ValueError
-    cuts = [ast.unparse(part_of(each, at, ast.Constant(part))) for each, part in ((late, new), (early, old))]
-    if done:
-        whole = ast.unparse(early.value)
-        cuts[1] = f"{whole}.{done[0].replace('AT', str(at))}{cuts[1].removeprefix(whole)}"
-    text = ast.unparse(now).replace(ast.unparse(late), "\0late").replace(ast.unparse(early), "\0early")
-    return ast.parse(text.replace("\0late", cuts[0]).replace("\0early", cuts[1])).body[0]
 
 
 def _cut(places: list[tuple[str, int]], part: ast.Constant) -> Any:

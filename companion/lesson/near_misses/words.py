@@ -106,18 +106,18 @@ class Words:
         return ""
 
     def _variable(self, name: str, depth: int) -> str:
-        if name.startswith(BEFORE):
-            return f"{self._variable(name.removeprefix(BEFORE), depth)} from before the update"
-        if name in self.parameters:
-            return f"{name} as it has been changed so far" if name in self.changing else name
+        old, name = name.startswith(BEFORE), name.removeprefix(BEFORE)
         start = self.defined.get(name)
+        begins = name if name in self.parameters else getattr(start, "id", "")
+        if name in self.changing and begins in self.parameters:
+            return f"the {'old' if old else 'running'} {begins}"
+        if name in self.parameters:
+            return name
         if name in self.changing:
-            known = isinstance(start, ast.Name) and start.id in self.parameters
-            if known:
-                return f"{start.id} as it has been changed so far"
             several = len(self.changing - set(self.parameters)) > 1 and start is not None and depth > 0
-            begins = self.noun(start, 1) if several else "the running value"
-            return begins if begins.startswith("the running value") else f"the running value that begins as {begins}"
+            said = self.noun(start, 1) if several else "the running value"
+            said = said if said.startswith("the running value") else f"the running value that begins as {said}"
+            return f"{said} from before the update" if old else said
         if start is None:
             return self._each_of(name) if depth > 0 else self.about(ast.Name(name))
         if name in self.unpacked:
@@ -237,8 +237,3 @@ def factors(node: ast.AST) -> list[ast.expr]:
         ]
         return [*sides[0], *sides[1]]
     return [node]
-
-
-def along(whose: str, dim: int, ndim: int) -> str:
-    """Say along which axis, where there are several."""
-    return f" along {whose} {ORDINALS[dim]} axis" if ndim > 1 else ""
