@@ -25,6 +25,7 @@ JOINED = {
     ast.MatMult: "the product of {} and {}", ast.Mult: "{} times {}", ast.Div: "{} over {}", ast.Add: "the sum of {} and {}",
     ast.Sub: "the difference of {} and {}", ast.Pow: "{} to the power of {}",
 }  # fmt: skip
+ENDS = {"0": "the first", "-1": "the last", "1:": "all but the first", ":-1": "all but the last"}
 LONG = 55  # characters; what takes more is said by the arguments that it comes from
 
 
@@ -141,6 +142,8 @@ class Words:
             return f"{inner} at {at}" if at in self.parameters else f"the picked part of {inner}"
         if isinstance(index, ast.Compare):
             return f"the chosen part of {inner}"
+        if ast.unparse(index) in ENDS:
+            return f"{ENDS[ast.unparse(index)]} of {inner}"
         parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
         whole = all(
             (isinstance(each, ast.Slice) and not (each.lower or each.upper or each.step))
