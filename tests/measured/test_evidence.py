@@ -103,6 +103,12 @@ def test_the_seeds_of_the_trap_of_noisy_bits_are_of_their_table():
     assert _evidence("10-sensitivity", "features-trap", "sensitivity-features").ours == pytest.approx(leads, abs=5e-4)
 
 
+def test_the_losses_of_lesson_09_are_of_the_table_of_teachers():
+    losses = measured_table("multihead-teachers").where(sharpness=2.0).columns["loss"]
+    evidence = _evidence("09-pac-learning", "learns-two-heads", "multihead-teachers")
+    assert evidence.ours == pytest.approx([-log10(loss) for loss in losses], abs=0.01)
+
+
 def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
     table = measured_table("regression-lstm-checkpoints").columns
     excesses = zip(table["lstm"], table["larger_lstm"], table["transformer"], strict=True)

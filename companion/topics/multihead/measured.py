@@ -10,7 +10,7 @@ from companion.core.arguments import at_least
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.topics.multihead.baselines import NotCertifiedError, learn
-from companion.topics.multihead.data import HOSTILE, Teacher, hostile, parity_teacher, sequences
+from companion.topics.multihead.data import HOSTILE, Teacher, hostile, parity_teacher, sequences, teacher, with_noise
 from companion.topics.multihead.model import MultiHead, MultiHeadConfig, relative_loss
 
 RIGHT = 0.02  # the relative loss on unseen sequences, below which an answer is right
@@ -86,6 +86,25 @@ def students_of_parities(seed: int, scale: str, support: int, arm: str) -> list[
     """Measure, every 20 steps of 1,200, the loss where the parity is asked for and elsewhere."""
     parts = parity_parts(support, arm=arm, steps=40 if scale == "smoke" else 1200, seed=seed)
     return [{"step": 20 * i, "asked": asked, "elsewhere": other} for i, (asked, other) in enumerate(parts.tolist())]
+
+
+@measurement(
+    "multihead-teachers",
+    "the relative loss of what `learn` answers to 20,000 sequences of a teacher of two heads, on fresh ones",
+    seeds=range(20),
+    cells=[{"sharpness": sharpness, "noise": noise} for sharpness, noise in ((1.0, 0.0), (2.0, 0.0), (1.0, 0.02))],
+    tolerance=1e-3,
+    because="the descent at its end stops where rounding lets it",
+)
+def of_teachers(seed: int, scale: str, sharpness: float, noise: float) -> list[Row]:
+    """Judge an answer without noise, on 2,000 sequences; a refusal has the loss 1, which answering 0 has."""
+    layer, n = teacher(12, 2, sharpness=sharpness, generator=seed + 300), 2500 if scale == "smoke" else 20_000
+    X, fresh = (sequences(many, 2, 12, generator=seed + start) for many, start in ((n, 400), (2000, 500)))
+    try:
+        report = learn(X, with_noise(layer(X), noise, generator=seed), heads=2)
+    except NotCertifiedError:
+        return [{"answered": 0, "loss": 1.0}]
+    return [{"answered": 1, "loss": relative_loss(Teacher(report.thetas, report.ws), fresh, layer(fresh)).item()}]
 
 
 @measurement(
