@@ -103,6 +103,32 @@ def test_the_seeds_of_the_trap_of_noisy_bits_are_of_their_table():
     assert _evidence("10-sensitivity", "features-trap", "sensitivity-features").ours == pytest.approx(leads, abs=5e-4)
 
 
+def _at_equal_accuracy(table, network):
+    """What a network of a curve is measured to be, by seed, at the first mark with .95 of the training set."""
+    runs = [table.where(network=network, seed=seed).rows for seed in table.values("seed")]
+    return [next(row for row in rows if row["training_accuracy"] >= 0.95) for rows in runs]
+
+
+def test_the_seeds_of_digits_are_of_the_table_of_wider_networks():
+    table = measured_table("sensitivity-wide")
+    cnn, transformer = (_at_equal_accuracy(table, kind) for kind in ("cnn", "transformer"))
+    leads = [one["noise_0.5"] - other["noise_0.5"] for one, other in zip(cnn, transformer, strict=True)]
+    assert _evidence("10-sensitivity", "digits-order", "sensitivity-wide").ours == pytest.approx(leads, abs=5e-4)
+
+
+def test_the_seeds_of_words_are_of_their_table():
+    table = measured_table("sensitivity-text")
+    lstm, transformer = (
+        torch.tensor([[row[f"word_{i}"] for i in range(1, 25)] for row in _at_equal_accuracy(table, kind)])
+        for kind in ("lstm", "transformer")
+    )
+    for id, of_seeds in {
+        "text-order": lstm.mean(1) - transformer.mean(1),
+        "text-recent-words": lstm[:, -6:].mean(1) / lstm[:, :6].mean(1) - 1,
+    }.items():
+        assert _evidence("10-sensitivity", id, "sensitivity-text").ours == pytest.approx(of_seeds.tolist(), abs=1e-3)
+
+
 def test_the_losses_of_lesson_09_are_of_the_table_of_teachers():
     losses = measured_table("multihead-teachers").where(sharpness=2.0).columns["loss"]
     evidence = _evidence("09-pac-learning", "learns-two-heads", "multihead-teachers")

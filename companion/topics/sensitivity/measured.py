@@ -22,7 +22,7 @@ from companion.topics.sensitivity.data import (
 )
 from companion.topics.sensitivity.model import ClassifierConfig, one_hot
 from companion.topics.sensitivity.probes import answers, changes, largest_curvature, noisy_parts, rise_under_noise
-from companion.topics.sensitivity.recipes import DECAYS, LENGTHS, RIVALS, fit
+from companion.topics.sensitivity.recipes import DECAYS, LENGTHS, RIVALS, WIDE, fit
 from companion.topics.sensitivity.tasks import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
 
 MARKS = 30  # of a training run
@@ -87,18 +87,17 @@ def of_images() -> Callable[[nn.Module], Tensor]:
 
 
 def of_words(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
-    """Measures accuracy on training windows, on the others, and how often the answer changes with another word at each
-    place.
+    """Measures accuracy on training windows, on the others, and, on training windows as Vasudeva et al. (2025,
+    arXiv:2403.06925) do, how often the answer changes with another word at each place.
     """
     tokens, labels = windows(config.length, config.features)
     train = len(tokens) * 3 // 4
     x = one_hot(tokens, config.features)
-    held = x[train:]
-    copies = one_hot(another(tokens[train:], config.features, generator=6), config.features)
+    copies = one_hot(another(tokens[:60], config.features, generator=6), config.features)
     return lambda model: torch.cat(
         [
-            torch.stack([right(model, x[:train], labels[:train]), right(model, held, labels[train:])]),
-            changes(model, held, copies).double().mean(0),
+            torch.stack([right(model, x[:train], labels[:train]), right(model, x[train:], labels[train:])]),
+            changes(model, x[:60], copies).double().mean(0),
         ]
     )
 
@@ -122,7 +121,7 @@ def of_pairs(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
 def measure_of(name: str, scale: str = "course") -> Callable[[nn.Module], Tensor]:
     """What is measured of a recipe for a task, digits, text or sums while it trains."""
     config, task = recipe(name, scale).config, name.split("-")[1]
-    if task == "digits":
+    if task in ("digits", "wide"):
         return of_images()
     if task in ("text", "sums"):
         return {"text": of_words, "sums": of_pairs}[task](config)
@@ -140,6 +139,7 @@ CURVES = {  # networks, and what is measured of them
     "random": (RIVALS, FUNCTION),
     "sparse": (RIVALS, FUNCTION),
     "digits": ((*RIVALS, "cnn", "augmented", "steadied"), IMAGES),
+    "wide": (WIDE, IMAGES),
     "text": (RIVALS, WORDS),
     "sums": (tuple(DECAYS), ("training_accuracy", "held_out_accuracy", "sensitivity")),
 }

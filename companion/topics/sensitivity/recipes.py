@@ -19,6 +19,7 @@ from companion.topics.sensitivity.model import KINDS, Classifier, ClassifierConf
 from companion.topics.sensitivity.tasks import TASKS, of_cube, of_digits, of_sums, of_task, of_text
 
 RIVALS = ("transformer", "lstm", "mlp")
+WIDE = ("transformer", "cnn", "mlp")  # on digits, at the larger size
 DECAYS = {"decay": 1.0, "no-decay": 0.0}  # of weights, in sums
 LENGTHS = (3, 4, 5)  # of strings for parity and majority
 AUGMENTED = 0.5  # the noise that training adds to one patch
@@ -60,6 +61,12 @@ def _config(kind: str, length: int, features: int, classes: int = 2, width: int 
     return ClassifierConfig(kind, length, features, classes, 4 * width if kind == "mlp" else width)
 
 
+def _deep(kind: str) -> ClassifierConfig:
+    """Four layers of 256, as Vasudeva et al. (2025, arXiv:2403.06925) have for words; the MLP, ours, stays small."""
+    config = _config(kind, 24, 400)
+    return config if kind == "mlp" else replace(config, width=256, layers=4, heads=8)
+
+
 TINY = Schedule(steps=150, batch=16, lr=1e-2, warmup=5)
 for task, (vocabulary, many, steps) in TASKS.items():
     for kind in RIVALS:
@@ -97,6 +104,17 @@ for name, (kind, loss) in ({kind: (kind, fit) for kind in KINDS} | TRAINED_FOR_I
         course=(_config(kind, 16, 4, 10), Schedule(900 if kind == "lstm" else 300, 64, 3e-3, warmup=20)),
         paper=(_config(kind, 16, 4, 10, 256), Schedule(10_000, 128, 1e-4)),
     )
+for kind in WIDE:
+    register(
+        f"sensitivity-wide-{kind}",
+        f"handwritten digits, by the {kind}, twice as wide and four times as long (lesson 10)",
+        model=Classifier,
+        sampler=of_digits,
+        loss=fit,
+        smoke=(_config(kind, 16, 4, 10, 8), TINY),
+        course=(replace(_config(kind, 16, 4, 10, 64), heads=4), Schedule(1200, 64, 1e-3, warmup=20)),
+        paper=(_config(kind, 16, 4, 10, 256), Schedule(10_000, 128, 1e-4)),
+    )
 for kind in RIVALS:
     register(
         f"sensitivity-text-{kind}",
@@ -105,8 +123,8 @@ for kind in RIVALS:
         sampler=of_text,
         loss=fit,
         smoke=(_config(kind, 24, 400, width=8), TINY),
-        course=(_config(kind, 24, 400), Schedule(450 if kind == "lstm" else 150, 32, 3e-3, warmup=10)),
-        paper=(_config(kind, 24, 400, width=256), Schedule(2000, 32, 1e-4)),
+        course=(_deep(kind), Schedule(150, 32, 3e-3 if kind == "mlp" else 3e-4, warmup=10)),
+        paper=(_deep(kind), Schedule(2000, 32, 1e-4)),
     )
 for kind in ("parity", "majority"):
     for n in LENGTHS:
