@@ -94,7 +94,7 @@ REVIEWED = {
         "neither mean": "does not use its argument step",
         "v is not corrected": "the running v is not divided by the difference of 1 and 0.99 to",
         "m is not corrected": "the running m is not divided by the difference of 1 and 0.9 to the",
-        "the root is missing": "the square root is missing: what is computed from v and step itself is taken",
+        "the root is missing": "the square root is missing: the running v over what is computed from step itself is",
         "this is momentum": "minus lr times what is computed from m and step is not divided by the sum of what",
         "v averages the gradient": "the power is missing: gradient enters once",
         "weights of old and new": "1 minus the number stands where",
