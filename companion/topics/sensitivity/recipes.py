@@ -1,10 +1,10 @@
 """Recipes of lesson 10: sparse functions under noise, digits, two manuals, parity against majority, and grokking, each
 by a transformer and its rivals.
 
-All sizes are ours; the sources train on CIFAR-10, ImageNet, MRPC and QQP (Vasudeva et al. 2025, arXiv:2403.06925) or on
-longer strings (Bhattamishra et al. 2023, arXiv:2211.12316), and the scale ``paper`` stands for theirs. What they train
-on is in `companion.topics.sensitivity.tasks`, what is measured meanwhile in
-`companion.topics.sensitivity.measured`.
+Sizes are ours, but for those of the networks on words; the sources train on CIFAR-10, ImageNet, MRPC and QQP (Vasudeva
+et al. 2025, arXiv:2403.06925) or on longer strings (Bhattamishra et al. 2023, arXiv:2211.12316), and the scale
+``paper`` stands for theirs. What they train on is in `companion.topics.sensitivity.tasks`, what is measured meanwhile
+in `companion.topics.sensitivity.measured`.
 """
 
 from dataclasses import replace
