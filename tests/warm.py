@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import os
 import sys
+import threading
 from importlib.metadata import EntryPoint
 
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
@@ -35,7 +36,16 @@ def kernel(arguments: list[str], folder: str, environment: dict[str, str]) -> No
     os.environ.update(environment)
     asyncio.set_event_loop(asyncio.new_event_loop())  # that of a process which was forked while it ran still runs there
     mpl.rcParams["backend"] = "module://matplotlib_inline.backend_inline"  # the kernel names it before it is loaded
+    threading.Thread(target=ends_with_its_parent, daemon=True).start()
     IPKernelApp.launch_instance(argv=arguments, parent_handle=os.getppid())
+
+
+def ends_with_its_parent() -> None:
+    """End this process once the one that asked for it is gone, killed perhaps. The one that was forked stays as long as
+    its forks do.
+    """
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 class Forked(LocalProvisioner):
