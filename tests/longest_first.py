@@ -3,7 +3,11 @@
 import re
 
 # The longest first. Of these each item is a unit,
-SINGLY = ("tests/notebooks/test_grades.py", "tests/notebooks/test_lessons.py::test_the_unsolved_lesson_runs_to_its_end")
+SINGLY = (
+    "tests/notebooks/test_grades.py",
+    "tests/notebooks/test_lessons.py::test_the_unsolved_lesson_runs_to_its_end",
+    "tests/notebooks/test_further.py::test_unsolved_it_runs_to_its_end",
+)
 # and of these each file, whose items share what they look at
 TOGETHER = (
     "tests/workshop/grading/test_class.py",
