@@ -49,3 +49,12 @@ def test_two_cliques_are_watched_while_a_longer_run_goes_on():
     first = clique_margins(1, seed=2)
     assert first.shape == (1, 3 * SEEDS)
     np.testing.assert_allclose(first[0], stored[0].flatten(), rtol=1e-3)
+
+
+@pytest.mark.weekly
+def test_a_longer_run_ends_with_the_signs_that_are_stored():
+    stored = measured_table("graphs-two-cliques-by-steps").grid("step", "arm", "run", of="logit")
+    again = clique_margins(10_000, seed=2).view(stored.shape)
+    right = [(logits[70:] < 0).mean((0, 2)) for logits in (stored, again.numpy())]
+    assert right[0][0] == 1 and right[0][2] == 0
+    np.testing.assert_allclose(*right, atol=0.1)
