@@ -78,9 +78,8 @@ def test_a_loop_without_an_end_ends_with_a_sentence(summit):
             ys = ys + 1
 
     quick = replace(summit, seconds=0.02)
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored, if the tests were begun in the background
+    # it is ignored, if the tests were begun in the background
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(
             Mistake, match=r"fit: has not come to an end in 0\.3 seconds, where a right answer takes 0\.02\."
