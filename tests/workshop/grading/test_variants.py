@@ -38,7 +38,7 @@ def test_work_in_every_cell_of_a_lesson_is_no_flag():
 
 
 def test_twenty_styles_of_each_lesson_lose_no_points_and_raise_no_flag():
-    # one process keeps something of each; in one of its own none needs more than half of what it may take
+    # one process keeps something of each; in one of its own lesson 06's summit, the largest, takes half of what it may
     shared = replace(PATIENT, memory=1 << 30)
     with one_process(shared, course=True) as process, all_in(process):
         problems = [judged(case, PATIENT) for case in range(20 * len(all_lessons()))]
