@@ -132,8 +132,12 @@ class Exercise:
             if isinstance(value, Tensor) and not torch.equal(value, given[name]):
                 raise Mistake(f"{self.name}: changes its argument {name} in place; work on a new tensor instead")
         expected = self.answer(**copied(inputs))
-        self._compare_form(got, tuple(expected.shape), inputs, lambda: self._reason(function, inputs, got.detach()))
-        advice = self._compare_kind(got, expected, inputs, lambda: self._reason(function, inputs, got.detach()))
+
+        def reason() -> str:
+            return self._reason(function, inputs, got.detach(), expected)
+
+        self._compare_form(got, tuple(expected.shape), inputs, reason)
+        advice = self._compare_kind(got, expected, inputs, reason)
         if advice and got.dtype != expected.dtype:
             got = got.to(expected.dtype)
         if not self._close(got.detach(), expected, FLOAT32_TOLERANCE if advice else 0):
@@ -207,17 +211,18 @@ class Exercise:
         except CRASHES:  # a help that fails must not stand in the way of what is certain
             return None
 
-    def _listed(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor) -> Iterator[str]:
+    def _listed(
+        self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor
+    ) -> Iterator[str]:
         """The listed mistakes that a wrong answer makes."""
-        expected = self.answer(**copied(inputs))
         for diagnosis, wrong in self.mistakes.items():
             imitation = wrong(**copied(inputs))
             if not self._close(imitation, expected) and self._close(got, imitation) and self._imitates(wrong, function):
                 yield diagnosis
 
-    def _reason(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor) -> str:
+    def _reason(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
         def search(searched: Callable[..., Any]) -> str | None:
-            return next(self._listed(searched, inputs, got), None) or self._near_miss(searched, inputs)
+            return next(self._listed(searched, inputs, got, expected), None) or self._near_miss(searched, inputs)
 
         sentence = self._searched(function, search)
         return f" The reason: {sentence}." if sentence else ""
@@ -240,14 +245,16 @@ class Exercise:
         self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor
     ) -> Iterator[str]:
         """What fits the wrong answer, the most telling first."""
-        yield from self._listed(function, inputs, got)
+        yield from self._listed(function, inputs, got, expected)
         for name, value in inputs.items():
             if isinstance(value, Tensor) and self._close(got, value):
                 yield f"the answer is the argument {name}, unchanged"
         if not got.any() and self._imitates(lambda **given: torch.zeros_like(self.answer(**given)), function):
             yield "every entry is 0"
         if not got.isfinite().all() and expected.isfinite().all():
-            yield not_finite(got) + (self._reason(function, inputs, got) or first_not_finite(function, inputs))
+            yield not_finite(got) + (
+                self._reason(function, inputs, got, expected) or first_not_finite(function, inputs)
+            )
         if self._wavers(function, inputs, got):
             yield (
                 "gives another answer when called again: does it draw random numbers, or keep something "

@@ -131,7 +131,9 @@ def parities(bits):
 def test_a_variable_is_not_read_as_what_it_would_be_now():
     """The new parity is not the AND without a factor, though ``running`` is the new one where ``both`` is used."""
     exercise = Exercise("parities", parities, lambda generator: {"bits": torch.randint(2, (6, 8), generator=generator)})
-    with pytest.raises(Mistake, match="the running value is used where the running value times"):
+    with pytest.raises(
+        Mistake, match="the running value is used where the running value times what is computed from bits"
+    ):
         exercise.check(lambda bits: bits.cumsum(0)[1:] % 2)
 
 
