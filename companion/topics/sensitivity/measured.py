@@ -26,6 +26,7 @@ from companion.topics.sensitivity.recipes import DECAYS, LENGTHS, RIVALS, WIDE, 
 from companion.topics.sensitivity.tasks import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
 
 MARKS = 30  # of a training run
+WINDOWS = 60  # of the training text, whose words are changed
 NOISES = (0.25, 0.5, 1.0)  # standard deviations added to one patch
 NUDGE = 0.1  # added to a token's one-hot vector, in sums
 SHAKEN = 0.02  # the noise on weights
@@ -93,11 +94,12 @@ def of_words(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
     tokens, labels = windows(config.length, config.features)
     train = len(tokens) * 3 // 4
     x = one_hot(tokens, config.features)
-    copies = one_hot(another(tokens[:60], config.features, generator=6), config.features)
+    looked = x[:WINDOWS]
+    copies = one_hot(another(tokens[:WINDOWS], config.features, generator=6), config.features)
     return lambda model: torch.cat(
         [
             torch.stack([right(model, x[:train], labels[:train]), right(model, x[train:], labels[train:])]),
-            changes(model, x[:60], copies).double().mean(0),
+            changes(model, looked, copies).double().mean(0),
         ]
     )
 
