@@ -72,8 +72,14 @@ def reach(graphs: Float[Tensor, "batch n n"], steps: int) -> Bool[Tensor, "batch
 
 
 def connected(graphs: Float[Tensor, "batch n n"]) -> Bool[Tensor, "batch n n"]:
-    """Return the answer R: which nodes are in one component, those that are at most n - 1 steps apart."""
-    return reach(graphs, graphs.shape[-1] - 1)
+    """Return the answer R: which nodes are in one component, those that are at most n - 1 steps apart; every squaring
+    doubles the steps.
+    """
+    reached, steps = graphs > 0, 1
+    while steps < graphs.shape[-1] - 1:
+        paths = reached.to(graphs.dtype)
+        reached, steps = paths @ paths > 0, 2 * steps
+    return reached
 
 
 def within(graphs: Float[Tensor, "batch n n"], steps: int) -> Bool[Tensor, "batch"]:
