@@ -28,9 +28,15 @@ def every_pair(model, graphs, answers):
 
 
 @cache
-def pool(n: int, p: tuple[float, float], steps: int, many: int) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Draw ``many`` random graphs of ``n`` nodes once, with edges from the range ``p``; return them, their answers, and
-    which are ``within`` the capacity of ``steps``, ``beyond`` it, kept by the filter's control, or there at ``all``.
+def pool(
+    n: int, p: tuple[float, float], steps: int, many: int, device: torch.device
+) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Draw random graphs once, on the CPU; return them, their answers, and which are ``within`` the capacity,
+    ``beyond`` it, kept by the filter's control, or there at ``all``.
+
+    ``n``, ``p``, ``many``: nodes of a graph, the range of its share of edges, and how many graphs.
+    ``steps``: the capacity.
+    ``device``: where all is kept, so that a batch that is picked there need not travel.
     """
     graphs = erdos_renyi(many, n, *p, generator=n)
     kept = within(graphs, steps)
@@ -40,8 +46,8 @@ def pool(n: int, p: tuple[float, float], steps: int, many: int) -> tuple[Tensor,
         "all": torch.ones_like(kept),
         "matched": matched(graphs, kept, generator=n + 1),
     }
-    places = {name: group.nonzero().flatten() for name, group in groups.items()}
-    return graphs.bool(), connected(graphs), places
+    places = {name: group.nonzero().flatten().to(device) for name, group in groups.items()}
+    return graphs.bool().to(device), connected(graphs).to(device), places
 
 
 def chosen(config: ChannelsConfig | GraphModelConfig, arms: tuple[str, ...], **task):
@@ -52,20 +58,20 @@ def chosen(config: ChannelsConfig | GraphModelConfig, arms: tuple[str, ...], **t
     def pick(arm, places, shape, generator):
         def one_of(name):
             many = len(places[name])
-            return places[name][torch.randint(many, shape, generator=generator, device=generator.device).cpu()]
+            return places[name][torch.randint(many, shape, generator=generator, device=generator.device)]
 
         if arm not in BEYOND:
             return one_of(arm)
         beyond = torch.rand(shape, generator=generator, device=generator.device) < BEYOND[arm]
-        return torch.where(beyond.cpu(), one_of("beyond"), one_of("within"))
+        return torch.where(beyond, one_of("beyond"), one_of("within"))
 
     def draw(batch, generator):
-        graphs, answers, places = pool(**task)
+        graphs, answers, places = pool(**task, device=generator.device)
         side_by_side = isinstance(config, ChannelsConfig)
         shape = (batch, config.runs // len(arms)) if side_by_side else (batch,)
         picked = [pick(arm, places, shape, generator) for arm in arms]
         places = torch.cat(picked, -1)
-        return graphs[places].float().to(generator.device), answers[places].float().to(generator.device)
+        return graphs[places].float(), answers[places].float()
 
     return draw
 

@@ -81,11 +81,14 @@ def batches(
 ) -> Callable[[int, torch.Generator], tuple[Tensor, Tensor]]:
     """Random examples of the set that ``load`` gives; tokens of a ``vocabulary`` become `one_hot` vectors."""
 
+    @cache
+    def there(device):
+        return [each.to(device) for each in load()]  # once: an example that is picked there need not travel
+
     def draw(batch, generator):
-        x, labels = load()
-        chosen = torch.randint(len(x), (batch,), generator=generator, device=generator.device).cpu()
-        picked = one_hot(x[chosen], vocabulary) if vocabulary else x[chosen]
-        return picked.to(generator.device), labels[chosen].to(generator.device)
+        x, labels = there(generator.device)
+        chosen = torch.randint(len(x), (batch,), generator=generator, device=generator.device)
+        return one_hot(x[chosen], vocabulary) if vocabulary else x[chosen], labels[chosen]
 
     return draw
 
