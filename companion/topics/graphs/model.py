@@ -17,22 +17,25 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from companion.core.arguments import at_least
+from companion.core.arguments import at_least, positive
 from companion.core.decoder import Decoder, DecoderConfig
 from companion.core.hooks import Hooked
-
-START = 0.1  # the largest number at the start; all are positive, as the theory has them
 
 
 @dataclass(frozen=True)
 class ChannelsConfig:
-    """``runs`` models are trained side by side, each with its own numbers and its own graphs."""
+    """``runs`` models are trained side by side, each with its own numbers and its own graphs.
+
+    ``start`` is the largest number at the start; all are positive, as the theory has them.
+    """
 
     layers: int = 1
     runs: int = 1
+    start: float = 0.1
 
     def __post_init__(self):
         at_least(layers=(self.layers, 1), runs=(self.runs, 1))
+        positive(start=self.start)
 
 
 class Channels(nn.Module):
@@ -48,7 +51,7 @@ class Channels(nn.Module):
         blocks = [2 ** (layer + 1) for layer in range(config.layers + 1)]
 
         def draw(*shape):
-            return nn.Parameter(START * torch.rand(config.runs, *shape))
+            return nn.Parameter(config.start * torch.rand(config.runs, *shape))
 
         self.local = nn.ParameterList(draw(k, k) for k in blocks[:-1])
         self.degree = nn.ParameterList(draw(k, k) for k in blocks[:-1])

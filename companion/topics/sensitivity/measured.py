@@ -23,7 +23,7 @@ from companion.topics.sensitivity.data import (
 from companion.topics.sensitivity.model import ClassifierConfig, one_hot
 from companion.topics.sensitivity.probes import answers, changes, largest_curvature, noisy_parts, rise_under_noise
 from companion.topics.sensitivity.recipes import DECAYS, LENGTHS, RIVALS, WIDE, fit
-from companion.topics.sensitivity.tasks import TASKS, TRAINED, draw_tokens, examples, function_of, table_of_sums
+from companion.topics.sensitivity.tasks import TRAINED, draw_tokens, examples, function_of, table_of_sums
 
 MARKS = 30  # of a training run
 WINDOWS = 60  # of the training text, whose words are changed
@@ -104,30 +104,31 @@ def of_words(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
     )
 
 
-def of_pairs(config: ClassifierConfig) -> Callable[[nn.Module], Tensor]:
-    """Measures accuracy on training pairs, on the others, and how often the answer changes under noise of `NUDGE` on
-    one of a training pair's two vectors.
+def of_pairs(config: ClassifierConfig, pairs: int | None = None) -> Callable[[nn.Module], Tensor]:
+    """Measures accuracy on training pairs, on those held out, and how often the answer changes under noise of `NUDGE`
+    on one of a training pair's two vectors; on every fourth pair where so many ``pairs`` are for training.
     """
-    tokens, labels, train = table_of_sums(config.classes)
-    x = one_hot(tokens, config.features)
-    noisy = noisy_parts(x[train], NUDGE, generator=7)
+    tokens, labels, train, held = table_of_sums(config.classes, pairs)
+    some = slice(None, None, None if pairs is None else 4)
+    x, held_out = (one_hot(tokens[part][some], config.features) for part in (train, held))
+    noisy = noisy_parts(x, NUDGE, generator=7)
     return lambda model: torch.stack(
         [
-            right(model, x[train], labels[train]),
-            right(model, x[~train], labels[~train]),
-            changes(model, x[train], noisy).double().mean(),
+            right(model, x, labels[train][some]),
+            right(model, held_out, labels[held][some]),
+            changes(model, x, noisy).double().mean(),
         ]
     )
 
 
 def measure_of(name: str, scale: str = "course") -> Callable[[nn.Module], Tensor]:
     """What is measured of a recipe for a task, digits, text or sums while it trains."""
-    config, task = recipe(name, scale).config, name.split("-")[1]
+    chosen, task = recipe(name, scale), name.split("-")[1]
     if task in ("digits", "wide"):
         return of_images()
     if task in ("text", "sums"):
-        return {"text": of_words, "sums": of_pairs}[task](config)
-    return of_function(task, config, TASKS[task][1] if scale != "smoke" else 64)
+        return {"text": of_words, "sums": of_pairs}[task](chosen.config, **chosen.task)
+    return of_function(config=chosen.config, **chosen.task)
 
 
 FUNCTION = ("training_accuracy", "sensitivity", "clean_accuracy")

@@ -48,7 +48,10 @@ def function_of(task: str, n: int) -> Callable[[Tensor], Tensor]:
     """Return what is to be learned without noise: a function of n tokens."""
     if task == "writes":
         return last_write
-    table = trapped() if task in ("features", "clean") else truth_table("parity" if task == "sparse" else "majority", 3)
+    if task in ("features", "clean"):
+        table = trapped()
+    else:
+        table = truth_table("parity", 4 if n == 40 else 3) if task == "sparse" else truth_table("majority", 3)
     places = torch.randperm(n, generator=torch.Generator().manual_seed(n))[: len(table).bit_length() - 1]
     return Sparse(table, places)
 
@@ -77,9 +80,11 @@ def examples(task: str, n: int, many: int) -> tuple[Tensor, Tensor]:
 
 
 def batches(
-    load: Callable[[], tuple[Tensor, Tensor]], vocabulary: int = 0
+    load: Callable[[], tuple[Tensor, Tensor]], vocabulary: int = 0, *, whole: bool = False
 ) -> Callable[[int, torch.Generator], tuple[Tensor, Tensor]]:
-    """Random examples of the set that ``load`` gives; tokens of a ``vocabulary`` become `one_hot` vectors."""
+    """Random examples of the set that ``load`` gives, or each time the ``whole`` of it; tokens of a ``vocabulary``
+    become `one_hot` vectors.
+    """
 
     @cache
     def there(device):
@@ -87,7 +92,7 @@ def batches(
 
     def draw(batch, generator):
         x, labels = there(generator.device)
-        chosen = torch.randint(len(x), (batch,), generator=generator, device=generator.device)
+        chosen = slice(None) if whole else torch.randint(len(x), (batch,), generator=generator, device=generator.device)
         return one_hot(x[chosen], vocabulary) if vocabulary else x[chosen], labels[chosen]
 
     return draw
@@ -119,17 +124,26 @@ def of_cube(config: ClassifierConfig, kind: str):
     return batches(lambda: (cube(config.length), truth_table(kind, config.length)), 2)
 
 
-def of_sums(config: ClassifierConfig):
-    """Batches of three fifths of the table of a + b modulo the number of classes."""
-    tokens, labels, train = table_of_sums(config.classes)
-    return batches(lambda: (tokens[train], labels[train]), config.classes)
+def of_sums(config: ClassifierConfig, pairs: int | None = None):
+    """Batches of the training pairs of `table_of_sums`: of just so many ``pairs``, all of them in every one."""
+    tokens, labels, train, _ = table_of_sums(config.classes, pairs)
+    return batches(lambda: (tokens[train], labels[train]), config.classes, whole=pairs is not None)
 
 
 @cache
-def table_of_sums(modulus: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return all pairs, their sums modulo a number, and which pairs, about three fifths, are for training: a + b and
-    b + a alike, so that no answer can be had by swapping.
+def table_of_sums(modulus: int, pairs: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return all pairs, their sums modulo a number, which pairs are for training, and which are held out, so that no
+    answer can be had by swapping.
+
+    About three fifths are for training, a + b and b + a alike; or just so many ``pairs``, drawn from all as Nanda et
+    al. (2023, arXiv:2301.05217) draw 3,830 of 113 x 113, and a pair is then held out if b + a is not among them,
+    either.
     """
     tokens = torch.cartesian_prod(torch.arange(modulus), torch.arange(modulus))
-    drawn = torch.rand(modulus, modulus, generator=torch.Generator().manual_seed(0)).triu()
-    return tokens, tokens.sum(1) % modulus, ((drawn + drawn.triu(1).mT) < 0.6).flatten()
+    drawn = torch.rand(modulus, modulus, generator=torch.Generator().manual_seed(0))
+    if pairs is None:
+        drawn = drawn.triu()
+        train = drawn + drawn.triu(1).mT < 0.6
+    else:
+        train = drawn <= drawn.flatten().kthvalue(pairs).values
+    return tokens, tokens.sum(1) % modulus, train.flatten(), ~(train | train.mT).flatten()

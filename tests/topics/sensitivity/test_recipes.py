@@ -9,6 +9,7 @@ import torch
 from companion.core.measuring import measured_table
 from companion.core.recipe import recipe
 from companion.topics.sensitivity.baselines import best_under_noise
+from companion.topics.sensitivity.data import truth_table
 from companion.topics.sensitivity.measured import MARKS, measure_of, measured, robust, sharp
 from companion.topics.sensitivity.model import Classifier, ClassifierConfig
 from companion.topics.sensitivity.recipes import LENGTHS, RIVALS, fit, fit_steadily, with_noisy_part
@@ -54,9 +55,28 @@ def test_a_batch_is_drawn_from_the_training_set():
 
 
 def test_three_fifths_of_the_table_of_sums_are_for_training_and_no_swap_answers_a_pair():
-    tokens, labels, train = table_of_sums(59)
+    tokens, labels, train, held = table_of_sums(59)
     assert torch.equal(tokens.sum(1) % 59, labels) and 0.55 < train.double().mean() < 0.65
-    assert torch.equal(train.view(59, 59), train.view(59, 59).mT)
+    assert torch.equal(train.view(59, 59), train.view(59, 59).mT) and torch.equal(held, ~train)
+
+
+def test_the_published_pairs_of_sums_are_all_in_every_batch_and_no_swap_answers_one_held_out():
+    published = recipe("sensitivity-sums-decay", "paper")
+    x, labels = published.draw(published.schedule.batch, torch.Generator().manual_seed(1))
+    tokens, sums, train, held = table_of_sums(113, 3830)
+    assert torch.equal(x.argmax(-1), tokens[train]) and torch.equal(labels, sums[train])
+    assert len(x) == published.schedule.batch == int(0.3 * 113**2)
+    train, held = train.view(113, 113), held.view(113, 113)
+    assert not (held & (train | train.mT)).any() and 0.45 < held.double().mean() < 0.53
+    assert (train & ~train.mT).any()  # drawn pair by pair
+
+
+def test_the_published_parity_is_of_four_bits_of_forty():
+    published = recipe("sensitivity-sparse-lstm", "paper")
+    assert (published.config.length, published.task["many"]) == (40, 40_000)
+    for n, k in ((20, 3), (40, 4)):
+        parity = function_of("sparse", n)
+        assert torch.equal(parity.table, truth_table("parity", k)) and len(parity.places.unique()) == k
 
 
 @pytest.mark.parametrize(
