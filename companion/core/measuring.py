@@ -203,11 +203,12 @@ def make_table(
         atomic_write(kept, json.dumps({"config": config, "cells": cells}))
     cells = [next(cell for cell in cells if cell[0] == job) for job in todo]
     rows, seconds = [row for _, part, _ in cells for row in part], sum(took for *_, took in cells)
+    gpu = [torch.cuda.get_device_name()] if torch.cuda.is_available() else []
     header = {
         "command": command,
         "config": config,
         "versions": f"Python {platform.python_version()}, torch {version('torch')}, numpy {version('numpy')}",
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "machine": ", ".join([f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", *gpu]),
         "minutes": f"{seconds / 60:.1f}",
     }
     atomic_write(out, as_csv(header, rows))

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from joblib import parallel_config
 
 from companion.core import measuring
@@ -102,6 +103,13 @@ def test_a_dask_cluster_measures_what_one_process_does(tmp_path):
     here, there = map(read_table, files)
     assert here.rows == there.rows and len(here.rows) == 3
     assert here.header["command"] == "python -m companion measure facts-by-learning-rate --scale smoke"
+
+
+def test_a_table_says_which_gpu_was_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A GPU")
+    measuring.make_table(lambda job: [job], [{"seed": 0}], tmp_path / "a.csv", tmp_path / "b", "c", "d", "e", 1)
+    assert read_table(tmp_path / "a.csv").header["machine"].endswith("cores, A GPU")
 
 
 def test_a_measurement_that_was_stopped_twice_goes_on_elsewhere(tmp_path, monkeypatch):
