@@ -20,6 +20,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
+from torch import Tensor
 
 from companion.lesson.figures import COLORS
 
@@ -132,7 +133,7 @@ def line_of_words(ax: Axes, at: Point, words: Sequence[str]) -> list[Bbox]:
 def tiles(
     ax: Axes,
     at: Point,
-    values: np.ndarray,
+    values: np.ndarray | Tensor,
     *,
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),

@@ -10,6 +10,8 @@ from jaxtyping import Float, Int
 from scipy.special import stdtrit
 from torch import Tensor
 
+Numbers = Sequence[float] | np.ndarray
+
 
 def accuracy(logits: Float[Tensor, "*runs n m"], answers: Int[Tensor, "n"]) -> float:
     """Measure the share of tokens z with argmax_k logits[z, k] = answers[z], over all runs."""
@@ -55,7 +57,7 @@ class PowerLaw(NamedTuple):
         return f"{self.slope:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
+def interval(values: Numbers) -> tuple[float, float]:
     """Compute the 95 % t-interval of the mean of independent values: mean -+ t_{.975, n-1} s / sqrt(n).
 
     Raises ValueError for fewer than two.
@@ -66,7 +68,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return float(np.mean(values) - half), float(np.mean(values) + half)
 
 
-def power_law(x: Sequence[float], ys: Sequence[Sequence[float]]) -> PowerLaw:
+def power_law(x: Numbers, ys: Sequence[Numbers] | np.ndarray) -> PowerLaw:
     """Fit the slope of log y against log x by least squares, and its interval: ``ys[i]`` are the measurements at x[i].
 
     Repeat r is one independent experiment, with the slope that its own ys[0][r], ys[1][r], .. have; the interval is the
@@ -82,14 +84,14 @@ def power_law(x: Sequence[float], ys: Sequence[Sequence[float]]) -> PowerLaw:
     return PowerLaw(float(slopes.mean()), *interval(slopes.tolist()))
 
 
-def local_slopes(x: Sequence[float], ys: Sequence[Sequence[float]]) -> list[float]:
+def local_slopes(x: Numbers, ys: Sequence[Numbers] | np.ndarray) -> list[float]:
     """Compute the slope between each two neighbouring x: a straight line has the same everywhere. Raises as
     `power_law`.
     """
     return list(np.diff(_logs(x, ys).mean(1)) / np.diff(np.log(np.asarray(x, dtype=float))))
 
 
-def _logs(x: Sequence[float], ys: Sequence[Sequence[float]]) -> np.ndarray:
+def _logs(x: Numbers, ys: Sequence[Numbers] | np.ndarray) -> np.ndarray:
     if len(x) < 2 or len(x) != len(ys):
         raise ValueError(f"x has {len(x)} and ys {len(ys)} entries: must be as many, and at least 2")
     if len({len(repeats) for repeats in ys}) > 1:
