@@ -2,6 +2,7 @@
 
 from functools import partial
 from math import log2, log10
+from statistics import fmean
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import facts_of
 from companion.topics.layers.shown import from_floor
 from companion.topics.limits.exercises import flip_slope
+from companion.topics.memories.probes import interval, two_power_laws
 
 LAYERS = {  # lesson 02's claims: the checkpoint, the column, and what is taken of it
     "reaches-least-squares": ("regression-isotropic", "error", lambda error: 1 / error),
@@ -274,6 +276,21 @@ def test_the_falls_of_lesson_10_are_of_the_table_of_sums():
         falls.append(1 - rows[before]["sensitivity"] / known["sensitivity"])
     evidence = _evidence("10-sensitivity", "grokking-progress", "sensitivity-sums")
     assert evidence.ours == pytest.approx(falls, abs=1e-3)
+
+
+def test_the_exponents_of_lesson_05_are_of_the_table_of_samples():
+    table, ratios = measured_table("memories-error-by-samples").where(kept="most seen"), []
+    for alpha in table.values("alpha"):
+        rows = table.where(alpha=alpha)
+        laws = [
+            two_power_laws(*(rows.where(seed=seed).columns[name] for name in ("n", "d", "error")))
+            for seed in rows.values("seed")
+        ]
+        ratios += [[law.in_n / (1 - 1 / alpha) for law in laws], [law.in_d / (alpha - 1) for law in laws]]
+    farthest = max(ratios, key=lambda each: abs(fmean(each) - 1))
+    evidence = _evidence("05-associative-memory", "error-by-samples", "memories-error-by-samples")
+    assert evidence.ours == pytest.approx([fmean(farthest)], abs=1e-3)
+    assert evidence.interval == pytest.approx(interval(farthest), abs=1e-3)
 
 
 def test_the_slopes_of_lesson_12_are_of_the_table_of_worst_flips():

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.optimize import least_squares
 from scipy.special import stdtrit
 from torch import Tensor
 
@@ -89,6 +90,33 @@ def local_slopes(x: Numbers, ys: Sequence[Numbers] | np.ndarray) -> list[float]:
     `power_law`.
     """
     return list(np.diff(_logs(x, ys).mean(1)) / np.diff(np.log(np.asarray(x, dtype=float))))
+
+
+class TwoPowerLaws(NamedTuple):
+    """y ~ max(a n^-in_n, b d^-in_d), and the largest factor by which a measured y is off it."""
+
+    in_n: float
+    in_d: float
+    off: float
+
+
+def two_power_laws(n: Numbers, d: Numbers, y: Numbers) -> TwoPowerLaws:
+    """Fit the larger of two power laws, that of the narrower limit, to all measurements y[i] at n[i] and d[i], by least
+    squares of log y; their sum, which theory also knows only up to constants, is the same within a factor of 2.
+
+    There must be measurements at one d for several n, and at the largest n for several d.
+    """
+    n, d, y = (np.log(np.asarray(each, dtype=float)) for each in (n, d, y))
+
+    def missed(law):
+        a, u, b, v = law
+        return np.maximum(a - u * n, b - v * d) - y
+
+    # begin with each limit where it is alone: at the two smallest n, and along d at the largest n
+    few, along = np.argsort(n)[:2], n == n.max()
+    (u, a), (v, b) = (-np.polyfit(x, at, 1) * (1, -1) for x, at in ((n[few], y[few]), (d[along], y[along])))
+    law = least_squares(missed, (a, u, b, v)).x
+    return TwoPowerLaws(float(law[1]), float(law[3]), float(np.exp(np.abs(missed(law)).max())))
 
 
 def _logs(x: Numbers, ys: Sequence[Numbers] | np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from companion.topics.memories.probes import (
     local_slopes,
     power_law,
     recalled_bits,
+    two_power_laws,
     weighted_error,
 )
 
@@ -53,6 +54,15 @@ def test_the_interval_is_students():
     values = [0.3, 0.9, 0.4, 0.7, 0.2]
     expected = ttest_1samp(values, 0).confidence_interval(0.95)
     assert interval(values) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize(("in_n", "in_d"), [(0.2, 0.25), (0.5, 1.0), (0.67, 2.0)])
+def test_two_power_laws_are_told_apart_whichever_limits_more(in_n, in_d):
+    n, d = [*(10**k for k in range(1, 7)), *[10**6] * 4], [*[1024] * 6, 64, 128, 256, 512]
+    y = np.maximum(0.9 * np.power(n, -in_n), 8.0**in_d * np.power(d, -in_d))
+    law = two_power_laws(n, d, y.tolist())
+    assert law == pytest.approx((in_n, in_d, 1), rel=1e-3)
+    assert two_power_laws(n, d, [*y[:5], 30 * y[5], *y[6:]]).off > 2  # one that the law does not hold for
 
 
 def test_local_slopes_show_a_bend():
