@@ -311,6 +311,13 @@ def test_the_falls_of_lesson_12_are_of_the_table_of_coins():
     assert evidence.ours == pytest.approx(falls, abs=0.1)
 
 
+def test_the_hops_of_lesson_12_are_of_the_table_of_places_to_find():
+    errors = measured_table("limits-found-hops").grid("seed", "layers", "hops", of="trained")
+    learned = (errors <= 0.05).cumprod(-1).sum(-1) - 1
+    evidence = _evidence("12-limits", "published-depth", "limits-found-hops")
+    assert evidence.ours == tuple(learned[:, -1] - 3 * learned[:, 0])
+
+
 AHEAD = {  # lesson 14's claims: who is ahead of whom, on what
     "attention-recalls-more": ("softmax", "linear", ("recall", 32, "pairs")),
     "recurrence-goes-beyond": ("lstm", "softmax", ("s3", 16, "letters")),

@@ -9,6 +9,7 @@ right, and its product is what all its symbols do, one after the other (Liu et a
 from itertools import permutations
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor
 
@@ -95,6 +96,49 @@ def hops_asked(maps: Int[Tensor, "batch n"], k: Int[Tensor, "batch"] | int) -> I
     """
     first = torch.as_tensor(k, device=maps.device).expand(len(maps))[:, None] + maps.shape[1] - 1
     return torch.cat([first, maps], 1)
+
+
+def unlike_neighbours(
+    batch: int, length: int, letters: int, *, generator: torch.Generator | int
+) -> Int[Tensor, "batch length"]:
+    """Random letters of which no two that are alike stand side by side.
+
+    ``batch``, ``length``, ``letters``: how many sequences, places in each, and different letters.
+    ``generator``: a seed, or a generator, on whose device the draw is made.
+
+    Raises ValueError for a number below 1, or fewer than two letters.
+    """
+    at_least(batch=(batch, 1), length=(length, 1), letters=(letters, 2))
+    generator = as_generator(generator)
+    onwards = torch.randint(1, letters, (batch, length), generator=generator, device=generator.device)
+    onwards[:, 0] = torch.randint(letters, (batch,), generator=generator, device=generator.device)
+    return onwards.cumsum(1) % letters
+
+
+def found_pointers(letters: Int[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
+    """Point every place to the one behind the last earlier place with its letter, as an induction head does; to the
+    first place, which no hop ends at otherwise, if there is none.
+    """
+    places = torch.arange(letters.shape[1], device=letters.device)
+    alike = (letters[:, :, None] == letters[:, None]) & (places < places[:, None])
+    return (alike * (places + 1)).amax(-1)
+
+
+def found_hops(
+    letters: Int[Tensor, "batch length"], k: Int[Tensor, "batch"], alphabet: int
+) -> tuple[Int[Tensor, "batch length+1"], Int[Tensor, "batch length+1"]]:
+    """Return what a network reads that is to hop k times along `found_pointers`, and what it should say (Sanford, Hsu,
+    Telgarsky 2024, arXiv:2402.09268, section 5).
+
+    It reads k as the token ``alphabet`` + 1 + k, and the letters, 0 to ``alphabet`` - 1. It should say the letter where
+    its hops end, ``alphabet`` where they lead nowhere, and anything, marked -1, at the first place.
+    """
+    pointers, place = found_pointers(letters), torch.arange(letters.shape[1], device=letters.device)
+    place = place.expand_as(letters)
+    for done in range(int(k.max())):
+        place = torch.where((k > done)[:, None], pointers.gather(-1, place), place)
+    ends = letters.gather(-1, place).masked_fill((place == 0) & (k > 0)[:, None], alphabet)
+    return torch.cat([k[:, None] + alphabet + 1, letters], 1), F.pad(ends, (1, 0), value=-1)
 
 
 def letters_and_states(

@@ -11,10 +11,10 @@ from companion.core.measuring import Row, measurement
 from companion.core.recipe import Recipe, recipe
 from companion.core.training import seeded
 from companion.topics.limits.baselines import follow
-from companion.topics.limits.data import coins, crowded_pointers, hops_asked, rings
+from companion.topics.limits.data import coins, crowded_pointers, found_hops, hops_asked, rings, unlike_neighbours
 from companion.topics.limits.model import StepModel
 from companion.topics.limits.probes import changes_by_place, sharpen
-from companion.topics.limits.recipes import DEPTHS
+from companion.topics.limits.recipes import DEPTHS, FINDING_DEPTHS
 
 NETWORKS = (*map(str, DEPTHS), "2-crowded")
 COUNTERS = ("limits-prefix", "limits-prefix-lstm")
@@ -53,6 +53,39 @@ def errors_by_hops(seed: int, scale: str, network: str) -> list[Row]:
     model, _ = recipe(f"limits-hops-{network}", scale).train(seed=seed)
     along = crowded_pointers if network.endswith("crowded") else rings
     return [{"hops": k, "error": error} for k, error in enumerate(hop_errors(model, along=along), 1)]
+
+
+@torch.no_grad()
+def found_errors(model: StepModel, letters: int, batch: int = 2000) -> list[float]:
+    """Measure the share of places from which a network of `hops_to_find` says a wrong letter, after 0 hops and each
+    number that it was trained on; places from which these hops lead nowhere count for nothing.
+    """
+    read = unlike_neighbours(batch, model.config.context - 1, letters, generator=0)
+    errors = []
+    for k in range(model.config.vocabulary - letters - 1):
+        tokens, ends = found_hops(read, torch.full((batch,), k), letters)
+        there = (ends >= 0) & (ends < letters)
+        errors.append((model(tokens).argmax(-1) != ends)[there].double().mean().item())
+    return errors
+
+
+@measurement(
+    "limits-found-hops",
+    "wrong letters after 0 to 8 hops to places that must be found, by two to four layers, untrained and trained",
+    cells=[{"layers": layers} for layers in FINDING_DEPTHS],
+    recipes=lambda scale: [recipe(f"limits-found-{layers}", scale) for layers in FINDING_DEPTHS],
+    tolerance=0.2,
+    because="how many hops are learned by the end of training depends on rounding",
+)
+def found_hops_by_layers(seed: int, scale: str, layers: int) -> list[Row]:
+    """Measure `found_errors` of a network before and after its training."""
+    plan = recipe(f"limits-found-{layers}", scale)
+    before, after = plan.model(seed=seed), plan.train(seed=seed)[0]
+    errors = [found_errors(model, **plan.task) for model in (before, after)]
+    return [
+        {"hops": k, "untrained": untrained, "trained": trained}
+        for k, (untrained, trained) in enumerate(zip(*errors, strict=True))
+    ]
 
 
 def on_32_bits(name: str, scale: str) -> Recipe:

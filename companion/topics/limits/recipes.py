@@ -13,7 +13,15 @@ import torch.nn.functional as F
 from companion.core.recipe import register
 from companion.core.training import Schedule
 from companion.topics.limits.baselines import follow
-from companion.topics.limits.data import coins, crowded_pointers, hops_asked, letters_and_states, rings
+from companion.topics.limits.data import (
+    coins,
+    crowded_pointers,
+    found_hops,
+    hops_asked,
+    letters_and_states,
+    rings,
+    unlike_neighbours,
+)
 from companion.topics.limits.model import StepModel, StepModelConfig
 
 
@@ -65,6 +73,18 @@ def hopping(config: StepModelConfig, along: Callable):
     return draw
 
 
+def hops_to_find(config: StepModelConfig, letters: int):
+    """Letters, and as many hops to find along them, none to as many as tokens are left for."""
+    most = config.vocabulary - letters - 2
+
+    def draw(batch, generator):
+        read = unlike_neighbours(batch, config.context - 1, letters, generator=generator)
+        k = torch.randint(most + 1, (batch,), generator=generator, device=generator.device)
+        return found_hops(read, k, letters)
+
+    return draw
+
+
 def parity_in_steps(config: StepModelConfig, asked: int, steps: int):
     """Coins, of which the parity of the first ``asked`` is wanted, and ``steps`` tokens behind them: running parities
     after equally many bits each, the last of them the answer. A step's token is asked for at the place before it.
@@ -97,6 +117,7 @@ def states_in_steps(config: StepModelConfig, points: int, steps: int):
 
 TINY = Schedule(steps=60, batch=64, lr=1e-2, warmup=5)
 DEPTHS = (1, 2, 3)  # layers that 1 to 8 hops are learned with
+FINDING_DEPTHS = (2, 3, 4)  # layers that find their hops
 DIAL = (32, 8, 1)  # states written for a word of 32 symbols; 1 is the answer alone
 for name, recurrent, steps in (("prefix", False, 4000), ("prefix-lstm", True, 800)):  # the LSTM has it long before
     shape = {"layers": 1, "heads": 4, "recurrent": recurrent}
@@ -122,6 +143,22 @@ for layers, along in [*((layers, rings) for layers in DEPTHS), (2, crowded_point
         smoke=(StepModelConfig(6, 5, 16, **shape), TINY),
         course=(StepModelConfig(24, 17, 64, **shape), Schedule(4000, 64, 4e-3, warmup=50, muon=True)),
         paper=(StepModelConfig(80, 65, 128, **shape), Schedule(100_000, 32, 1e-4)),
+    )
+for layers in FINDING_DEPTHS:
+    shape = {"layers": layers, "heads": 4}
+    register(
+        f"limits-found-{layers}",
+        f"0 to 8 hops to places that must be found among 48 of four letters, by {layers} layers (lesson 12)",
+        model=StepModel,
+        sampler=hops_to_find,
+        loss=every_place,
+        smoke=(StepModelConfig(7, 9, 16, **shape), TINY, {"letters": 3}),
+        course=(
+            StepModelConfig(14, 49, 64, mlp=2, **shape),
+            Schedule(2500, 32, 4e-3, warmup=100, muon=True),
+            {"letters": 4},
+        ),
+        paper=(StepModelConfig(22, 99, 128, **shape), Schedule(100_000, 32, 1e-4, warmup=1000), {"letters": 4}),
     )
 for name, steps in (("steps", 8), ("no-steps", 1)):
     shape = {"layers": 1, "heads": 4}

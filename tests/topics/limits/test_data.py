@@ -10,11 +10,14 @@ from companion.topics.limits.baselines import running_products
 from companion.topics.limits.data import (
     coins,
     crowded_pointers,
+    found_hops,
+    found_pointers,
     hops_asked,
     letters_and_states,
     pointers,
     rings,
     turns_and_flips,
+    unlike_neighbours,
     words,
 )
 
@@ -65,6 +68,27 @@ def test_hops_asked_are_a_token_before_the_pointers():
     assert torch.equal(hops_asked(maps, 2)[:, 0], torch.full((3,), 5))
 
 
+def test_no_two_neighbours_are_alike_and_all_others_come():
+    drawn = unlike_neighbours(4000, 3, 4, generator=1)
+    assert (drawn[:, 1:] != drawn[:, :-1]).all()
+    assert len(drawn.unique(dim=0)) == 4 * 3 * 3
+    assert drawn[:, 0].bincount().double().div(4000).tolist() == pytest.approx([0.25] * 4, abs=0.03)
+
+
+def test_hops_are_found_one_by_one_as_an_induction_head_finds_them():
+    read, k = unlike_neighbours(60, 20, 4, generator=2), torch.arange(60) % 6
+    tokens, ends = found_hops(read, k, 4)
+    assert torch.equal(tokens, torch.cat([k[:, None] + 5, read], 1)) and (ends[:, 0] == -1).all()
+    for letters, found, hops, said in zip(read.tolist(), found_pointers(read).tolist(), k, ends, strict=True):
+        earlier = [[j for j in range(i) if letters[j] == letters[i]] for i in range(20)]
+        assert found == [1 + each[-1] if each else 0 for each in earlier]
+        for place, letter in enumerate(said[1:].tolist()):
+            at = place
+            for _ in range(hops):
+                at = 1 + earlier[at][-1] if at is not None and earlier[at] else None
+            assert letter == (4 if at is None else letters[at])
+
+
 def test_pointers_are_permutations():
     drawn = pointers(50, 9, generator=3)
     assert torch.equal(drawn.sort(1).values, torch.arange(9).expand(50, 9))
@@ -89,4 +113,5 @@ test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: coins(1, 0, generator=0), "length = 0"),
     (lambda: turns_and_flips(1, 1, 0, generator=0), "n = 0"),
     (lambda: letters_and_states(1, 1, 1, generator=0), "points = 1: must be at least 2"),
+    (lambda: unlike_neighbours(1, 1, 1, generator=0), "letters = 1: must be at least 2"),
 )

@@ -10,8 +10,8 @@ from companion.core.checkpoints import shipped
 from companion.core.measuring import measured_table
 from companion.core.recipe import recipe
 from companion.topics.limits.baselines import running_products
-from companion.topics.limits.data import coins, crowded_pointers, letters_and_states, rings
-from companion.topics.limits.measured import hop_errors
+from companion.topics.limits.data import coins, crowded_pointers, found_hops, letters_and_states, rings
+from companion.topics.limits.measured import found_errors, hop_errors
 from companion.topics.limits.recipes import DEPTHS, DIAL
 
 
@@ -88,6 +88,14 @@ def test_an_untrained_network_is_lost_after_any_hop():
     assert min(hop_errors(recipe("limits-hops-2").model(seed=0), batch=100)) > 0.8
     with pytest.raises(ValueError, match="batch"):
         hop_errors(recipe("limits-hops-2").model(seed=0), batch=0)
+
+
+def test_hops_to_find_are_zero_to_eight_of_four_letters():
+    tokens, ends = recipe("limits-found-2").draw(300, torch.Generator().manual_seed(3))
+    hops = tokens[:, 0] - 5
+    assert torch.equal(hops.unique(), torch.arange(9)) and tokens.shape == (300, 49)
+    assert all(torch.equal(*pair) for pair in zip(found_hops(tokens[:, 1:], hops, 4), (tokens, ends), strict=True))
+    assert min(found_errors(recipe("limits-found-2").model(seed=0), 4, batch=100)) > 0.6
 
 
 def test_offsets_teach_short_words_wherever_they_begin_and_no_long_ones():
