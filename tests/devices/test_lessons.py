@@ -8,6 +8,7 @@ import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
+import companion.core.checkpoints  # before `pick_device` is another: what is shipped stays on the CPU
 import companion.core.recipe
 import companion.core.training
 from companion.workshop.cli.lessons import all_lessons

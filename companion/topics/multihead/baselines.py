@@ -359,4 +359,6 @@ def one_head(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"]) -> tuple[Floa
     scale = A.sum(-1).mean()
     A, V = A / scale, V / scale
     rows, logs, _ = constraints(X, A.clamp_min(1e-300), torch.ones_like(A[..., 0], dtype=torch.bool))
-    return torch.linalg.lstsq(rows, logs[:, None], driver="gelsd").solution.view(d, d), torch.linalg.inv(V)
+    # on the CPU, since a GPU's least squares want a full rank
+    M = torch.linalg.lstsq(rows.cpu(), logs[:, None].cpu(), driver="gelsd").solution.view(d, d)
+    return M.to(rows.device), torch.linalg.inv(V)

@@ -232,7 +232,10 @@ class Structure(Hooked):
         if len(query) % len(values):
             raise ValueError(f"query: {len(query)} of them; must be a multiple of the {len(values)} sets")
         query, seen, logits = self.read(query), [], []
-        cells = torch.cat([values, torch.eye(values.shape[1]).to(values).expand(len(values), -1, -1)], -1)
+        cells = torch.cat(
+            [values, torch.eye(values.shape[1], dtype=values.dtype, device=values.device).expand(len(values), -1, -1)],
+            -1,
+        )
         for i in range(len(self.queries)):
             logits.append(self.ask(query, seen))
             if noise is None:
