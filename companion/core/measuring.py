@@ -53,6 +53,7 @@ class Measurement:
     tolerance: float
     because: str
     quick: bool
+    gpu: bool
 
     @property
     def path(self) -> Path:
@@ -94,6 +95,7 @@ def measurement(
     cells: Iterable[Row] = ({},),
     recipes: Callable[[str], Iterable[Any]] = lambda scale: (),
     quick: bool = False,
+    gpu: bool = False,
 ) -> Callable[[Callable[..., list[Row]]], Callable[..., list[Row]]]:
     """Make known that the function below measures a table. Raises ValueError for a name that is taken.
 
@@ -108,13 +110,14 @@ def measurement(
     ``cells``: the settings that every seed is measured with.
     ``recipes``: of a scale, those recipes that decide what is measured.
     ``quick``: whether a cell at the scale course takes less than ten seconds of one core.
+    ``gpu``: whether it takes hours of one, and was measured on a GPU.
     """
     if name in _registered:
         raise ValueError(f"name = {name!r}: there is a measurement of this name already")
 
     def known(one: Callable[..., list[Row]]) -> Callable[..., list[Row]]:
         _registered[name] = Measurement(
-            name, about, one, tuple(seeds), tuple(cells), recipes, tolerance, because, quick
+            name, about, one, tuple(seeds), tuple(cells), recipes, tolerance, because, quick, gpu
         )
         return one
 

@@ -7,12 +7,14 @@ scale, for its columns alone, and the weekly workflow the true one: ``pytest -m 
 import math
 
 import pytest
+import torch
 
 from companion.core.measuring import MEASURED, Measurement, measured_table, measurements
 
 TABLES = measurements()
 QUICK = [name for name, chosen in TABLES.items() if chosen.quick]
 LONG = [name for name in TABLES if name not in QUICK]
+WEEKLY = [name for name in LONG if torch.cuda.is_available() or not TABLES[name].gpu]
 
 
 def differences(chosen: Measurement, job: dict) -> list[str]:
@@ -57,7 +59,7 @@ def test_a_table_has_its_cells_says_its_command_and_is_of_todays_recipes(name):
 
 
 @pytest.mark.types_unchecked
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.weekly) for name in LONG)])
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.weekly) for name in WEEKLY)])
 def test_a_cell_is_measured_again(name):
     chosen = TABLES[name]
     assert not differences(chosen, chosen.jobs()[0])

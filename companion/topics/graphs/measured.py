@@ -1,19 +1,23 @@
-"""What lesson 11 shows of runs longer than its own: two cliques, and a filter for the standard transformer."""
+"""What lesson 11 shows of runs longer than its own: two cliques, a filter for the standard transformer, two layers."""
 
 import math
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from companion.core.measuring import Row, measurement
-from companion.core.recipe import recipe
+from companion.core.recipe import Recipe, recipe
 from companion.topics.graphs.data import connected, disjoint, erdos_renyi, within
 from companion.topics.graphs.model import ChannelsConfig
-from companion.topics.graphs.probes import exact_match
+from companion.topics.graphs.probes import exact_match, without
 from companion.topics.graphs.recipes import EIGHT, SEEDS
 
 WATCHED = ("within", "5%", "60%")  # the arms that are watched
+FILTERED = ("within", "all", "matched")  # those that say what the filter does
+TWICE = (*FILTERED, "60%")  # those of two layers
+PARTS = 10  # of the training of two layers
 
 
 def clique_margins(steps: int, seed: int) -> Float[Tensor, "marks runs"]:
@@ -55,8 +59,8 @@ def two_cliques_by_steps(seed: int, scale: str) -> list[Row]:
     "graphs-relu-by-filter",
     "exact matches of the standard transformer with ReLU attention, trained with and without the filter",
     seeds=range(10),
-    cells=[{"arm": arm} for arm in ("within", "all", "matched")],
-    recipes=lambda scale: [recipe(f"graphs-relu-{arm}", scale) for arm in ("within", "all", "matched")],
+    cells=[{"arm": arm} for arm in FILTERED],
+    recipes=lambda scale: [recipe(f"graphs-relu-{arm}", scale) for arm in FILTERED],
     tolerance=0.3,
     because="what a run does beyond its training graphs hangs on rounding; what separates the arms is near 1",
 )
@@ -66,14 +70,68 @@ def relu_by_filter(seed: int, scale: str, arm: str) -> list[Row]:
     """
     plan, many = recipe(f"graphs-relu-{arm}", scale), 20 if scale == "smoke" else 500
     model, _ = plan.train(seed=seed)
-    n = plan.config.n
-    fresh = erdos_renyi(40 * many, n, *EIGHT["p"], generator=1_000_003)
-    kept = within(fresh, plan.task["steps"])
-    sets = {"within": fresh[kept][:many], "beyond": fresh[~kept][:many]}
-    halves = ((n + 1) // 2, n // 2)
-    sets |= {f"two {kind}s": disjoint(many, kind, halves, generator=10) for kind in ("chain", "cycle", "clique")}
     with torch.no_grad():
         return [
             {"graphs": name, "exact": exact_match(model(graphs), connected(graphs)).item()}
-            for name, graphs in sets.items()
+            for name, graphs in asked(plan.task, many, copies=many).items()
         ]
+
+
+def asked(task: dict, many: int, copies: int) -> dict[str, Float[Tensor, "_ n n"]]:
+    """Draw what models that were trained on a ``task`` are asked about: ``many`` fresh random graphs whose components
+    are within the capacity, and as many, if there are, beyond it; and two chains, cycles and cliques that share the
+    nodes, under ``copies`` names.
+    """
+    n = task["n"]
+    fresh = erdos_renyi(40 * many, n, *task["p"], generator=1_000_003)
+    kept = within(fresh, task["steps"])
+    halves = ((n + 1) // 2, n // 2)
+    sets = {"within": fresh[kept][:many], "beyond": fresh[~kept][:many]}
+    return sets | {
+        f"two {kind}s": disjoint(copies, kind, halves, generator=10) for kind in ("chain", "cycle", "clique")
+    }
+
+
+def two_layers_plan(scale: str) -> Recipe:
+    """The recipe graphs-channels at its published size, but for a trial, for the arms in `TWICE`."""
+    plan = recipe("graphs-channels", "paper" if scale == "course" else scale)
+    config = replace(plan.config, layers=2, runs=SEEDS * len(TWICE))
+    return plan.with_(config=config, task=plan.task | {"arms": TWICE})
+
+
+@measurement(
+    "graphs-two-layers",
+    f"exact matches of five disentangled transformers of two layers an arm, after each of {PARTS} parts of training",
+    seeds=(0,),
+    recipes=lambda scale: [two_layers_plan(scale)],
+    tolerance=math.inf,
+    because="it is measured on a GPU, where other batches are drawn",
+    gpu=True,
+)
+def two_layers(seed: int, scale: str) -> list[Row]:
+    """Train five runs of each arm in `TWICE` side by side, and measure the share of graphs of which each has every
+    pair right, also without its degree channel, and the algorithm's share of the score energy of either layer.
+    """
+    plan = two_layers_plan(scale)
+    sets = {name: (graphs[:, None], connected(graphs)) for name, graphs in asked(plan.task, 300, copies=10).items()}
+
+    @torch.no_grad()
+    def look(model):
+        found = {
+            name.replace(" ", "_"): exact_match(model(graphs), answers) for name, (graphs, answers) in sets.items()
+        }
+        graphs, answers = sets["within"]
+        found["without_degrees"] = exact_match(without(model, "degree")(graphs), answers)
+        for layer, stream in enumerate(model.streams(graphs[:12])[:-1]):
+            local, degree = (scores.square().sum((0, 2, 3)) for scores in model.scores(stream, layer))
+            found[f"energy_{layer + 1}"] = local / (local + degree)
+        return found
+
+    model, history = plan.train(seed=seed, each=look, every=plan.schedule.steps // PARTS)
+    return [
+        {"part": part, "arm": arm, "run": run}
+        | {name: values[SEEDS * place + run].item() for name, values in found.items()}
+        for part, found in enumerate([*history.looks, look(model)])
+        for place, arm in enumerate(TWICE)
+        for run in range(SEEDS)
+    ]
