@@ -14,6 +14,7 @@ from torch import Tensor
 from companion.core.checkpoints import shipped, weights_path
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
+from companion.core.training import pick_device
 from companion.topics.addition.data import sums
 from companion.topics.addition.fourier import band_filter, basis, high_waves, longest_period, low_waves, spectrum
 from companion.topics.addition.model import Adder
@@ -24,6 +25,7 @@ OTHERS = [f"addition-{source}" for source in SOURCES if source not in ("scratch"
 OTHERS += [f"addition-rms-{rms}" for rms in RMS]
 CUTS = (("none", "none"), *((modules, band) for band in ("low", "high") for modules in ("attn+mlp", "attn", "mlp")))
 PROBLEMS, DRAWS = 250, 2  # sums that were held out, and draws of random directions
+CUT = 2000  # sums, at most, that adders are asked for while projections take directions away
 
 
 def followed(name: str, scale: str = "course", *, parts: int = 1, seed: int = 0) -> Float[Tensor, "readings columns"]:
@@ -205,28 +207,37 @@ def errors_without_waves(
     because="another machine trains another adder, as another seed does",
     **_adders("addition-filters-640"),
 )
+@measurement(
+    "addition-cuts-1600",
+    "the same with operands up to 260 (lesson 04)",
+    tolerance=0.3,
+    because="another machine trains another adder, as another seed does",
+    gpu=True,
+    **_adders("addition-filters-1600"),
+)
 def addition_cuts(seed: int, scale: str, adder: str) -> list[Row]:
     """Measure an adder while projections take directions from what attention, MLPs or both write: those of slow waves,
     of fast ones, and of all but period 2 (Zhou et al. 2024, section 3.3 and appendix B); and how right it is if
-    five waves of each sum's last logits are kept (figure 4b).
+    five waves of each sum's last logits are kept (figure 4b). On a GPU where there is one: the widest takes hours else.
 
     ``removed`` is "waves", or as many random directions, any of the "stream" or of those that the "logits" see; of the
-    last logits, all but the strongest "waves", or all but "random" ones. The figures, over all sums that were held out,
-    each eighth with a draw of its own, are the fractions of answers right and of parities right, and of the errors
-    below 6 and that are multiples of 10.
+    last logits, all but the strongest "waves", or all but "random" ones. The figures, over the sums that were held out,
+    at most `CUT` of them, each eighth with a draw of its own, are the fractions of answers right and of parities right,
+    and of the errors below 6 and that are multiples of 10.
     """
     there = weights_path(adder, scale, seed).is_file()  # an adder without weights is trained
-    model = shipped(adder, scale, seed)[0] if there else trained(adder, scale, seed)
+    device = pick_device()
+    model = (shipped(adder, scale, seed)[0] if there else trained(adder, scale, seed)).to(device)
     _, testing = sums(model.config.numbers)
     generator = torch.Generator().manual_seed(seed)
-    eighths = torch.randperm(len(testing.answers), generator=generator).tensor_split(8)
+    eighths = torch.randperm(len(testing.answers), generator=generator)[:CUT].tensor_split(8)
     read, n, width = read_out(model), model.config.answers, model.config.width
     cut = round(longest_period(n) / 2 * 50 / 260)  # the first fifth, as published
     bands = {"slow": low_waves(n, cut), "fast": high_waves(n, cut), "not 2": range(1, longest_period(n) // 2)}
-    spaces = {"stream": torch.eye(width), "logits": torch.linalg.svd(read, full_matrices=False).Vh.mT}
+    spaces = {"stream": torch.eye(width), "logits": torch.linalg.svd(read, full_matrices=False).Vh.mT.cpu()}
 
     def row(band: str, modules: str, removed: str, answers: Callable[[Tensor], Tensor]) -> Row:
-        off = torch.cat([answers(testing.operands[part]) - testing.answers[part] for part in eighths])
+        off = torch.cat([answers(testing.operands[part].to(device)).cpu() - testing.answers[part] for part in eighths])
         wrong = off[off != 0]
         kinds = {"right": off == 0, "parity": off % 2 == 0, "below_6": wrong.abs() < 6, "tens": wrong % 10 == 0}
         shares = {name: found.double().mean().item() for name, found in kinds.items()}
@@ -239,14 +250,14 @@ def addition_cuts(seed: int, scale: str, adder: str) -> list[Row]:
 
         def without(operands: Tensor, space: Tensor, lost: int = lost, modules: str = modules) -> Tensor:
             Q = space @ torch.linalg.qr(torch.randn(space.shape[1], lost, generator=generator)).Q
-            return _answers_through(model, operands, modules, torch.eye(width) - Q @ Q.mT)
+            return _answers_through(model, operands, modules, (torch.eye(width) - Q @ Q.mT).to(device))
 
         rows.append(row(band, modules, "waves", partial(_answers_through, model, modules=modules, keep=keep)))
         rows += [row(band, modules, name, partial(without, space=space)) for name, space in spaces.items()]
 
     def of_five(operands: Tensor, rank: Callable[[Tensor], Tensor]) -> Tensor:
         with torch.no_grad():
-            logits = model(operands).double()
+            logits = model(operands).double().cpu()
         kept = [basis(n, 1 + rank(spectrum(each[:, None]))[:5]) for each in logits]
         return torch.stack([(each @ five.mT @ five).argmax() for each, five in zip(logits, kept, strict=True)])
 

@@ -157,6 +157,13 @@ _adder(
     "operands up to 99, with three channels for each answer, as in GPT-2-XL (lesson 04)",
     (100, 640, 4, Schedule(360, 256, 1e-3, warmup=60, precision="bfloat16")),
 )
+_adder(  # minutes of a GPU, hours of a CPU
+    "addition-filters-1600",
+    "operands up to 260, with three channels for each answer, as in GPT-2-XL (lesson 04)",
+    (261, 1600, 4, Schedule(1500, 256, 2e-4, precision="bfloat16")),
+    rms=1.0,
+    power=0.75,
+)
 _adder(
     "addition-wide",
     "operands up to 260, with a width that leaves room for filters in logit space (lesson 04)",
