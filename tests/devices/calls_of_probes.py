@@ -185,6 +185,15 @@ CALLS = {
     "topics.regression.baselines.gradient_descent_plus_plus": lambda f, i: f(*i.prompts(), [1, 2]),
     "topics.regression.baselines.online_gradient_descent": lambda f, i: f(*i.prompts()),
     "topics.sensitivity.baselines.best_under_noise": lambda f, i: f(i.bits(8), 0.2),
+    "topics.structures.baselines.hashing.itq": lambda f, i: [
+        f(i.normal(9, 3), 2, generator=each)(i.normal(4, 3)) for each in i.seeds
+    ],
+    "topics.structures.baselines.hashing.k_means": lambda f, i: [
+        f(i.normal(9, 3), 2, generator=each)(i.normal(4, 3)) for each in i.seeds
+    ],
+    "topics.structures.baselines.hashing.neural_hash": lambda f, i: [
+        f(i.normal(9, 3), i.normal(9, 3), 2, steps=3, generator=each)(i.normal(4, 3)) for each in i.seeds
+    ],
     "topics.structures.baselines.sketches.count_min": lambda f, i: [
         f(i.whole(5, 2, 9), 5, 6, rows=2, conservative=True, generator=each) for each in i.seeds
     ],
