@@ -36,7 +36,8 @@ CLAIM = {
 }
 
 
-def _graded(name: str, *, solution: bool) -> dict:
+def graded(name: str, *, solution: bool) -> dict:
+    """The metadata of an answer, or of the check that earns its point."""
     kind = {"solution": solution, "grade": not solution, "locked": not solution} | ({} if solution else {"points": 1})
     return {"nbgrader": {"grade_id": name, "schema_version": 3, "task": False, **kind}}
 
@@ -59,9 +60,9 @@ def notebook(
         new_markdown_cell("## A claim about two"),
         new_code_cell(
             "def double(x):\n    ### BEGIN SOLUTION\n" + exercise + "\n    ### END SOLUTION",
-            metadata=_graded("double", solution=True),
+            metadata=graded("double", solution=True),
         ),
-        new_code_cell(check + hidden, metadata=_graded("double-check", solution=False) | keep),
+        new_code_cell(check + hidden, metadata=graded("double-check", solution=False) | keep),
         new_code_cell(
             "from IPython.display import display\n"
             f"display({{'application/vnd.companion.claims+json': [{CLAIM!r}], 'text/plain': 'one claim'}}, raw=True)"

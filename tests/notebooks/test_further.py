@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbval_lesson import set_scale, validate
-from sample_lesson import NAME, further
+from sample_lesson import NAME, further, graded
 
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.cli.setup import ROOT
@@ -69,16 +69,11 @@ def test_unsolved_it_runs_to_its_end_and_gives_what_it_stores(path, tmp_path):
     gives_what_it_stores(folder / path.name)
 
 
-GRADED = {
-    "nbgrader": {"grade": True, "solution": False, "grade_id": "x", "locked": True, "schema_version": 3, "points": 1}
-}
-
-
 @pytest.mark.parametrize(
     ("source", "metadata", "fault"),
     [
         ("exercises.double.check(double)", {}, None),
-        ("exercises.double.check(double)", GRADED, "cell 1 is graded"),
+        ("exercises.double.check(double)", graded("x", solution=False), "cell 1 is graded"),
         ("x = 1\n### BEGIN HIDDEN TESTS\n### END HIDDEN TESTS", {}, "cell 1 has a hidden part"),
         (f'predictions = Predictions("{NAME}-further")', {}, None),
         (f'predictions = Predictions("{NAME}")', {}, f"cell 1 keeps predictions as {NAME}: make them by"),

@@ -9,7 +9,7 @@ import copy
 
 from nbformat.v4 import new_code_cell
 from workshop.grading.honest import FULL, NOTHING, Student, without
-from workshop.grading.small_lesson import AUTOMATIC, RIGHT, cell, edited, handed_in, solved
+from workshop.grading.small_lesson import AUTOMATIC, RIGHT, cell, edited, handed_in, marks, solved
 
 LOST = without("newton-step")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
@@ -267,16 +267,7 @@ def _claim(notebook):
     for one in notebook.cells:
         if "nbgrader" in one.metadata:
             one.metadata.nbgrader |= {"grade": True, "points": 1000, "locked": False}
-    marks = {
-        "grade_id": "more",
-        "grade": True,
-        "solution": False,
-        "locked": True,
-        "points": 1000,
-        "schema_version": 3,
-        "task": False,
-    }
-    notebook.cells.append(new_code_cell("1", metadata={"nbgrader": marks}))
+    notebook.cells.append(new_code_cell("1", metadata=marks("more", grade=True, locked=True, points=1000)))
 
 
 def _swap(notebook):

@@ -34,18 +34,10 @@ def gd_closed_form(S, b, lr, steps):
 }
 
 
-def _marks(name: str, **kind) -> dict:
-    return {
-        "nbgrader": {
-            "grade_id": name,
-            "schema_version": 3,
-            "task": False,
-            "grade": False,
-            "solution": False,
-            "locked": False,
-        }
-        | kind
-    }
+def marks(name: str, **kind) -> dict:
+    """A cell's metadata: what nbgrader calls it, and of what kind it is."""
+    unmarked = dict.fromkeys(("task", "grade", "solution", "locked"), False)
+    return {"nbgrader": {"grade_id": name, "schema_version": 3} | unmarked | kind}
 
 
 def _hidden(source: str) -> str:
@@ -65,15 +57,15 @@ def solution() -> NotebookNode:
     ]
     for name, source in RIGHT.items():
         function, check = name.replace("-", "_"), f"{name}-check"
-        cells.append(new_code_cell(_hidden(source), metadata=_marks(name, solution=True)))
+        cells.append(new_code_cell(_hidden(source), metadata=marks(name, solution=True)))
         hidden = f"\n### BEGIN HIDDEN TESTS\nexercises.{function}.grade({function})\n### END HIDDEN TESTS"
         text = f"exercises.{function}.check({function}){hidden}"
-        cells.append(new_code_cell(text, metadata=_marks(check, grade=True, locked=True, points=POINTS[check])))
+        cells.append(new_code_cell(text, metadata=marks(check, grade=True, locked=True, points=POINTS[check])))
     cells.append(new_code_cell("raise RuntimeError('a cell that grading has no need of is not run')"))
     question = f"{QUESTION}\n\n### BEGIN SOLUTION\nThere is none.\n### END SOLUTION"
     cells.append(
         new_markdown_cell(
-            question, metadata=_marks("open-question", grade=True, solution=True, points=POINTS["open-question"])
+            question, metadata=marks("open-question", grade=True, solution=True, points=POINTS["open-question"])
         )
     )
     for number, cell in enumerate(cells):
