@@ -2,6 +2,7 @@
 warnings are errors, torch computes on one thread. Where several workers share the tests, the longest begin.
 """
 
+import gc
 import inspect
 import os
 import typing
@@ -13,6 +14,7 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 import jaxtyping
 import pytest
 import torch
+from browsing import CHROMIUM
 from longest_first import order
 
 # "numeric tower": an int is a float wherever one is asked for, as everywhere in Python's typing (PEP 484)
@@ -63,6 +65,23 @@ def pytest_collection_modifyitems(items):
     """In each of xdist's workers, which must all say the same order."""
     if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
         items[:] = [items[place] for place in order([item.nodeid for item in items], workers)]
+
+
+def pytest_collection_finish():
+    """What thousands of tests are made of stays: no collection of garbage looks through it again."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on PATH (Debian: apt install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ SINGLY = (
 # and of these each file, whose items share what they look at
 TOGETHER = (
     "tests/workshop/grading/test_class.py",
+    "tests/workshop/grading/test_neighbours.py",
     "tests/notebooks/test_browser.py",
     "tests/workshop/cli/test_site.py",
     "tests/workshop/grading/test_variants.py",

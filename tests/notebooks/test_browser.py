@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlparse
 import nbformat
 import pytest
 import sample_site
-from browsing import CHROMIUM, answers_the_hand, free_port, needs_chromium, wait_until_it_answers
-from sample_lesson import CLAIM, FACTS, NAME, checkout, notebook
+from browsing import answers_the_hand, free_port, needs_chromium, wait_until_it_answers
+from sample_lesson import CLAIM, FACTS, NAME, checkout, graded, notebook
 
 from companion.workshop.cli import progress, release
 from companion.workshop.cli.lessons import all_lessons
@@ -66,13 +66,11 @@ def lab(root: Path, theme: str = "Light"):
 
 
 @pytest.fixture
-def page():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(60_000)
-        yield page
-        browser.close()
+def page(browser):
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(60_000)
+    yield page
+    page.close()
 
 
 def open_page(page, address: str) -> None:
@@ -214,14 +212,6 @@ SMALL = [
     'words, previous = ["the", "cat", "and", "the"], np.eye(4)[[0, 0, 1, 2]]\n'
     'AttentionMap(words, np.stack([previous, np.full((4, 4), 0.25)]), moves=[words, ["a bit of each"] * 4])',
 ]
-GRADED = {
-    "grade": True,
-    "solution": False,
-    "grade_id": "double-check",
-    "locked": True,
-    "schema_version": 3,
-    "points": 1,
-}
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["drawing"]}
 
 
@@ -230,7 +220,7 @@ def small_lesson(root: Path) -> Path:
     folder = root / "lessons" / NAME
     folder.mkdir(parents=True)
     cells = [nbformat.v4.new_code_cell(source) for source in SMALL]
-    cells[5].metadata, cells[7].metadata = FOLDED, {"nbgrader": GRADED}
+    cells[5].metadata, cells[7].metadata = FOLDED, graded("double-check", solution=False)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Doubling"), *cells])
     notebook.metadata = {"companion": FACTS, "kernelspec": release.KERNEL}
     nbformat.write(notebook, folder / f"{NAME}.ipynb")

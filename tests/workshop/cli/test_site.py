@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 import pytest
 import sample_site
-from browsing import CHROMIUM, answers_the_hand
+from browsing import answers_the_hand
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from PIL import Image
@@ -109,18 +109,6 @@ def address(built):
     server.shutdown()
     server.server_close()
     thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A Chromium."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on PATH (Debian: apt install chromium)")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def test_every_page_is_there(built):
