@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import nbformat
 
+from companion.core.measuring import measured_table
 from companion.lesson.claims import Statement, cite, figure, statements
 from companion.lesson.verdicts import VERDICTS, in_all
 from companion.workshop.site.again import MEASURES, commands, rests_on
@@ -51,6 +52,11 @@ own bars say whether a figure is as expected, and decide nothing. A program read
 a bug could fail.
 
 {summary(course)}
+
+What takes more than a lesson has was measured once, at these sizes, and is stored as tables that took so many minutes
+of one process.
+
+{sizes(course)}
 
 <div class="claims-filter">{choices}<label>search <input type="search" name="search"></label>
 <span>showing <span class="claims-count" aria-live="polite">{len(rows)}</span></span></div>
@@ -175,6 +181,25 @@ def summary(course: Course) -> str:
         for source, row in sorted(counts.items(), key=lambda each: (-sum(each[1].values()), each[0].lower()))
     ]
     return scrolling_table("Sources by verdict", "summary", f"{head}<td></td>", rows)
+
+
+def sizes(course: Course) -> str:
+    """Return the published claims that rest on measured tables (HTML): what was published, our size, what became of
+    each, and the minutes of one process that its tables took.
+    """
+    rows = []
+    for chapter in course.chapters:
+        known = known_statements(chapter)
+        for claim in chapter.entry["claims"]:
+            evidence = known[claim["id"]].evidence if claim["id"] in known else None
+            if names := getattr(evidence, "stored", ()):
+                minutes = " + ".join(measured_table(name).header["minutes"] for name in names)
+                cells = [claim["published"], evidence.size or "the published one", verdict(claim), minutes]
+                name = f'<a href="#{chapter.name[:2]}-{claim["id"]}">{html.escape(claim["statement"])}</a>'
+                said = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+                rows.append(f'<tr><th scope="row">{name}</th>{said}</tr>')
+    head = "".join(f'<th scope="col">{each}</th>' for each in ("Claim", "Published", "Our size", "Verdict", "Minutes"))
+    return scrolling_table("Sizes of what was trained", "sizes", head, rows)
 
 
 def scrolling_table(label: str, kind: str, head: str, rows: list[str]) -> str:

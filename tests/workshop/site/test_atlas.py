@@ -10,6 +10,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sample_lesson import CLAIM, FACTS
 
+from companion.core.measuring import measured_table
 from companion.lesson.claims import Claims, bibliography, statements
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.site import atlas
@@ -125,6 +126,17 @@ def test_every_claim_of_the_course_is_on_the_page_and_in_the_list():
         jsonschema.validate(
             {"version": 2, "claims": [{key: value for key, value in judged[0].items() if key != "why"}]}, schema
         )
+
+
+def test_what_was_trained_at_which_size_is_a_table():
+    rows = list(ElementTree.fromstring(atlas.sizes(of_the_course())).iter("tr"))[1:]
+    told = {row.find("th/a").get("href"): ["".join(cell.itertext()) for cell in row.iter("td")] for row in rows}
+    claims = {name: claim for lesson in all_lessons() for name, claim in statements(lesson.name).items()}
+    assert {id[4:] for id in told} == {id for id, claim in claims.items() if getattr(claim.evidence, "stored", ())}
+    published, size, verdict, minutes = told["#04-slow-waves-needed"]
+    claim = claims["slow-waves-needed"]
+    assert (published, size, verdict) == (claim.published, claim.evidence.size, claim.verdict())
+    assert minutes == measured_table(claim.evidence.stored[0]).header["minutes"]
 
 
 def test_the_summary_counts_what_became_of_each_source():
