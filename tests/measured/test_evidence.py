@@ -278,6 +278,16 @@ def test_the_falls_of_lesson_10_are_of_the_table_of_sums():
     assert evidence.ours == pytest.approx(falls, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("id", "graphs", "behind"), [("filter-learns-its-own", "within", "all"), ("beyond-breaks", "two_chains", "60%")]
+)
+def test_the_seeds_of_lesson_11_are_of_the_table_of_two_layers(id, graphs, behind):
+    table = measured_table("graphs-two-layers").where(part=10)
+    within, others = (table.where(arm=arm).columns[graphs] for arm in ("within", behind))
+    leads = [100 * (filtered - other) for filtered, other in zip(within, others, strict=True)]
+    assert _evidence("11-graphs", id, "graphs-two-layers").ours == pytest.approx(leads, abs=0.05)
+
+
 def test_the_exponents_of_lesson_05_are_of_the_table_of_samples():
     table, ratios = measured_table("memories-error-by-samples").where(kept="most seen"), []
     for alpha in table.values("alpha"):
