@@ -22,7 +22,7 @@ def apart(got: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
 def not_finite(got: Tensor) -> str:
     """Say how many entries are NaN or infinite, and which is the first."""
     wrong = ~got.isfinite()
-    first = [int(i) for i in torch.unravel_index(wrong.flatten().long().argmax(), got.shape)]
+    first = wrong.nonzero()[0].tolist()
     where = f", the first at {first}" if first and not wrong.all() else ""
     return f"{int(wrong.sum())} of {got.numel()} entries are NaN or infinite{where}."
 
