@@ -267,14 +267,14 @@ def test_the_dimensions_of_lesson_07_are_of_the_shipped_bank_and_of_their_table(
 
 
 def test_the_falls_of_lesson_10_are_of_the_table_of_sums():
-    table = measured_table("sensitivity-sums").where(network="decay")
+    table = measured_table("sensitivity-sums-113").where(network="decay")
     falls = []
     for seed in table.values("seed"):
         rows = table.where(seed=seed).rows
         before = next(mark for mark, row in enumerate(rows) if row["held_out_accuracy"] >= 0.1) - 1
         known = next(row for row in rows if row["training_accuracy"] >= 0.99)
         falls.append(1 - rows[before]["sensitivity"] / known["sensitivity"])
-    evidence = _evidence("10-sensitivity", "grokking-progress", "sensitivity-sums")
+    evidence = _evidence("10-sensitivity", "grokking-progress", "sensitivity-sums-113")
     assert evidence.ours == pytest.approx(falls, abs=1e-3)
 
 
