@@ -151,7 +151,7 @@ def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
         assert evidence.interval == pytest.approx(between, rel=0.002), id
 
 
-def _cut(column, band, modules, removed, table="addition-cuts-640"):
+def _cut(column, band, modules, removed, table):
     """What a table of lesson 04's cuts has of three models, in points."""
     found = measured_table(table).where(band=band, modules=modules, removed=removed).columns[column]
     return [100 * each for each in found]
@@ -161,14 +161,9 @@ def _minus(one, other):
     return [a - b for a, b in zip(one, other, strict=True)]
 
 
-def _beyond(band, modules, control):
-    """The right answers that waves cost beyond random directions, in points."""
-    return _minus(*(_cut("right", band, modules, removed) for removed in (control, "waves")))
-
-
-def _more(column, band, modules, control, **table):
+def _more(column, band, modules, control, table):
     """How much larger a share is without waves than without random directions, in points."""
-    return _minus(*(_cut(column, band, modules, removed, **table) for removed in ("waves", control)))
+    return _minus(*(_cut(column, band, modules, removed, table) for removed in ("waves", control)))
 
 
 def _stricter(beyond):
@@ -176,28 +171,50 @@ def _stricter(beyond):
     return [min(pair) for pair in zip(beyond("stream"), beyond("logits"), strict=True)]
 
 
-CUTS = {  # lesson 04's claims, in points
-    "without-slow-waves": lambda: [tens - 10 for tens in _cut("tens", "slow", "mlp", "waves")],
-    "small-errors": lambda: _stricter(partial(_more, "below_6", "fast", "attn", table="addition-cuts")),
-    "slow-waves-needed": lambda: _stricter(partial(_beyond, "slow", "attn+mlp")),
-    "fast-waves-needed": lambda: _stricter(partial(_beyond, "fast", "attn+mlp")),
-    "mlp-low": lambda: _stricter(lambda control: _minus(*(_beyond("slow", each, control) for each in ("mlp", "attn")))),
-    "attention-high": lambda: _stricter(
-        lambda control: _minus(*(_beyond("fast", each, control) for each in ("attn", "mlp")))
-    ),
-    "one-wave-parity": lambda: _more("parity", "not 2", "attn+mlp", "logits"),
-    "five-waves-suffice": lambda: _minus(*(_cut("right", "not 5", "logits", kept) for kept in ("waves", "random"))),
+def _tens(table):
+    return [tens - 10 for tens in _cut("tens", "slow", "mlp", "waves", table)]
+
+
+def _small(table):
+    return _stricter(partial(_more, "below_6", "fast", "attn", table=table))
+
+
+def _cost(band, table):
+    """The right answers that waves cost in all modules beyond random directions, in points."""
+    return _stricter(lambda control: [-each for each in _more("right", band, "attn+mlp", control, table)])
+
+
+def _rather(band, one, other, table):
+    """How much more they cost in one kind of module than in the other."""
+    return _stricter(lambda control: _minus(*(_more("right", band, each, control, table) for each in (other, one))))
+
+
+CUTS = {  # lesson 04's claims, in points, by what follows the table's name
+    "without-slow-waves": (_tens, "-640"),
+    "without-slow-waves-published-size": (_tens, "-1600"),
+    "small-errors": (_small, ""),
+    "small-errors-published-size": (_small, "-1600"),
+    "slow-waves-needed": (partial(_cost, "slow"), "-1600"),
+    "fast-waves-needed": (partial(_cost, "fast"), "-1600"),
+    "mlp-low": (partial(_rather, "slow", "mlp", "attn"), "-640"),
+    "mlp-low-published-size": (partial(_rather, "slow", "mlp", "attn"), "-1600"),
+    "attention-high": (partial(_rather, "fast", "attn", "mlp"), "-640"),
+    "attention-high-published-size": (partial(_rather, "fast", "attn", "mlp"), "-1600"),
+    "one-wave-parity": (partial(_more, "parity", "not 2", "attn+mlp", "logits"), "-640"),
+    "five-waves-suffice": (partial(_more, "right", "not 5", "logits", "random"), "-640"),
 }
 
 
 @pytest.mark.parametrize("id", CUTS)
 def test_the_seeds_of_lesson_04_are_of_the_table_of_cuts(id):
-    table = "addition-cuts" if id == "small-errors" else "addition-cuts-640"
-    assert _evidence("04-fourier-addition", id, table).ours == pytest.approx(CUTS[id](), abs=0.06)
+    measure, size = CUTS[id]
+    table = f"addition-cuts{size}"
+    assert _evidence("04-fourier-addition", id, table).ours == pytest.approx(measure(table), abs=0.06)
 
 
-def test_the_adders_that_are_cut_add():
-    assert min(_cut("right", "none", "attn+mlp", "waves")) >= 99
+@pytest.mark.parametrize("size", ["", "-640", "-1600"])
+def test_the_adders_that_are_cut_add(size):
+    assert min(_cut("right", "none", "attn+mlp", "waves", f"addition-cuts{size}")) >= 99
 
 
 @pytest.mark.parametrize(("id", "to"), [("counting-helps", ""), ("counting-helps-published-size", "-260")])
