@@ -5,9 +5,9 @@ weight errs by up to half a scale, whatever the layer reads. But what a layer re
 errs, the weights after it can make up for it. `fitted` lets them (GPTQ: Frantar et al. 2022, arXiv:2210.17323).
 
 What it is worth, measured on lesson 04's adders as the largest change of a share of right answers in the table of
-ablations, in points. ``addition-wide``, two seeds: rounded to the nearest 2.75 and 3.0 (400 sums that were held out),
-fitted .10 and .20 (1,000). ``addition-filters``, three seeds, all 1,999 sums that were held out: .30 to .60, and .15 to
-.25.
+ablations, in points. Operands up to 260, 528 channels, two seeds: rounded to the nearest 2.75 and 3.0 (400 sums that
+were held out), fitted .10 and .20 (1,000). ``addition-filters``, three seeds, all 1,999 sums that were held out: .30 to
+.60, and .15 to .25.
 """
 
 from collections.abc import Callable

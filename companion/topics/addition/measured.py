@@ -2,7 +2,7 @@
 trained for longer, and which errors they make without slow or fast waves.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Any
@@ -23,8 +23,6 @@ from companion.topics.addition.recipes import FACTORS, RMS, SOURCES
 
 OTHERS = [f"addition-{source}" for source in SOURCES if source not in ("scratch", "counting")]
 OTHERS += [f"addition-rms-{rms}" for rms in RMS]
-CUTS = (("none", "none"), *((modules, band) for band in ("low", "high") for modules in ("attn+mlp", "attn", "mlp")))
-PROBLEMS, DRAWS = 250, 2  # sums that were held out, and draws of random directions
 CUT = 2000  # sums, at most, that adders are asked for while projections take directions away
 
 
@@ -137,60 +135,6 @@ def addition_scores(seed: int, scale: str, adder: str) -> list[Row]:
         "off_by_tens": (off > 0) & (off % 10 == 0),
     }
     return [{name: found.double().mean().item() for name, found in names.items()}]
-
-
-@measurement(
-    "addition-errors",
-    "errors without slow or fast waves, operands up to 260 (lesson 04)",
-    tolerance=float("inf"),
-    because="another machine trains another wide model, as another seed does; the stored ones were in 8 bits",
-    seeds=[0, 1],
-    recipes=lambda scale: [recipe("addition-wide", scale)],
-)
-def addition_errors(seed: int, scale: str) -> list[Row]:
-    """Return how often each error, answer given minus answer due, occurs: with slow (low) or fast (high) waves removed
-    from what attention, MLPs or both write, and with as many random directions removed from the same modules.
-    """
-    adder = trained("addition-wide", scale, seed)
-    _, testing = sums(adder.config.numbers)
-    generator = torch.Generator().manual_seed(0)
-    chosen = torch.randperm(len(testing.answers), generator=generator)[:PROBLEMS]
-    # The verdicts of lesson 04 were taken on these sums and directions, drawn after those of its sections 3 and 4
-    torch.randn(100, 128, generator=generator)
-    torch.randperm(1999, generator=generator)
-    for width, bands, models in ((256, (37, 163), 3), (528, (99, 421), seed)):
-        for lost in bands * models:
-            for _ in range(3 * DRAWS):
-                torch.randn(width, lost, generator=generator)
-    found = errors_without_waves(adder, testing.operands[chosen], testing.answers[chosen], generator)
-    return [
-        {"modules": modules, "band": band, "removed": removed, "error": error, "count": count}
-        for modules, band, removed, errors in found
-        for error, count in zip(*(found.tolist() for found in errors.unique(return_counts=True)), strict=True)
-    ]
-
-
-@torch.no_grad()
-def errors_without_waves(
-    adder: Adder, operands: Int[Tensor, "problems two"], due: Int[Tensor, "problems"], generator: torch.Generator
-) -> Iterator[tuple[str, str, str, Int[Tensor, "errors"]]]:
-    """Yield for each of the `CUTS`, and for what is removed, "waves" or "random" directions, the errors of all draws.
-
-    ``adder``: a trained one.
-    ``operands``, ``due``: the sums that it is asked for, and their answers.
-    ``generator``: draws the random directions.
-    """
-    read, n, width = read_out(adder), adder.config.answers, adder.config.width
-    cut = round(longest_period(n) / 2 * 50 / 260)  # the first fifth, as published
-    bands = {"low": band_filter(read, low_waves(n, cut)), "high": band_filter(read, high_waves(n, cut))}
-    bands["none"] = torch.eye(width)
-    for modules, band in CUTS:
-        yield modules, band, "waves", _answers_through(adder, operands, modules, bands[band]) - due
-        lost, found = width - round(bands[band].trace().item()), []
-        for _ in range(DRAWS if lost else 1):
-            Q = torch.linalg.qr(torch.randn(width, lost, generator=generator)).Q
-            found.append(_answers_through(adder, operands, modules, torch.eye(width) - Q @ Q.mT) - due)
-        yield modules, band, "random", torch.cat(found)
 
 
 @measurement(

@@ -164,14 +164,6 @@ _adder(  # minutes of a GPU, hours of a CPU
     rms=1.0,
     power=0.75,
 )
-_adder(
-    "addition-wide",
-    "operands up to 260, with a width that leaves room for filters in logit space (lesson 04)",
-    (261, 528, 4, Schedule(2000, 128, 5e-4, precision="bfloat16")),
-    rms=1.0,
-    power=0.75,
-    calibrate=ablations(600),
-)
 for _source, _steps in (("counting", 1500), ("scratch", 6000)):
     _adder(
         f"addition-260-{_source}",

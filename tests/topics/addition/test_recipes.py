@@ -11,7 +11,7 @@ from companion.core.recipe import recipe, recipes
 from companion.topics.addition.baselines import narrowed, with_rms
 from companion.topics.addition.data import sums
 from companion.topics.addition.fourier import band_filter, high_waves, low_waves, spectrum
-from companion.topics.addition.measured import CUTS, DRAWS, PROBLEMS, errors_without_waves, followed
+from companion.topics.addition.measured import followed
 from companion.topics.addition.probes import accuracies, modular_probe, read_out
 from companion.topics.addition.recipes import FACTORS, RMS, SOURCES, answer_loss, embeddings_from, transplanted
 
@@ -132,27 +132,6 @@ def test_there_is_a_row_for_every_embedding_and_every_length():
     kinds = {*SOURCES, *(f"rms-{rms}" for rms in RMS)}
     assert {row["adder"] for row in rows if row["seed"] == 0} == {f"addition-{kind}" for kind in kinds}
     assert all(row["exact"] <= row["within_2"] <= row["within_10"] <= 1 for row in rows)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_wide_adders_add_and_every_sum_is_counted(seed):
-    table = measured_table("addition-errors").where(seed=seed)
-    for modules, band in CUTS:
-        for removed, sums_counted in (("waves", PROBLEMS), ("random", PROBLEMS * (DRAWS if band != "none" else 1))):
-            rows = table.where(modules=modules, band=band, removed=removed).rows
-            assert sum(row["count"] for row in rows) == sums_counted
-    right = table.where(modules="none", removed="waves", error=0).rows
-    assert right[0]["count"] >= 0.99 * PROBLEMS
-
-
-def test_without_waves_an_adder_errs_as_with_the_filters_of_the_lesson():
-    adder = recipe("addition-filters", "smoke").model(1)
-    operands, due = sums(adder.config.numbers)[1]
-    rows = errors_without_waves(adder, operands[:50], due[:50], torch.Generator().manual_seed(0))
-    found = {(modules, band, removed): errors for modules, band, removed, errors in rows}
-    assert found.keys() == {(*cut, removed) for cut in CUTS for removed in ("waves", "random")}
-    assert torch.equal(found["none", "none", "waves"], found["none", "none", "random"])
-    assert len(found["mlp", "low", "random"]) == DRAWS * len(found["mlp", "low", "waves"])
 
 
 def test_a_transplant_is_the_same_recipe_on_other_embeddings():

@@ -45,7 +45,7 @@ def test_it_trains_saves_and_reports(tmp_path, capsys):
         ("addition-counting", {"stored": None}, "", {torch.float32}),
         ("addition-counting", {"stored": torch.bfloat16}, "bfloat16", {torch.bfloat16}),
         ("addition-counting", {}, STORED[torch.int8], {torch.int8, torch.bfloat16, torch.float32}),
-        ("addition-wide", {}, STORED_FITTED, {torch.int8, torch.bfloat16, torch.float32}),
+        ("addition-filters", {}, STORED_FITTED, {torch.int8, torch.bfloat16, torch.float32}),
     ],
     ids=["float32", "bfloat16", "int8", "int8-fitted"],
 )
