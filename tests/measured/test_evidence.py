@@ -305,6 +305,12 @@ def test_the_seeds_of_lesson_11_are_of_the_table_of_two_layers(id, graphs, behin
     assert _evidence("11-graphs", id, "graphs-two-layers").ours == pytest.approx(leads, abs=0.05)
 
 
+def test_the_leads_of_lesson_01_are_of_the_table_of_wide_layers():
+    right = measured_table("attention-wide-layers").where(layers=1).grid("heads", "seed", of="trained")
+    evidence = _evidence("01-attention-basics", "one-wide-layer", "attention-wide-layers")
+    assert evidence.ours == pytest.approx(100 * (right[-1] - right[0]), abs=0.1)
+
+
 def test_the_exponents_of_lesson_05_are_of_the_table_of_samples():
     table, ratios = measured_table("memories-error-by-samples").where(kept="most seen"), []
     for alpha in table.values("alpha"):

@@ -5,22 +5,16 @@ import torch
 from refusals import refusals
 
 from companion.core.recipe import recipe
+from companion.topics.attention.measured import settled_accuracy
 from companion.topics.attention.recipes import runs_that_learn
-
-
-def accuracy(model, sample):
-    with torch.no_grad():
-        said = model(sample.tokens[:, :-1]).argmax(-1)
-    determined = torch.arange(1, sample.tokens.shape[1]) >= sample.periods[:, None]
-    return (said == sample.tokens[:, 1:])[determined].float().mean().item()
 
 
 @pytest.mark.types_unchecked
 def test_two_layers_continue_a_phrase_and_one_does_not():
     fresh = recipe("attention-two-layers").draw(256, torch.Generator().manual_seed(123))
     two, one = (recipe(f"attention-{layers}").train(seed=5, device="cpu")[0] for layers in ("two-layers", "one-layer"))
-    assert accuracy(two, fresh) > 0.99
-    assert accuracy(one, fresh) < 0.8
+    assert settled_accuracy(two, fresh) > 0.99
+    assert settled_accuracy(one, fresh) < 0.8
 
 
 @pytest.mark.parametrize("start", [40, 80])
