@@ -201,6 +201,7 @@ CUTS = {  # lesson 04's claims, in points, by what follows the table's name
     "attention-high": (partial(_rather, "fast", "attn", "mlp"), "-640"),
     "attention-high-published-size": (partial(_rather, "fast", "attn", "mlp"), "-1600"),
     "one-wave-parity": (partial(_more, "parity", "not 2", "attn+mlp", "logits"), "-640"),
+    "one-wave-parity-published-size": (partial(_more, "parity", "not 2", "attn+mlp", "logits"), "-1600"),
     "five-waves-suffice": (partial(_more, "right", "not 5", "logits", "random"), "-640"),
 }
 

@@ -114,6 +114,7 @@ def taught_states(seed: int, scale: str, teaching: str) -> list[Row]:
 @measurement(
     "regression-contenders-interleaved",
     "lesson 03's contenders on alternating tokens: their excess, and how much their errors are like three algorithms'",
+    seeds=range(5),
     cells=[{"network": network} for network in CONTENDERS],
     recipes=lambda scale: [recipe(f"regression-{name}-interleaved", scale) for name in CONTENDERS],
     tolerance=0.01,
