@@ -20,6 +20,7 @@ from companion.core import checkpoints
 
 CALLS = calls.CALLS | calls_of_probes.CALLS
 ELSEWHERE = calls.ELSEWHERE | calls_of_probes.ELSEWHERE
+SPLITS = {"topics.addition.data.sums"}  # whose sides have as many sums of two alike as the draw gives them
 CORE = ("decoder", "hooks", "lstm", "blocks", "readouts")
 
 
@@ -74,8 +75,9 @@ def test_it_answers_where_it_is_asked(name, device):
     for answer, other in zip(here, there, strict=True):
         if device.type == "meta":
             torch.testing.assert_close(other, answer, rtol=1e-4, atol=1e-4, equal_nan=True)
-        else:  # CUDA draws other numbers, and splits otherwise
-            assert (other.ndim, other.dtype) == (answer.ndim, answer.dtype)
+        else:  # CUDA draws other numbers
+            start = 1 if name in SPLITS else 0
+            assert (other.shape[start:], other.dtype) == (answer.shape[start:], answer.dtype)
 
 
 def test_a_shipped_checkpoint_answers_where_it_is_opened(device, monkeypatch):

@@ -20,7 +20,6 @@ from companion.topics.graphs.model import Channels, ChannelsConfig, GraphModel, 
 BEYOND = {"within": 0.0, "5%": 0.05, "20%": 0.2, "60%": 0.6}  # the share beyond capacity, where the arm sets it
 ARMS = (*BEYOND, "all", "matched")
 SEEDS = 5  # runs of `Channels` for each arm, side by side
-CHANNELS_STEPS = 10_000  # of two layers of it
 
 
 def every_pair(model, graphs, answers):
@@ -93,7 +92,7 @@ register(
     # of twelve runs of two layers whose numbers start below .1 three fell behind, of those below .02 none
     paper=(
         ChannelsConfig(2, RUNS, start=0.02),
-        Schedule(CHANNELS_STEPS, 256, 0.03, clip=math.inf),
+        Schedule(10_000, 256, 0.03, clip=math.inf),
         arms | TWENTY | {"many": 100_000},
     ),
 )

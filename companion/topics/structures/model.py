@@ -232,10 +232,8 @@ class Structure(Hooked):
         if len(query) % len(values):
             raise ValueError(f"query: {len(query)} of them; must be a multiple of the {len(values)} sets")
         query, seen, logits = self.read(query), [], []
-        cells = torch.cat(
-            [values, torch.eye(values.shape[1], dtype=values.dtype, device=values.device).expand(len(values), -1, -1)],
-            -1,
-        )
+        places = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
+        cells = torch.cat([values, places.expand(len(values), -1, -1)], -1)
         for i in range(len(self.queries)):
             logits.append(self.ask(query, seen))
             if noise is None:
