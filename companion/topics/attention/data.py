@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from companion.core.arguments import as_generator, at_least
@@ -104,6 +104,11 @@ class Repetitions(NamedTuple):
 
     tokens: Int[Tensor, "batch length"]
     periods: Int[Tensor, "batch"]
+
+    @property
+    def settled(self) -> Bool[Tensor, "batch later"]:
+        """Return which of the tokens 1, 2, .. follow from those before: those from the first repetition on."""
+        return torch.arange(1, self.tokens.shape[1], device=self.tokens.device) >= self.periods[:, None]
 
 
 def repetitions(

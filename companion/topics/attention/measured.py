@@ -16,8 +16,8 @@ BASES = {1: "attention-one-layer", 2: "attention-two-layers"}
 @torch.no_grad()
 def settled_accuracy(model: TokenModel, sample: Repetitions) -> float:
     """Measure the share of tokens that follow from those before and that the model names."""
-    settled = torch.arange(1, sample.tokens.shape[1]) >= sample.periods[:, None]
-    return (model(sample.tokens[:, :-1]).argmax(-1) == sample.tokens[:, 1:])[settled].double().mean().item()
+    right = model(sample.tokens[:, :-1]).argmax(-1) == sample.tokens[:, 1:]
+    return right[sample.settled].double().mean().item()
 
 
 @measurement(

@@ -15,7 +15,7 @@ from jaxtyping import Bool
 from companion.core.recipe import register
 from companion.core.training import Schedule, seeded, train
 from companion.topics.attention.baselines import l1_logistic
-from companion.topics.attention.data import conjunctions, repetitions
+from companion.topics.attention.data import Repetitions, conjunctions, repetitions
 from companion.topics.attention.model import BitHeads, BitMLPs, TokenModel, TokenModelConfig
 
 
@@ -25,7 +25,7 @@ def repetition_loss(model, tokens, periods):
     ``tokens`` (batch, length), ``periods`` (batch,): token t follows from those before where t >= its row's period.
     """
     logits, targets = model(tokens[:, :-1]), tokens[:, 1:]
-    settled = torch.arange(1, tokens.shape[1], device=tokens.device) >= periods[:, None]
+    settled = Repetitions(tokens, periods).settled
     return F.cross_entropy(logits[settled], targets[settled])
 
 
