@@ -239,6 +239,8 @@ def main(argv: list[str]) -> int:
             cli.error(f"{arguments.command} needs a checkout of the course; here is the package alone")
     elif EXTRAS[arguments.command] is not None:
         import_module("companion.workshop.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
+    # a grammar of IRIs, of which no notebook has any: what reads notebooks would build it first, for a second or two
+    sys.modules["rfc3987_syntax"] = None
     return import_module(f"companion.workshop.cli.{arguments.command}").main(arguments)
 
 
