@@ -32,6 +32,8 @@ def main(arguments: Namespace) -> int:
     """Go on as pytest. Return 2 if ``--quick`` is asked for what there is not."""
     # two workers of one thread each are faster on two cores than two of two
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # tests start some hundred processes, and each would compile the course and the tests anew
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.chdir(ROOT)
     handed_on = arguments.pytest_args
     if arguments.quick:
