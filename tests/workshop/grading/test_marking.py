@@ -2,6 +2,8 @@
 
 import json
 import time
+from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 from nbformat.v4 import new_code_cell
@@ -27,6 +29,13 @@ NEWTON = "newton-step-check"
 def process():
     """One for all: what is tested here does not end it."""
     with one_process(PATIENT) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def process_with_course():
+    """One in which a whole notebook can be run."""
+    with one_process(PATIENT, course=True) as process:
         yield process
 
 
@@ -105,13 +114,14 @@ def test_the_courses_answer_is_not_there(marked, source):
     assert assembled(solved(newton_step=source)).flags
 
 
-def test_what_was_not_attempted_stands_in_and_what_was_attempted_does_not():
+def test_what_was_not_attempted_stands_in_and_what_was_attempted_does_not(process):
     uses = (
         "@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n    half = newton_step(S, S) * 0\n"
         "    w = half[0] * 0\n    for _ in range(steps):\n        w = w - lr * (S @ w - b)\n    return w"
     )
     submission = assembled(handed_in({"gd-closed-form": uses, "triplet-tokens": RIGHT["triplet-tokens"]}))
-    entries = mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"]
+    with all_in(process):
+        entries = mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"]
     assert entries["gd-closed-form-check"]["outcome"] == "right", entries
     assert entries[NEWTON]["outcome"] == "not attempted"
 
@@ -150,9 +160,9 @@ def {name}(*inputs, quick={name}):
 
 
 def test_honest_answers_that_are_slow_lose_nothing_beside_two_that_never_end():
-    """Those come first; then all have only what a right answer may take, of which these take a third."""
+    """Those come first; then all have only what a right answer may take, of which these take a third. So have those."""
     given, notebook = lesson(0)
-    submission, limits = assemble(given, cells(json.dumps(notebook).encode())), Limits()
+    submission, limits = assemble(given, cells(json.dumps(notebook).encode())), Limits(patience=1)
     for place, question in enumerate(given.automatic):
         third = getattr(_exercise(question), "seconds", limits.exercise / len(CHECK_SEEDS)) / 3
         if place < limits.stops:
@@ -189,19 +199,19 @@ LATE = "two = 0\nfor step in range(2 if SCALE == 'smoke' else 10**12):\n    two 
 
 
 @pytest.mark.parametrize("above", ["exec('two = 2')", HIDES, LATE])
-def test_where_the_code_around_an_answer_fails_or_is_late_the_whole_notebook_decides(above):
-    answer = HEAD + "    return two * M - M @ S @ M"
-    for more, outcome in (("", "right"), (" + 1", "wrong")):
-        notebook = solved(newton_step=answer + more)
-        notebook.cells.insert(3, new_code_cell(above))
-        submission = assembled(notebook)
-        submission.answers = {NEWTON: submission.answers[NEWTON]}
-        limits = Limits() if above == LATE else PATIENT
-        entry = mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"][NEWTON]
-        if outcome == "right":
-            assert entry == {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
-        else:
-            assert entry["points"] == 0
+def test_where_the_code_around_an_answer_fails_or_is_late_the_whole_notebook_decides(process_with_course, above):
+    late = replace(PATIENT, exercise=0.2)  # soon, as the whole notebook has a time of its own
+    limits, shared = (late, nullcontext()) if above == LATE else (PATIENT, all_in(process_with_course))
+    answer, entries = HEAD + "    return two * M - M @ S @ M", []
+    with shared:
+        for more in ("", " + 1"):
+            notebook = solved(newton_step=answer + more)
+            notebook.cells.insert(3, new_code_cell(above))
+            submission = assembled(notebook)
+            submission.answers = {NEWTON: submission.answers[NEWTON]}
+            entries.append(mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"][NEWTON])
+    right = {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
+    assert entries[0] == right and entries[1]["points"] == 0
 
 
 def test_for_an_answer_that_is_merely_wrong_nothing_else_is_run(marked, monkeypatch):
@@ -223,7 +233,8 @@ def gd_closed_form(S, b, lr, steps):
 def test_who_asks_for_a_stand_in_without_end_has_an_end(asks):
     answers = {"triplet-tokens": RIGHT["triplet-tokens"], "gd-closed-form": asks}
     started = time.monotonic()
-    result = mark(assembled(handed_in(answers)), small_handout(), SEEDS, Limits(), unsafe=False)["exercises"]
+    limits = Limits(exercise=0.5)  # a right answer takes a thousandth of a second
+    result = mark(assembled(handed_in(answers)), small_handout(), SEEDS, limits, unsafe=False)["exercises"]
     assert (result["gd-closed-form-check"]["outcome"], result["triplet-tokens-check"]["points"]) == ("stopped", 1)
     assert time.monotonic() - started < 240
 
