@@ -131,7 +131,7 @@ def harmless(action):
     except (OSError, RuntimeError, MemoryError):
         return None
 """
-NEWTON = {
+DOES = {  # something to the process that it runs in, or beyond
     "infinite loop": Student(HEAD + "    while True:\n        pass", LOST, says="took too long"),
     "infinite loop in the cell": Student(RIGHT["newton-step"] + "\nwhile True:\n    pass"),
     "sleeps for ever": Student("import time\ntime.sleep(1e9)\n" + RIGHT["newton-step"], flag="sleep"),
@@ -170,15 +170,11 @@ NEWTON = {
         "        harmless(lambda: open(f'{n}', 'wb').write(bytes(1 << 24)))\n    return 0 * M",
         LOST,
     ),
-    # An answer of this size that takes no memory until it is sent: on a busy machine another limit would stop it first.
-    "answers with 1 GB": Student(HEAD + "    return M.new_zeros(1).expand(1 << 27)", LOST, says="which is too large"),
     "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions _exit, os"),
     "os._exit in the cell": Student(RIGHT["newton-step"] + "\nimport os\nos._exit(0)", flag="_exit"),
     "infinite loop that the answer needs": Student(
         "n = 0\nwhile True:\n    n += 1\n" + HEAD + "    return (2 + 0 * n) * M - M @ S @ M", LOST, says="took too long"
     ),
-    "an error in half a letter": Student(HEAD + "    raise ValueError('\\ud800')", LOST, says="raises ValueError"),
-    "leaves by SystemExit": Student(HEAD + "    raise SystemExit('correct')", LOST, says="raises SystemExit"),
     "crashes the interpreter": Student("import ctypes\n" + HEAD + "    ctypes.string_at(0)", LOST, says="ended itself"),
     "kills its parent": Student(TRIES_ALL_PROCESSES, LOST, flag="signal"),
     "deletes its own folder": Student(
@@ -192,9 +188,15 @@ NEWTON = {
     "writes where it must not": Student(WRITES, LOST, flag="mentions"),
     "tries the network": Student(NETWORK, LOST, flag="mentions socket"),
     "patches every comparison": Student(PATCHES, LOST, flag="companion.lesson"),
-    "remembers the public seeds": Student(REMEMBERS, LOST),
     "forges messages": Student(FORGES, LOST),
     "floods the pipe": Student(FLOODS, LOST),
+}
+SAYS = {  # what is not so: no process is any worse for it
+    # An answer of this size that takes no memory until it is sent: on a busy machine another limit would stop it first.
+    "answers with 1 GB": Student(HEAD + "    return M.new_zeros(1).expand(1 << 27)", LOST, says="which is too large"),
+    "an error in half a letter": Student(HEAD + "    raise ValueError('\\ud800')", LOST, says="raises ValueError"),
+    "leaves by SystemExit": Student(HEAD + "    raise SystemExit('correct')", LOST, says="raises SystemExit"),
+    "remembers the public seeds": Student(REMEMBERS, LOST),
     "an object that passes for a tensor": Student(
         "class T:\n    __class__ = torch.Tensor\n    def __eq__(self, other):\n        return True\n"
         + HEAD
@@ -234,6 +236,7 @@ NEWTON = {
         flag="calls the course's own code: companion.topics.regression.baselines",
     ),
 }
+NEWTON = DOES | SAYS
 
 
 def at_a_place(student: Student, root: str, port: int) -> Student:

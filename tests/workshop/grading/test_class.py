@@ -8,7 +8,7 @@ import nbformat
 import psutil
 import pytest
 from workshop.grading.honest import CLASS, unreadable
-from workshop.grading.hostile import NEWTON, WHOLE, at_a_place
+from workshop.grading.hostile import DOES, NEWTON, WHOLE, at_a_place
 from workshop.grading.sharing import all_in, one_process
 from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, solved
 
@@ -28,7 +28,7 @@ ODD_NAMES = ["\\xff\\xfe", "<b>new\\x0aline"]
 
 
 class Graded:
-    """The class after two runs of ``grade``: those who mean harm, each in a process of its own, and then the others."""
+    """The class after two runs of ``grade``: those who do harm, each in a process of its own, and then the others."""
 
     def __init__(self, root):
         self.root = checkout(root)
@@ -37,7 +37,7 @@ class Graded:
         self.listener.setblocking(False)
         port = self.listener.getsockname()[1]
         self.students |= {name: at_a_place(student, str(root), port) for name, student in NEWTON.items()}
-        harmful = [*NEWTON, "all right"]
+        harmful = [*DOES, "all right"]
         for name in harmful:
             hand_in(root, name, self.students[name].handed_in, self.students[name].file)
         self.places()
