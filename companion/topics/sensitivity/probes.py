@@ -9,12 +9,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from companion.core.arguments import as_generator, at_least
 
-MANY = 4096  # inputs at a time
+MANY = 256  # inputs at a time: so what a model makes of them fits into the cache
 
 
 @torch.no_grad()
 def answers(model: nn.Module, x: Float[Tensor, "*batch length features"]) -> Tensor:
-    """Return the likeliest class of every input, some thousand at a time: (*batch)."""
+    """Return the likeliest class of every input, some hundred at a time: (*batch)."""
     flat = x.flatten(0, -3)
     return torch.cat([model(part).argmax(-1) for part in flat.split(MANY)]).view(x.shape[:-2])
 
