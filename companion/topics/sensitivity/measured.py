@@ -200,7 +200,8 @@ def robust(seed: int, scale: str, network: str) -> list[Row]:
     """Train a network on digits and measure accuracy on images held out under each of the `CORRUPTIONS`, the Hessian's
     largest eigenvalue and the loss's rise under noise on the weights, both on 200 training images.
     """
-    model, _ = measured(recipe(f"sensitivity-digits-{network}", scale), of_images(), seed=seed)
+    with seeded(seed):  # a loss may draw noise
+        model, _ = recipe(f"sensitivity-digits-{network}", scale).train(seed=seed)
     images, labels = digits()
     x, y, held, asked = patches(images[:200]), labels[:200], images[TRAINED:], labels[TRAINED:]
     row = {kind: right(model, patches(corrupted(held, kind, generator=0)), asked).item() for kind in CORRUPTIONS}
