@@ -187,14 +187,15 @@ def _reads(node: ast.AST) -> set[str]:
     return reads
 
 
-def used(source: str, *, later: bool = False) -> set[str]:
+@functools.lru_cache(KEPT)
+def used(source: str, *, later: bool = False) -> frozenset[str]:
     """Return the global names that a piece of code may read or change, in functions too; those in functions alone, if
     what they read ``later`` is asked for.
     """
     try:
         tables, names = [(symtable.symtable(source, "cell", "exec"), not later)], set()
     except UNPARSABLE:
-        return set(re.findall(r"\w+", source))
+        return frozenset(re.findall(r"\w+", source))
     while tables:
         table, counts = tables.pop()
         counts = counts or (table.get_type() == "function" and table.get_name() not in AT_ONCE)
@@ -205,7 +206,7 @@ def used(source: str, *, later: bool = False) -> set[str]:
             for symbol in (table.get_symbols() if counts else ())
             if (symbol.is_referenced() and (top or symbol.is_global())) or symbol.is_declared_global()
         }
-    return names
+    return frozenset(names)
 
 
 def aliases(sources: list[str]) -> dict[str, str]:
@@ -279,6 +280,16 @@ def likeness(source: str) -> str:
         return ast.dump(tree) if tree else source
     except RecursionError:
         return source
+
+
+@functools.lru_cache(KEPT)
+def shape(source: str) -> str:
+    """Return what a cell says in Python, whatever its comments and spaces; empty if it is none."""
+    tree = parse(plain(source))
+    try:
+        return ast.dump(tree) if tree else ""
+    except (RecursionError, MemoryError):
+        return ""
 
 
 def _text(lines: list[bytes], node: ast.stmt) -> str:
