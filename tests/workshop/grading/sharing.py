@@ -27,11 +27,12 @@ def here(function, *arguments, **_):
     return function(*arguments)
 
 
-def holding(submission, *rest, unsafe):
-    """Mark, but hold for ever the process that marks where an answer says so."""
+def holding(submission, handout, *_, **__):
+    """Hold for ever the process that marks where an answer says so; give all others two points for each, at once."""
     if any("# hold" in source for source in submission.answers.values()):
         time.sleep(1e6)
-    return marking.mark(submission, *rest, unsafe=unsafe)
+    points = {question.id: marking.entry(2, marking.RIGHT, "correct") for question in handout.automatic}
+    return marking.nothing("", handout) | {"exercises": points}
 
 
 @contextmanager
