@@ -25,20 +25,16 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = needs_chromium
+EXEMPLAR = "02-in-context-regression"
+WITH_SLIDER = next(each.name for each in all_lessons() if "Slider(" in each.source.read_text(encoding="utf-8"))
+THEMES = {"Light": "07-doubling", "Dark": "08-doubling"}  # each has a lesson of its own, so that no answer is there
 
 
 @contextmanager
-def lab(root: Path, theme: str = "Light"):
+def lab(root: Path):
     """``python -m companion lab --no-browser`` on copies of the ``lessons/`` of ``root``; gives its address."""
-    settings = {
-        "apputils-extension/themes": {"theme": f"JupyterLab {theme}"},
-        # every cell is in the page, wherever it is scrolled to: a locator finds no output that JupyterLab has put away
-        "notebook-extension/tracker": {"windowingMode": "none"},
-    }
-    for plugin, values in settings.items():
-        file = root / f"jupyter/@jupyterlab/{plugin}.jupyterlab-settings"
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps(values))
+    # every cell is in the page, wherever it is scrolled to: a locator finds no output that JupyterLab has put away
+    wish(root, "notebook-extension/tracker", {"windowingMode": "none"})
     port = free_port()
     code = (
         "import sys; from argparse import Namespace; from pathlib import Path; from companion.workshop.cli import lab\n"
@@ -65,6 +61,30 @@ def lab(root: Path, theme: str = "Light"):
         server.wait(30)
 
 
+def wish(root: Path, plugin: str, values: dict) -> None:
+    """Write a user's settings of JupyterLab, which it reads as it is opened."""
+    file = root / f"jupyter/@jupyterlab/{plugin}.jupyterlab-settings"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(values))
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """What most tests open in one JupyterLab: its folder and its address."""
+    root = tmp_path_factory.mktemp("course")
+    for name in (WITH_SLIDER, EXEMPLAR):
+        shutil.copytree(ROOT / "lessons" / name, root / "lessons" / name)
+    path = root / f"lessons/{WITH_SLIDER}/{WITH_SLIDER}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
+    parameters.source = parameters.source.replace("course", "smoke")
+    nbformat.write(notebook, path)
+    for name in THEMES.values():
+        small_lesson(root, name)
+    with lab(root) as address:
+        yield root, address
+
+
 @pytest.fixture
 def page(browser):
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
@@ -74,7 +94,8 @@ def page(browser):
 
 
 def open_page(page, address: str) -> None:
-    page.goto(f"{address}?token=for-the-test")
+    """Open it without the tabs that were open before."""
+    page.goto(f"{address}?token=for-the-test&reset")
 
 
 def run_all(page, notebook: Path, seconds: float) -> None:
@@ -116,18 +137,6 @@ def move_slider(page) -> tuple[str, str]:
     return before, picture.get_attribute("src")
 
 
-def test_the_start_page_is_rendered_and_leads_to_the_lessons(page, tmp_path):
-    release.main(Namespace(lessons=[], check=False), checkout(tmp_path))
-    with lab(tmp_path) as address:
-        open_page(page, f"{address}/")
-        page.locator(".jp-RenderedMarkdown h1", has_text="Transformers as Algorithms").wait_for()
-        page.locator(".jp-RenderedMarkdown td", has_text="What is twice a number?").wait_for()
-        page.locator(".jp-RenderedMarkdown a", has_text="07 Doubling").click()
-        page.locator(".jp-Notebook .jp-RenderedMarkdown h1", has_text="Doubling").wait_for()
-        assert page.get_by_text("official Jupyter news").count() == 0
-        run_all(page, tmp_path / f"work/{NAME}/{NAME}.ipynb", 60)
-
-
 CONTRAST = """element => {
     const channels = colour => colour.match(/[\\d.]+/g).map(Number);
     const light = ([r, g, b]) => {
@@ -153,38 +162,30 @@ def assert_sliders_have_names(page) -> None:
         assert name.evaluate(CONTRAST) >= 4.5
 
 
-def test_a_lesson_runs_and_its_explorer_redraws_the_figure(page, tmp_path):
-    lesson = next(lesson for lesson in all_lessons() if "Slider(" in lesson.source.read_text(encoding="utf-8"))
-    folder = shutil.copytree(ROOT / "lessons" / lesson.name, tmp_path / "lessons" / lesson.name)
-    path = folder / lesson.source.name
-    notebook = nbformat.read(path, as_version=4)
-    parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
-    parameters.source = parameters.source.replace("course", "smoke")
-    nbformat.write(notebook, path)
-    with lab(tmp_path) as address:
-        open_page(page, f"{address}/lab/tree/{lesson.name}/{lesson.source.name}")
-        run_all(page, tmp_path / "work" / path.relative_to(tmp_path / "lessons"), 240)
-        before, after = move_slider(page)
-        assert before.startswith("data:image/png;base64,")
-        assert after.startswith("data:image/png;base64,")
-        assert after != before
-        assert_sliders_have_names(page)
+def test_a_lesson_runs_and_its_explorer_redraws_the_figure(page, course):
+    root, address = course
+    open_page(page, f"{address}/lab/tree/{WITH_SLIDER}/{WITH_SLIDER}.ipynb")
+    run_all(page, root / f"work/{WITH_SLIDER}/{WITH_SLIDER}.ipynb", 240)
+    before, after = move_slider(page)
+    assert before.startswith("data:image/png;base64,")
+    assert after.startswith("data:image/png;base64,")
+    assert after != before
+    assert_sliders_have_names(page)
 
 
-def test_the_drawings_of_the_exemplar_are_folded_when_it_is_opened(page, tmp_path):
-    name = "02-in-context-regression"
-    folder = shutil.copytree(ROOT / "lessons" / name, tmp_path / "lessons" / name)
-    cells = [cell for cell in nbformat.read(folder / f"{name}.ipynb", as_version=4).cells if cell.cell_type == "code"]
+def test_the_drawings_of_the_exemplar_are_folded_when_it_is_opened(page, course, tmp_path):
+    root, address = course
+    exemplar = nbformat.read(root / f"lessons/{EXEMPLAR}/{EXEMPLAR}.ipynb", as_version=4)
+    cells = [cell for cell in exemplar.cells if cell.cell_type == "code"]
     folded = [cell for cell in cells if cell.metadata.get("jupyter", {}).get("source_hidden")]
-    with lab(tmp_path) as address:
-        open_page(page, f"{address}/lab/tree/{name}/{name}.ipynb")
-        page.locator(".jp-CodeCell").nth(len(cells) - 1).wait_for(state="attached")
-        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
-        assert page.locator(".jp-CodeCell").count() == len(cells)
-        assert page.locator(".jp-CodeCell .jp-InputPlaceholder:visible").count() == len(folded) > 10
-        assert page.locator(".jp-CodeCell .jp-InputArea-editor:visible").count() == len(cells) - len(folded)
-        page.locator(".jp-InputPlaceholder").first.scroll_into_view_if_needed()
-        page.screenshot(path=tmp_path / "folded.png")
+    open_page(page, f"{address}/lab/tree/{EXEMPLAR}/{EXEMPLAR}.ipynb")
+    page.locator(".jp-CodeCell").nth(len(cells) - 1).wait_for(state="attached")
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+    assert page.locator(".jp-CodeCell").count() == len(cells)
+    assert page.locator(".jp-CodeCell .jp-InputPlaceholder:visible").count() == len(folded) > 10
+    assert page.locator(".jp-CodeCell .jp-InputArea-editor:visible").count() == len(cells) - len(folded)
+    page.locator(".jp-InputPlaceholder").first.scroll_into_view_if_needed()
+    page.screenshot(path=tmp_path / "folded.png")
 
 
 TEXTS = ".companion-prediction .widget-label, .companion-prediction p"
@@ -195,7 +196,7 @@ ASKED = [
 ]
 SMALL = [
     "import matplotlib.pyplot as plt\nfrom companion import Predictions\nfrom companion.lesson import figures\n"
-    f'predictions = Predictions("{NAME}")',
+    'predictions = Predictions("NAME")',
     f'predictions.number("steps", "{ASKED[0]}", low=1, high=1e6)',
     f'predictions.choice("rate", "{ASKED[1]}", ["linear", "exponential", "like a power of the number of layers"])',
     f'predictions.words("why", "{ASKED[2]}")',
@@ -215,75 +216,75 @@ SMALL = [
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["drawing"]}
 
 
-def small_lesson(root: Path) -> Path:
+def small_lesson(root: Path, name: str) -> None:
     """A lesson of three predictions, a folded drawing, a score sheet and an exercise that is solved."""
-    folder = root / "lessons" / NAME
+    folder = root / "lessons" / name
     folder.mkdir(parents=True)
-    cells = [nbformat.v4.new_code_cell(source) for source in SMALL]
+    cells = [nbformat.v4.new_code_cell(source.replace("NAME", name)) for source in SMALL]
     cells[5].metadata, cells[7].metadata = FOLDED, graded("double-check", solution=False)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Doubling"), *cells])
     notebook.metadata = {"companion": FACTS, "kernelspec": release.KERNEL}
-    nbformat.write(notebook, folder / f"{NAME}.ipynb")
-    return root / "work" / NAME / f"{NAME}.ipynb"
+    nbformat.write(notebook, folder / f"{name}.ipynb")
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows(page, tmp_path, theme):
-    path, requested = small_lesson(tmp_path), []
+@pytest.mark.parametrize("theme", THEMES)
+def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows(page, course, tmp_path, theme):
+    (root, address), name, requested = course, THEMES[theme], []
+    wish(root, "apputils-extension/themes", {"theme": f"JupyterLab {theme}"})
     page.on("request", lambda request: requested.append(request.url))
-    with lab(tmp_path, theme) as address:
-        open_page(page, f"{address}/lab/tree/{NAME}/{NAME}.ipynb")
-        run_all(page, path, 120)
-        assert page.locator("body").get_attribute("data-jp-theme-name") == f"JupyterLab {theme}"
-        page.get_by_text("measured 691", exact=False).first.wait_for()
-        assert page.get_by_text("ax.semilogy").count() == 0, "the drawing is folded"
-        assert page.locator(".jp-RenderedImage img").count() == 1, "and its figure is not"
+    open_page(page, f"{address}/lab/tree/{name}/{name}.ipynb")
+    run_all(page, root / f"work/{name}/{name}.ipynb", 120)
+    assert page.locator("body").get_attribute("data-jp-theme-name") == f"JupyterLab {theme}"
+    page.get_by_text("measured 691", exact=False).first.wait_for()
+    assert page.get_by_text("ax.semilogy").count() == 0, "the drawing is folded"
+    assert page.locator(".jp-RenderedImage img").count() == 1, "and its figure is not"
 
-        answers_the_hand(page, tmp_path / "map.png")
-        assert [url for url in requested if not url.startswith((address, "data:", "blob:"))] == []
+    answers_the_hand(page, tmp_path / "map.png")
+    assert [url for url in requested if not url.startswith((address, "data:", "blob:"))] == []
 
-        page.get_by_label(ASKED[0]).focus()
-        page.keyboard.type("five hundred\n")
-        page.get_by_text("“five hundred” is not a number").wait_for()
-        page.keyboard.press("Control+a")
-        page.keyboard.type("512\n")
-        page.get_by_text("Kept: 512").wait_for()
-        for key in ("Tab", "Space"):
-            page.keyboard.press(key)
-        page.get_by_text("Kept: linear").wait_for()
-        page.get_by_label(ASKED[2]).focus()
-        page.keyboard.type("It halves.")
-        page.keyboard.press("Tab")
-        page.get_by_text("Kept: It halves.").wait_for()
-        assert min(text.evaluate(CONTRAST) for text in page.locator(TEXTS).all()) >= 4.5
-        assert page.locator(".companion-prediction .widget-radio").bounding_box()["width"] > 400, "no column"
-        assert_sliders_have_names(page)
-        page.get_by_role("slider", name="learning rate").scroll_into_view_if_needed()
-        page.screenshot(path=tmp_path / "explorer.png")
-        page.get_by_label(ASKED[0]).scroll_into_view_if_needed()
-        page.screenshot(path=tmp_path / "asked.png")
+    page.get_by_label(ASKED[0]).focus()
+    page.keyboard.type("five hundred\n")
+    page.get_by_text("“five hundred” is not a number").wait_for()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("512\n")
+    page.get_by_text("Kept: 512").wait_for()
+    for key in ("Tab", "Space"):
+        page.keyboard.press(key)
+    page.get_by_text("Kept: linear").wait_for()
+    page.get_by_label(ASKED[2]).focus()
+    page.keyboard.type("It halves.")
+    page.keyboard.press("Tab")
+    page.get_by_text("Kept: It halves.").wait_for()
+    assert min(text.evaluate(CONTRAST) for text in page.locator(TEXTS).all()) >= 4.5
+    assert page.locator(".companion-prediction .widget-radio").bounding_box()["width"] > 400, "no column"
+    assert_sliders_have_names(page)
+    page.get_by_role("slider", name="learning rate").scroll_into_view_if_needed()
+    page.screenshot(path=tmp_path / "explorer.png")
+    page.get_by_label(ASKED[0]).scroll_into_view_if_needed()
+    page.screenshot(path=tmp_path / "asked.png")
 
-        page.get_by_role("menuitem", name="Kernel", exact=True).click()
-        page.get_by_role("menuitem", name="Restart Kernel and Run All Cells…", exact=True).click()
-        page.get_by_role("button", name="Confirm Kernel Restart").click()
-        page.get_by_text("you said 512; measured 691").wait_for()
-        page.get_by_text("you said linear; the answer: exponential").wait_for()
-        page.get_by_text("1 of 2 judged predictions right").scroll_into_view_if_needed()
-        page.screenshot(path=tmp_path / "sheet.png")
-        page.get_by_label(ASKED[0]).wait_for()
-        assert [page.get_by_label(ASKED[at]).input_value() for at in (0, 2)] == ["512", "It halves."]
-        assert page.get_by_role("radio", name="linear").is_checked()
-        page.get_by_label(ASKED[0]).scroll_into_view_if_needed()
-        page.screenshot(path=tmp_path / "back.png")
-        page.keyboard.press("Control+s")
-        deadline = time.monotonic() + 30
-        while "of 2 right" not in (tmp_path / "work/README.md").read_text() and time.monotonic() < deadline:
-            page.wait_for_timeout(500)
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_role("menuitem", name="Restart Kernel and Run All Cells…", exact=True).click()
+    page.get_by_role("button", name="Confirm Kernel Restart").click()
+    page.get_by_text("you said 512; measured 691").wait_for()
+    page.get_by_text("you said linear; the answer: exponential").wait_for()
+    page.get_by_text("1 of 2 judged predictions right").scroll_into_view_if_needed()
+    page.screenshot(path=tmp_path / "sheet.png")
+    page.get_by_label(ASKED[0]).wait_for()
+    assert [page.get_by_label(ASKED[at]).input_value() for at in (0, 2)] == ["512", "It halves."]
+    assert page.get_by_role("radio", name="linear").is_checked()
+    page.get_by_label(ASKED[0]).scroll_into_view_if_needed()
+    page.screenshot(path=tmp_path / "back.png")
+    page.keyboard.press("Control+s")
+    deadline = time.monotonic() + 30
+    while not re.search(f"{name}.*of 2 right", (root / "work/README.md").read_text()) and time.monotonic() < deadline:
+        page.wait_for_timeout(500)
 
-        open_page(page, f"{address}/lab/tree/README.md")
-        page.locator(".jp-RenderedMarkdown td", has_text="3 of 3 made, 1 of 2 right").wait_for()
-        page.locator(".jp-RenderedMarkdown td", has_text="1 of 1 solved").wait_for()
-        page.screenshot(path=tmp_path / "start.png")
+    open_page(page, f"{address}/lab/tree/README.md")
+    lesson = page.locator(".jp-RenderedMarkdown td", has_text=f"{name[:2]} Doubling")
+    for said in ("3 of 3 made, 1 of 2 right", "1 of 1 solved"):
+        lesson.filter(has_text=said).wait_for()
+    page.screenshot(path=tmp_path / "start.png")
 
 
 STEP = "@exercises.newton_step\ndef newton_step(M, S):\n    {}"
@@ -323,7 +324,11 @@ def test_a_person_walks_from_the_front_page_to_an_answered_exercise(page, tmp_pa
     own = root / f"work/{NAME}/{NAME}.ipynb"
     with lab(root) as address:
         open_page(page, f"{address}/")
+        page.locator(".jp-RenderedMarkdown h1", has_text="Transformers as Algorithms").wait_for()
+        page.locator(".jp-RenderedMarkdown td", has_text="What is twice a number?").wait_for()
         page.locator(".jp-RenderedMarkdown a", has_text="07 Doubling").click()
+        page.locator(".jp-Notebook .jp-RenderedMarkdown h1", has_text="Doubling").wait_for()
+        assert page.get_by_text("official Jupyter news").count() == 0
         run_all(page, own, 120)
         page.get_by_text("newton_step: not attempted").wait_for()
         answer(page, "return 2 * M + M @ S @ M")
