@@ -79,7 +79,7 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("no Chromium on PATH (Debian: apt install chromium)")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 
