@@ -2,6 +2,7 @@
 way. What the cells gave in that run is kept, for whoever wants to look further.
 """
 
+import gc
 import os
 import re
 import sys
@@ -61,9 +62,11 @@ def main(notebook: Path, executed: Path, log: Path) -> None:
     """End with pytest's status of nbval on ``notebook``, which is written to ``executed`` as it ran; pytest's words are
     in the ``log``.
     """
+    gc.freeze()  # pytest's collections at its end look through nothing that was loaded before
     warm.kernels()
     os.chdir(notebook.parent)
-    options = ["-q", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist", "-c", os.devnull]
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none but nbval
+    options = ["-q", "--color=no", "-p", "no:cacheprovider", "-p", "nbval.plugin", "-c", os.devnull]
     options += ["--rootdir", str(notebook.parent), "--nbval-lax", "--nbval-current-env"]
     options += ["--nbval-cell-timeout=1200", str(notebook)]  # a cell that hangs, however busy the machine
     with log.open("w", encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
