@@ -21,6 +21,7 @@ def losses(seed, epochs):
     return [(-by_probability(model, row, EVEN).log_g.mean().item(), right(model)) for model in models]
 
 
+@pytest.mark.types_unchecked
 def test_a_corpus_is_learned_by_heart_and_a_seed_decides_all():
     first = losses(1, epochs=300)
     assert losses(1, epochs=20) == first[:21] != losses(2, epochs=20)
