@@ -1,17 +1,44 @@
-"""Every step away from an answer: the rows of the table, each where it applies, with its sentence."""
+"""Every step away from an answer: the rows of the table, each where it applies, with its sentence.
 
+A block of the table applies at a place in certain ways (`ways`), each of which says what the letters of its rows stand
+for; what a row asks for by a name in braces, as {S}, a size, is everything that can stand there (`fillings`).
+"""
+
+import ast
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from companion.lesson.near_misses.fillings import filled
-from companion.lesson.near_misses.scene import Scene, Site, sites
-from companion.lesson.near_misses.table import call, near_miss_table
-from companion.lesson.near_misses.trees import FUNCTION_LETTERS, SLOT, Edit, Path, made
-from companion.lesson.near_misses.ways import ways
+import torch
+from torch import Tensor
+
+from companion.lesson.near_misses.scene import Scene, Site, indices, sites, tags_of, value_of
+from companion.lesson.near_misses.table import Rows, axis, call, match, near_miss_table
+from companion.lesson.near_misses.trees import (
+    BEFORE,
+    FUNCTION_LETTERS,
+    SLOT,
+    Edit,
+    Path,
+    from_module,
+    made,
+    root,
+    template,
+)
 from companion.lesson.near_misses.words import COMPARISONS, OPERATIONS, RELATIONS, Words, operation
+from companion.lesson.seen import ORDINALS
 
 INNER = 0.8  # how much less likely a change is to a tensor on its way than to the answer
+SMALL = (2, 3, 4, 5, 6, 8, 10, 20, 100)  # sizes that people type in
+FAR, FARTHER = 0.12, 0.2  # how much less likely a variable is for another: one on the way, one of another shape
+AXES = {0: "first", 1: "second", 2: "third", -1: "last", -2: "last but one"}
+PARTS = {
+    ":": "all", "1:": "all but the first", ":-1": "all but the last", "2:": "all but the first two",
+    ":-2": "all but the last two", "1:-1": "all but both ends", ":1": "only the first", "-1:": "only the last",
+}  # fmt: skip
+Parts = Callable[[Any], dict[str, Any]]  # from a node, which may have been edited below, to what a row's letters are
 
 
 def edits(scene: Scene) -> Iterator[Edit]:
@@ -68,3 +95,203 @@ def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, name: 
 
     said = re.sub(r"\{([A-Zfg])\}", noun, says).replace("{word}", OPERATIONS.get(name) or name)
     return re.sub(r"(the running \w+) and \1\b", r"\1 and the same again", said)
+
+
+def ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:
+    """Yield a function that gives the parts of a node, for each way in which a block applies to it."""
+    node = site.node  # None where an argument is changed before anything is computed
+    if node and block.patterns:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+            return  # -1 is a number, and mostly an axis
+        for pattern in block.patterns:
+            held = match(pattern, node, scene.words)
+            kinds = [each.split() for each in block.words if block.kind != "do"]
+            if held is not None and all(kind in tags_of(value_of(held[part], scene)) for part, kind in kinds):
+                yield lambda now, pattern=pattern: (match(pattern, now, scene.words) or {}) | {"Y": now}
+                return
+    elif node and block.kind in ("call", "axis", "all"):
+        of_all = axis(node) is None and isinstance(node, ast.Call)
+        if (call(node) or ("", {}))[0] in block.words and (block.kind == "call" or of_all == (block.kind == "all")):
+            yield _of_call
+    elif block.kind in site.kinds and set(block.words) <= site.tags:
+        yield from _of_kind(block.kind, site, scene)
+
+
+def _of_call(now: Any) -> dict[str, Any]:
+    return (call(now) or ("", {}))[1] | {"along": partial(_along, now), "other": partial(_other, now)}
+
+
+def _of_kind(kind: str, site: Site, scene: Scene) -> Iterator[Parts]:
+    """Yield the ways of a heading that states no form."""
+    match kind:
+        case "compare":
+            yield lambda now: {"A": now.left, "B": now.comparators[0]}
+        case "name":
+            yield lambda now: {"A": now}
+        case "list":
+            yield lambda now: {"picked": partial(_picked, now)}
+        case "argument":
+            yield lambda _: {"X": site.node}
+        case "slice":
+            for at, each in enumerate(indices(site.node)):
+                if isinstance(each, ast.Slice) and (each.lower or each.upper):
+                    yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(_part, now, at)}
+        case "loop":  # for each variable that it carries from round to round
+            nodes = [node for node in ast.walk(site.node) if isinstance(node, ast.Name)]
+            read, stored = ({each.id for each in nodes if isinstance(each.ctx, ctx)} for ctx in (ast.Load, ast.Store))
+            for name in sorted(stored & read & scene.words.defined.keys()):
+                if not name.startswith(BEFORE):
+                    held = {"N": template(name), "S": scene.words.defined[name]}
+                    yield lambda now, held=held: held | {"I": now.target, "R": now.iter, "BODY": now.body}
+        case "arguments" | "tensors":
+            for (first, a), (second, b) in itertools.combinations(scene.inputs.items(), 2):
+                both = isinstance(a, Tensor) and isinstance(b, Tensor)
+                alike = both and a.ndim == b.ndim
+                if alike or (kind == "arguments" and isinstance(a, Tensor) == isinstance(b, Tensor)):
+                    yield lambda _, first=first, second=second: {"A": template(first), "B": template(second)}
+        case "shared":  # each axis that arguments share
+            for places in scene.tied:
+                yield lambda _, places=places: {"places": places, "cut": partial(_cut, places)}
+        case _:
+            yield lambda now: {"X": now}
+
+
+def _along(now: ast.expr, dim: ast.expr, keepdim: ast.expr | None = None) -> ast.expr:
+    """Make the same call along another axis or, for None, of all entries."""
+    if isinstance(now, ast.Attribute):  # the values of cummin or cummax
+        return ast.Attribute(_along(now.value, dim, keepdim), now.attr, ast.Load())
+    own, to = axis(now), ast.literal_eval(dim)
+    args = [each for each in now.args if own is None or ast.unparse(each) != str(own)]
+    dropped = {"dim", "dims"} | ({"keepdim"} if own is not None and to is None else set())
+    kept = [each for each in now.keywords if each.arg not in dropped]
+    if to is not None:
+        kept.append(ast.keyword("dims" if operation(now)[0] in ("flip", "roll") else "dim", dim))
+    if keepdim is not None:
+        kept.append(ast.keyword("keepdim", keepdim))
+    return ast.Call(now.func, args, kept)
+
+
+def _other(now: ast.Call, name: ast.Constant) -> ast.expr:
+    """Make a call of another function of the same tensor, along the same axis."""
+    inner, dim, other = call(now)[1]["X"], axis(now), name.value  # type: ignore[index]  # it is a call: the site's
+    if root(now.func) == "math":
+        return made(f"math.{other}(X)", X=inner)
+    args = now.args[from_module(now) :] if dim is None else []
+    options = [each for each in now.keywords if each.arg in ("keepdim", "descending")]
+    along = [] if dim is None else [ast.keyword("dim", ast.Constant(dim))]
+    new = ast.Call(ast.Attribute(inner, other, ast.Load()), args, along + options)
+    return ast.Attribute(new, "values", ast.Load()) if other == "median" and along else new
+
+
+def _part(now: ast.Subscript, at: int, text: ast.Constant) -> ast.Subscript:
+    parts = indices(now)
+    parts[at] = template(f"x[{text.value}]").slice
+    return ast.Subscript(now.value, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
+
+
+def _picked(now: ast.List | ast.Tuple, *order: ast.Constant) -> ast.expr:
+    return type(now)([now.elts[each.value] for each in order], ast.Load())
+
+
+def _cut(places: list[tuple[str, int]], part: ast.Constant) -> Any:
+    return made("\n".join(f"{name} = {name}[{':, ' * dim}{part.value}]" for name, dim in places))
+
+
+def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iterator[tuple[Any, dict[str, str], float]]:
+    """Yield all that can stand where a row asks for it by a letter, with the words for it and its further cost.
+
+    ``asked``: the letter, or "op".
+    ``site``: the place in the answer.
+    ``held``: what the row's letters stand for there.
+    ``scene``: the answer.
+    """
+    node, value, words, variables = site.node, site.value, scene.words, scene.variables
+    match asked:
+        case "D":  # a call's own axis
+            if (own := axis(node)) is not None:
+                yield ast.Constant(own), {}, 0
+        case "E":  # each axis of what is there
+            for dim in range(getattr(value, "ndim", 0)):
+                yield ast.Constant(dim), {"along": f" along its {ORDINALS[dim]} axis" if value.ndim > 1 else ""}, 0
+        case "K":  # each axis but a call's own
+            for dim, where in AXES.items():
+                if dim != axis(node):
+                    yield ast.Constant(dim), {"axis": where, "own": AXES.get(axis(node), "other")}, 0.05 * (dim < 0)
+        case "S":  # each size
+            for size, said in scene.sizes:
+                if node is None or ast.unparse(node) != size:
+                    yield template(size), {"size": said}, 0
+        case "P":  # each argument of the same dtype
+            for name in words.parameters:
+                if getattr(variables.get(name), "dtype", None) == getattr(value, "dtype", torch.float64):
+                    yield template(BEFORE + name if BEFORE + name in variables else name), {"P": name}, 0
+        case "C":  # numbers that people type in
+            for number in SMALL:
+                yield ast.Constant(number), {"C": str(number)}, 0
+        case "op":  # each other comparison
+            for kind, operator in COMPARISONS.items():
+                if not isinstance(node.ops[0], kind):
+                    yield operator, {"op": RELATIONS[operator]}, 0
+        case "V":  # each variable of the same kind
+            own, said = variables.get(node.id), words.noun(node)
+            for other, there in variables.items():
+                both = isinstance(own, Tensor) and isinstance(there, Tensor)
+                alike = both and (own.ndim, own.dtype) == (there.ndim, there.dtype)
+                numbers = isinstance(own, int | float) and type(there) in (int, float)
+                if other != node.id and (alike or numbers):
+                    old, alike = other.startswith(BEFORE), alike and own.shape == there.shape
+                    more = 0 if old else FARTHER if not alike else FAR if other not in words.parameters else 0
+                    noun = words.noun(template(other))
+                    yield template(other), {"other": noun if noun != said else "another value", "whose": said}, more
+        case "R":  # each other part
+            text = ast.unparse(held["R"])
+            for other, taken in PARTS.items():
+                if other != text:
+                    said = {"taken": taken, "due": PARTS.get(text, "another part")}
+                    yield ast.Constant(other), said, 0 if other == ":" else FARTHER
+        case "X":  # the entries of a list, two of them exchanged
+            for i, j in itertools.combinations(range(len(node.elts)), 2):
+                order = [{i: j, j: i}.get(k, k) for k in range(len(node.elts))]
+                yield str(order)[1:-1], {"one": words.noun(node.elts[i]), "two": words.noun(node.elts[j])}, 0
+        case "L":  # all entries of a list but one
+            for i, one in enumerate(node.elts):
+                yield str([k for k in range(len(node.elts)) if k != i])[1:-1], {"one": words.noun(one)}, 0
+
+
+def filled(
+    text: str, says: str, site: Site, held: dict[str, Any], scene: Scene
+) -> Iterator[tuple[str, str, dict[str, Any], float]]:
+    """Yield a row's text, sentence, node and further cost, for each that it asks for: of its ``text`` and of what it
+    ``says``, at a ``site`` of the answer, with what its pattern ``held`` there, in the ``scene`` of the exercise.
+    """
+    text = f"X = {text}" if "argument" in site.kinds else text
+    if "{new}" in says:
+        try:
+            number = eval(text, {"X": site.node.value})  # a row's own text, of a number
+        except ZeroDivisionError:
+            return
+        number = int(number) if type(site.node.value) is int and number == int(number) else number
+        if number != site.node.value:
+            yield repr(number), says.replace("{new}", f"{number:g}"), {}, 0
+    elif "places" in held:
+        yield f"cut({text!r})", _of_places(says, held["places"], scene.inputs), {}, 0
+    elif asked := re.search(r"\{(\w+)\}", text):
+        for new, words, more in fillings(asked[1], site, held, scene):
+            said = says
+            for name, word in words.items():
+                said = said.replace(f"{{{name}}}", word)
+            hole = "HOLE" if isinstance(new, ast.AST) else new
+            yield text.replace(asked[0], hole), said, {"HOLE": new} if hole == "HOLE" else {}, more
+    else:
+        yield text, says, {}, 0
+
+
+def _of_places(says: str, places: list[tuple[str, int]], inputs: dict[str, Any]) -> str:
+    """Say what is cut: entries, rows or columns of all arguments that share an axis."""
+    (name, dim), *_ = places
+    last = inputs[name].ndim - 1
+    shared = " and ".join(dict.fromkeys(name for name, _ in places))
+    kinds = ("entry", "entries") if not last else ("row", "rows") if not dim else ("column", "columns")
+    if dim not in (0, last):
+        kinds, shared = ("place", "places"), f"{shared} along the {ORDINALS[dim]} axis"
+    return says.format(one=f"{kinds[0]} of {shared}", many=f"{kinds[1]} of {shared}")
