@@ -278,7 +278,9 @@ class Reading:
             for place, (cell, source) in enumerate(zip(code, sources, strict=True))
         ]
         modules = of_the_lesson(handout)[1].union(*map(syntax.imported, self.sources))
-        self.words = [set(re.findall(r"\w+", unicodedata.normalize("NFKC", cell))) for cell in self.sources]
+        self.words = [  # in the form in which Python reads a name, however it is written
+            set(re.findall(r"\w+", unicodedata.normalize("NFKC", cell))) for cell in self.sources
+        ]
         self.cells = [  # what a hand-in imports besides leaves a cell as it was that does not speak of it
             syntax.pieces(cell, modules & words) for cell, words in zip(self.sources, self.words, strict=True)
         ]
