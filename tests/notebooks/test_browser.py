@@ -16,6 +16,7 @@ import nbformat
 import pytest
 import sample_site
 from browsing import answers_the_hand, free_port, needs_chromium, wait_until_it_answers
+from nbval_lesson import set_scale
 from sample_lesson import CLAIM, FACTS, NAME, checkout, graded, notebook
 
 from companion.workshop.cli import progress, release
@@ -34,7 +35,7 @@ THEMES = {"Light": "07-doubling", "Dark": "08-doubling"}  # each has a lesson of
 def lab(root: Path):
     """``python -m companion lab --no-browser`` on copies of the ``lessons/`` of ``root``; gives its address."""
     # every cell is in the page, wherever it is scrolled to: a locator finds no output that JupyterLab has put away
-    wish(root, "notebook-extension/tracker", {"windowingMode": "none"})
+    save_settings(root, "notebook-extension/tracker", {"windowingMode": "none"})
     port = free_port()
     code = (
         "import sys; from argparse import Namespace; from pathlib import Path; from companion.workshop.cli import lab\n"
@@ -61,7 +62,7 @@ def lab(root: Path):
         server.wait(30)
 
 
-def wish(root: Path, plugin: str, values: dict) -> None:
+def save_settings(root: Path, plugin: str, values: dict) -> None:
     """Write a user's settings of JupyterLab, which it reads as it is opened."""
     file = root / f"jupyter/@jupyterlab/{plugin}.jupyterlab-settings"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -74,11 +75,7 @@ def course(tmp_path_factory):
     root = tmp_path_factory.mktemp("course")
     for name in (WITH_SLIDER, EXEMPLAR):
         shutil.copytree(ROOT / "lessons" / name, root / "lessons" / name)
-    path = root / f"lessons/{WITH_SLIDER}/{WITH_SLIDER}.ipynb"
-    notebook = nbformat.read(path, as_version=4)
-    parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
-    parameters.source = parameters.source.replace("course", "smoke")
-    nbformat.write(notebook, path)
+    set_scale(root / f"lessons/{WITH_SLIDER}/{WITH_SLIDER}.ipynb", "smoke")
     for name in THEMES.values():
         small_lesson(root, name)
     with lab(root) as address:
@@ -230,7 +227,7 @@ def small_lesson(root: Path, name: str) -> None:
 @pytest.mark.parametrize("theme", THEMES)
 def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows(page, course, tmp_path, theme):
     (root, address), name, requested = course, THEMES[theme], []
-    wish(root, "apputils-extension/themes", {"theme": f"JupyterLab {theme}"})
+    save_settings(root, "apputils-extension/themes", {"theme": f"JupyterLab {theme}"})
     page.on("request", lambda request: requested.append(request.url))
     open_page(page, f"{address}/lab/tree/{name}/{name}.ipynb")
     run_all(page, root / f"work/{name}/{name}.ipynb", 120)
