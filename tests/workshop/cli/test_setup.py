@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -161,6 +162,31 @@ def test_an_environment_that_has_everything_is_used_as_it_is(monkeypatch):
     assert os.environ["PATH"] == os.pathsep.join([str(Path(sys.executable).parent), "elsewhere"]), (
         "nbgrader starts alembic by name"
     )
+
+
+BATCHES = """
+import resource
+for _ in range(10):
+    tensors = None
+    tensors = [b"x" * (8 << 20) for _ in range(10)]
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other systems' memory has other rules")
+def test_what_a_command_starts_takes_the_memory_of_a_step_from_the_system_once(monkeypatch):
+    monkeypatch.setattr(setup, "missing", lambda *_: [])
+    faults = []
+    for prepared in (False, True):
+        for name in setup.MEMORY:
+            monkeypatch.delenv(name, raising=False)
+        if prepared:
+            setup.ensure((), ["lab"])
+        done = subprocess.run([sys.executable, "-c", BATCHES], capture_output=True, text=True, check=True)
+        faults.append(int(done.stdout))
+    page = os.sysconf("SC_PAGE_SIZE")
+    assert faults[0] > 9 * (80 << 20) / page
+    assert faults[1] < 2 * (80 << 20) / page
 
 
 SLOW_TO_END = """
