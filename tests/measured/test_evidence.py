@@ -105,10 +105,36 @@ def test_the_seeds_of_the_trap_of_noisy_bits_are_of_their_table():
     assert _evidence("10-sensitivity", "features-trap", "sensitivity-features").ours == pytest.approx(leads, abs=5e-4)
 
 
-def _at_equal_accuracy(table, network):
-    """What a network of a curve is measured to be, by seed, at the first mark with .95 of the training set."""
+def _at_equal_accuracy(table, network, at=0.95):
+    """What a network of a curve is measured to be, by seed, at the first mark with so much of the training set."""
     runs = [table.where(network=network, seed=seed).rows for seed in table.values("seed")]
-    return [next(row for row in rows if row["training_accuracy"] >= 0.95) for rows in runs]
+    return [next(row for row in rows if row["training_accuracy"] >= at) for rows in runs]
+
+
+def test_the_seeds_of_noisy_labels_are_of_their_tables():
+    labels, sparse = measured_table("sensitivity-labels"), measured_table("sensitivity-sparse")
+    attends, remembers = (
+        torch.tensor([row["clean_accuracy"] for row in _at_equal_accuracy(labels, kind, at=0.88)])
+        for kind in ("transformer", "lstm")
+    )
+    ends = [
+        torch.tensor(sparse.where(network=kind).grid("seed", "mark", of="clean_accuracy"))[:, -1]
+        for kind in ("transformer", "lstm")
+    ]
+    for id, table, of_seeds in (
+        ("labels-transformer-simple", "sensitivity-labels", attends - 0.9),
+        ("labels-lstm-overfits", "sensitivity-labels", attends - remembers),
+        ("sparse-parity", "sensitivity-sparse", ends[0] - ends[1]),
+    ):
+        assert _evidence("10-sensitivity", id, table).ours == pytest.approx(of_seeds.tolist(), abs=1e-3)
+
+
+def test_the_order_of_learning_is_of_its_table():
+    rows = measured_table("bigrams-order-of-learning").where(optimiser="SGD", start="random", triggers="fixed").rows
+    later = [log2(row["W_K2"] / row["W_O2"]) for row in rows]
+    assert _evidence("06-induction-heads", "joint-order", "bigrams-order-of-learning").ours == pytest.approx(
+        later, abs=1e-3
+    )
 
 
 def test_the_seeds_of_digits_are_of_the_table_of_wider_networks():
@@ -129,6 +155,21 @@ def test_the_seeds_of_words_are_of_their_table():
         "text-recent-words": lstm[:, -6:].mean(1) / lstm[:, :6].mean(1) - 1,
     }.items():
         assert _evidence("10-sensitivity", id, "sensitivity-text").ours == pytest.approx(of_seeds.tolist(), abs=1e-3)
+
+
+def test_what_steadying_gives_is_of_its_table():
+    table = measured_table("sensitivity-robust")
+    figures = [name for name in table.columns if name not in ("seed", "network")]
+    plain, steadied = (
+        torch.tensor(table.where(network=kind).grid("seed", of=figures)) for kind in ("transformer", "steadied")
+    )
+    for id, of_seeds, digits in (
+        ("steadied-is-robust", (steadied - plain)[:, :6].mean(1), 5e-4),
+        ("steadied-is-flat", (plain - steadied)[:, figures.index("curvature")], 0.05),
+    ):
+        assert _evidence("10-sensitivity", id, "sensitivity-robust").ours == pytest.approx(
+            of_seeds.tolist(), abs=digits
+        )
 
 
 def test_the_losses_of_lesson_09_are_of_the_table_of_teachers():
