@@ -7,6 +7,7 @@ place of pre-training, 80 % of the pairs.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Literal
 
@@ -50,9 +51,15 @@ def embeddings_from(
     elif source == "cosines":
         table = fourier_embeddings(numbers, width)
     else:
-        found = cooccurrences(counting(lines, numbers, steps=SKIPS[source]), numbers)
+        found = _counted(source, numbers, lines)
         table = F.pad(ppmi_embeddings(found, min(width, numbers), power=power), (0, max(0, width - numbers)))
     return with_rms(table, rms)
+
+
+@cache
+def _counted(source: Source, numbers: int, lines: int) -> Float[Tensor, "numbers numbers"]:
+    """How often two numbers stand near each other in the text of ``source``, which is read once in a process."""
+    return cooccurrences(counting(lines, numbers, steps=SKIPS[source]), numbers)
 
 
 def answer_loss(model, operands, answers):
