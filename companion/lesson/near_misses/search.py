@@ -100,6 +100,12 @@ class Family:
                     break
         return [miss for miss in found if miss]
 
+    @cached_property
+    def fresh(self) -> list[tuple[dict[str, Any], Tensor | None]]:
+        """The inputs, beside the one that failed, on which a near miss is confirmed, each with its right answer."""
+        drawn = [self.drawn(seed) for seed in (MORE_SEEDS if self.exact else CONFIRM_SEEDS)]
+        return [(inputs, self.run(self.answer, list(inputs.values()))) for inputs in drawn]
+
     def scene(self) -> Scene:
         """Return what is known of the answer."""
         values, variables = _probed(self.tree, self.home, list(self.draws[0].values())), dict(self.draws[0])
@@ -153,15 +159,15 @@ class _Trial:
 
     def __init__(self, family: Family, function: Callable[..., Any], failing: dict[str, Any]):
         self.family, self.function = family, function
-        seeds = MORE_SEEDS if family.exact else CONFIRM_SEEDS
-        self.inputs = [failing, *(family.drawn(seed) for seed in seeds)]
+        self.inputs = [failing, *(inputs for inputs, _ in family.fresh)]
         self.got = [called(function, list(inputs.values())) for inputs in self.inputs]
 
     def says_something(self) -> bool:
         """Return whether some entry differs from the right answer and is finite, and not all are 0, or all True,
         wherever they are.
         """
-        rights = [self.family.run(self.family.answer, list(inputs.values())) for inputs in self.inputs]
+        family = self.family
+        rights = [family.run(family.answer, list(self.inputs[0].values())), *(right for _, right in family.fresh)]
         known = [(got, due) for got, due in zip(self.got, rights, strict=True) if got is not None and due is not None]
         if all(not got.any() or (got.dtype == torch.bool and got.all()) for got, _ in known):
             return False
