@@ -218,7 +218,7 @@ class Exercise:
         """The listed mistakes that a wrong answer makes."""
         for diagnosis, wrong in self.mistakes.items():
             imitation = wrong(**copied(inputs))
-            if not self._close(imitation, expected) and self._close(got, imitation) and self._imitates(wrong, function):
+            if self._close(got, imitation) and not self._close(imitation, expected) and self._imitates(wrong, function):
                 yield diagnosis
 
     def _reason(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:

@@ -113,8 +113,10 @@ def gets_what_it_deserves(exercise, case, capsys, silenced=()):
         assert not isinstance(caught.value, NotAttempted)
 
 
+@pytest.mark.types_unchecked
 @pytest.mark.parametrize("exercise, case", EACH)
-def test_the_grade_agrees(exercise, case, near_misses_silenced):
+def test_the_grade_agrees(exercise, case, monkeypatch):
+    monkeypatch.setattr(Exercise, "_searched", lambda *search: None)  # whether it is right, not why
     answer = compiled(exercise, case.source)
     if case.message is None:
         exercise.grade(answer)
