@@ -1,6 +1,7 @@
 """Each stage against SciPy or a loop; the whole algorithm on fresh teachers, and what it must refuse."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -77,17 +78,23 @@ def test_the_best_tuple_is_the_best_of_all_fits():
     assert torch.equal(best, points[list(min(losses, key=losses.get))])
 
 
+@cache
+def refined(kind, sharpness, seed):
+    """A layer, its inputs, and what stages 2 to 4 make of its labels without noise."""
+    layer = teacher(12, 2, sharpness=sharpness, generator=seed)
+    X = sequences(20_000, 2, 12, kind=kind, generator=seed + 100)
+    return layer, X, algorithm.refine(X, layer(X), 2)
+
+
 @pytest.mark.parametrize("kind", ["boolean", "gaussian"])
 @pytest.mark.parametrize(("sharpness", "noise"), [(1.0, 0.0), (2.0, 0.0), (1.0, 0.02), (2.0, 0.02)])
 @pytest.mark.types_unchecked
 def test_two_heads_are_learned(kind, sharpness, noise):
     for seed in range(5000, 5003):
-        layer = teacher(12, 2, sharpness=sharpness, generator=seed)
-        X = sequences(20_000, 2, 12, kind=kind, generator=seed + 100)
+        layer, X, (sums, _, _, hull) = refined(kind, sharpness, seed)
         report = learn(X, with_noise(layer(X), noise, generator=seed), heads=2)
         fresh = sequences(2000, 2, 12, kind=kind, generator=seed + 200)
         assert relative_loss(Teacher(report.thetas, report.ws), fresh, layer(fresh)) < 1e-3
-        sums, _, _, hull = algorithm.refine(X, layer(X), 2)
         first, last = ((estimate - layer.ws.sum(0)).norm() for estimate in (sums[0], sums[-1]))
         assert last < first / 5
         assert max(hull.distance(theta) / theta.norm() for theta in layer.thetas) < 0.1
@@ -149,10 +156,17 @@ def test_a_bad_fit_does_not_loosen_the_bar(monkeypatch):
         learn(X, layer(X), heads=2)
 
 
-@pytest.mark.parametrize(("of_x", "of_y"), [(1, 1e-12), (1, 1e6), (1e-3, 1), (7, 1e-6)])
-def test_scales_of_tokens_and_labels_do_not_matter(of_x, of_y):
+@pytest.fixture(scope="module")
+def plainly_learned():
+    """A layer, its inputs, and what is learned of them as they are."""
     layer, X = teacher(12, 2, generator=7300), sequences(5000, 2, 12, generator=7301)
-    plain, scaled = learn(X, layer(X), heads=2), learn(of_x * X, of_y * layer(X), heads=2)
+    return layer, X, learn(X, layer(X), heads=2)
+
+
+@pytest.mark.parametrize(("of_x", "of_y"), [(1, 1e-12), (1, 1e6), (1e-3, 1), (7, 1e-6)])
+def test_scales_of_tokens_and_labels_do_not_matter(plainly_learned, of_x, of_y):
+    layer, X, plain = plainly_learned
+    scaled = learn(of_x * X, of_y * layer(X), heads=2)
     assert scaled.loss == pytest.approx(plain.loss, rel=0.01)
     torch.testing.assert_close(scaled.thetas * of_x**2, plain.thetas, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(scaled.ws * of_x / of_y, plain.ws, rtol=1e-4, atol=1e-6)

@@ -135,7 +135,7 @@ def test_a_shipped_structure_beats_guessing_unless_its_order_cannot_learn(name):
     model, header = shipped(name)
     plan = recipe(name)
     assert (header.recipe, header.scale, header.seed, header.steps) == (name, "course", 0, plan.schedule.steps)
-    sets = 500 if model.config.pictures else 2000  # each of its pictures is read
+    sets = 2000 if model.config.n <= 32 else 500  # the larger ones take longer, and are further above chance
     points, query, nearest, _ = plan.with_(task={"asked": 1}).draw(sets, torch.Generator().manual_seed(77))
     query, nearest = query[:, 0], nearest[:, 0]
     if name == "structures-rewritten":  # no point lies anywhere: what it answers is all that can be right
@@ -152,7 +152,7 @@ def test_a_shipped_structure_beats_guessing_unless_its_order_cannot_learn(name):
     if name in ("structures-unordered", "structures-frozen"):
         assert right < guessing + 0.05
     else:
-        assert right > guessing + 0.02
+        assert right > (guessing + 0.02 if sets == 2000 else 2 * guessing + 0.02)
 
 
 # --- Counts of a stream
