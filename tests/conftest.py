@@ -17,6 +17,7 @@ import torch
 from browsing import CHROMIUM
 from longest_first import order
 
+gc.disable()  # until the tests are collected: what they are made of stays
 # "numeric tower": an int is a float wherever one is asked for, as everywhere in Python's typing (PEP 484)
 TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 jaxtyped = jaxtyping.jaxtyped
@@ -68,11 +69,12 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What thousands of tests are made of stays: no collection of garbage looks through it again. Syntax trees, of
-    which near misses are made by the thousand, are looked through less often.
+    """What thousands of tests are made of stays: no collection of garbage looks through it. Syntax trees, of which near
+    misses are made by the thousand, are looked through less often.
     """
     gc.freeze()
     gc.set_threshold(50_000)
+    gc.enable()
 
 
 @pytest.fixture(scope="module")
