@@ -14,6 +14,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts an older Python sh
     sys.exit("This course needs Python 3.11 or newer; this is Python " + there + ".")
 
 import argparse
+import gc
 import os
 from importlib import import_module
 from pathlib import Path
@@ -239,9 +240,10 @@ def main(argv: list[str]) -> int:
             cli.error(f"{arguments.command} needs a checkout of the course; here is the package alone")
     elif EXTRAS[arguments.command] is not None:
         import_module("companion.workshop.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
-    # a grammar of IRIs, of which no notebook has any: what reads notebooks would build it first, for a second or two
-    sys.modules["rfc3987_syntax"] = None
-    return import_module(f"companion.workshop.cli.{arguments.command}").main(arguments)
+    gc.disable()  # imports leave no garbage, and looking for it takes a tenth of their time
+    machinery = import_module(f"companion.workshop.cli.{arguments.command}")
+    gc.enable()
+    return machinery.main(arguments)
 
 
 def command() -> int:
