@@ -131,8 +131,29 @@ def harmless(action):
     except (OSError, RuntimeError, MemoryError):
         return None
 """
-DOES = {  # something to the process that it runs in, or beyond
+DOES = {  # something to the process that it runs in
     "infinite loop": Student(HEAD + "    while True:\n        pass", LOST, says="took too long"),
+    "thread bomb": Student(
+        BOMB + HEAD + "    while harmless(lambda: threading.Thread(target=threading.Event().wait).start() or 1):\n"
+        "        pass\n    return 0 * M",
+        LOST,
+    ),
+    "fills the disk": Student(
+        BOMB + HEAD + "    for n in range(64):\n"
+        "        harmless(lambda: open(f'{n}', 'wb').write(bytes(1 << 24)))\n    return 0 * M",
+        LOST,
+    ),
+    "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions _exit, os"),
+    "infinite loop that the answer needs": Student(
+        "n = 0\nwhile True:\n    n += 1\n" + HEAD + "    return (2 + 0 * n) * M - M @ S @ M", LOST, says="took too long"
+    ),
+    "crashes the interpreter": Student("import ctypes\n" + HEAD + "    ctypes.string_at(0)", LOST, says="ended itself"),
+    "kills its parent": Student(TRIES_ALL_PROCESSES, LOST, flag="signal"),
+    "patches every comparison": Student(PATCHES, LOST, flag="companion.lesson"),
+    "forges messages": Student(FORGES, LOST),
+    "floods the pipe": Student(FLOODS, LOST),
+}
+TRIES = {  # what the walls refuse, or what is never run: no process is any worse for it, unless they fail
     "infinite loop in the cell": Student(RIGHT["newton-step"] + "\nwhile True:\n    pass"),
     "sleeps for ever": Student("import time\ntime.sleep(1e9)\n" + RIGHT["newton-step"], flag="sleep"),
     "allocates 100 GB": Student(
@@ -154,29 +175,13 @@ DOES = {  # something to the process that it runs in, or beyond
         "        pass\n    return 0 * M",
         LOST,
     ),
-    "thread bomb": Student(
-        BOMB + HEAD + "    while harmless(lambda: threading.Thread(target=threading.Event().wait).start() or 1):\n"
-        "        pass\n    return 0 * M",
-        LOST,
-    ),
     "prints 1 GB": Student(
         "printed = []\n\n\n" + HEAD + "    while len(printed) < 1000:\n"
         "        printed.append(print('x' * 1_000_000))\n    return 0 * M",
         LOST,
         says="every entry is 0",
     ),
-    "fills the disk": Student(
-        BOMB + HEAD + "    for n in range(64):\n"
-        "        harmless(lambda: open(f'{n}', 'wb').write(bytes(1 << 24)))\n    return 0 * M",
-        LOST,
-    ),
-    "os._exit": Student("import os\n" + HEAD + "    os._exit(0)", LOST, says="ended itself", flag="mentions _exit, os"),
     "os._exit in the cell": Student(RIGHT["newton-step"] + "\nimport os\nos._exit(0)", flag="_exit"),
-    "infinite loop that the answer needs": Student(
-        "n = 0\nwhile True:\n    n += 1\n" + HEAD + "    return (2 + 0 * n) * M - M @ S @ M", LOST, says="took too long"
-    ),
-    "crashes the interpreter": Student("import ctypes\n" + HEAD + "    ctypes.string_at(0)", LOST, says="ended itself"),
-    "kills its parent": Student(TRIES_ALL_PROCESSES, LOST, flag="signal"),
     "deletes its own folder": Student(
         BOMB
         + "import shutil\nshutil.rmtree('/scratch', ignore_errors=True)\nshutil.rmtree('{ROOT}', ignore_errors=True)\n"
@@ -187,9 +192,6 @@ DOES = {  # something to the process that it runs in, or beyond
     "reads what it must not": Student(READS, LOST, flag="mentions"),
     "writes where it must not": Student(WRITES, LOST, flag="mentions"),
     "tries the network": Student(NETWORK, LOST, flag="mentions socket"),
-    "patches every comparison": Student(PATCHES, LOST, flag="companion.lesson"),
-    "forges messages": Student(FORGES, LOST),
-    "floods the pipe": Student(FLOODS, LOST),
 }
 SAYS = {  # what is not so: no process is any worse for it
     # An answer of this size that takes no memory until it is sent: on a busy machine another limit would stop it first.
@@ -236,7 +238,7 @@ SAYS = {  # what is not so: no process is any worse for it
         flag="calls the course's own code: companion.topics.regression.baselines",
     ),
 }
-NEWTON = DOES | SAYS
+NEWTON = DOES | TRIES | SAYS
 
 
 def at_a_place(student: Student, root: str, port: int) -> Student:
