@@ -77,7 +77,7 @@ def honest(case: int) -> tuple[Handout, str, NotebookNode, str]:
 
 def answered(number: int, question: Question, ways: list, habits: list) -> tuple[NotebookNode, str]:
     """A lesson's solution with the answer to one question written in these ways, and the names of those that fit it."""
-    notebook = nbformat.reads(json.dumps(lesson(number)[1]), as_version=4)
+    notebook = nbformat.from_dict(lesson(number)[1])  # a copy; there is no need to look whether it is valid
     names = [grade_id(cell) for cell in notebook.cells]
     place, check = names.index(question.answer_id), names.index(question.id)
     before, source = [], notebook.cells[place].source
