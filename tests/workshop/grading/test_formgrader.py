@@ -1,10 +1,9 @@
 """A written answer that means harm, in nbgrader's real form grader and a real browser. Skipped without Chromium."""
 
-import os
 import subprocess
-import sys
 import urllib.request
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from workshop.grading.sharing import here
 from workshop.grading.small_lesson import NAME, QUESTION, cell, checkout, edited, hand_in, solved
 from workshop.grading.test_submissions import PNG
 
-from companion.workshop.grading.course import classroom
+from companion.workshop.grading.course import classroom, formgrader
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = needs_chromium
@@ -66,18 +65,17 @@ def course(tmp_path, monkeypatch):
 
 
 @contextmanager
-def formgrader(root):
+def served(root):
     """``grade --formgrader``; gives its address."""
-    port = free_port()
-    code = (
-        "import sys; from pathlib import Path; from companion.workshop.grading.course import formgrader\n"
-        "formgrader.serve(Path(sys.argv[1]), open_browser=False)"
-    )
+    port, started = free_port(), []
     folders = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
-    environment = os.environ | {name: str(root / "jupyter") for name in folders}
-    environment |= {"JUPYTER_TOKEN": "for-the-test", "JUPYTER_PORT": str(port)}
-    with (root / "server.log").open("w") as log:
-        server = subprocess.Popen([sys.executable, "-c", code, str(root)], env=environment, stdout=log, stderr=log)
+    ours = {name: str(root / "jupyter") for name in folders}
+    ours |= {"JUPYTER_TOKEN": "for-the-test", "JUPYTER_PORT": str(port)}
+    with (root / "server.log").open("w") as log, pytest.MonkeyPatch.context() as patch:
+        start = partial(subprocess.Popen, stdout=log, stderr=log)
+        patch.setattr(subprocess, "call", lambda words, cwd, env: started.append(start(words, cwd=cwd, env=env | ours)))
+        formgrader.serve(root, open_browser=False)
+    [server] = started
     try:
         wait_until_it_answers(server, f"http://127.0.0.1:{port}", root / "server.log", 120)
         yield f"http://127.0.0.1:{port}"
@@ -95,7 +93,7 @@ def test_a_written_answer_runs_nothing_and_fetches_nothing(course):
         [notebook] = book.find_submission(NAME, "anna").notebooks
         number = notebook.id
     alerts, fetched = [], []
-    with formgrader(course) as address, playwright.sync_playwright() as driver:
+    with served(course) as address, playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 1800})
         page.set_default_timeout(90_000)
