@@ -45,7 +45,7 @@ def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked
     root = checkout(tmp_path)
     assert run(root, NAME) == 0
     assert f"Nobody has handed in: there is no grading/submitted/STUDENT/{NAME}/*.ipynb" in capsys.readouterr().out
-    hand_in(root, "anna", solved())
+    hand_in(root, "anna", handed_in({}))
     bert = hand_in(root, "bert", handed_in({}))
     assert run(root, NAME) == 0
     assert sorted(marked) == ["anna", "bert"]
@@ -58,7 +58,7 @@ def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked
     assert run(root, NAME) == 0
     assert marked == ["bert"]
     rows = list(csv.DictReader(table(root).decode().splitlines()))
-    assert [row["points"] for row in rows] == ["6", "6"]
+    assert [row["points"] for row in rows] == ["0", "6"]
     assert "0 marked, 2 as before" in capsys.readouterr().out
 
 

@@ -27,14 +27,7 @@ NEWTON = "newton-step-check"
 
 @pytest.fixture(scope="module")
 def process():
-    """One for all: what is tested here does not end it."""
-    with one_process(PATIENT) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def process_with_course():
-    """One in which a whole notebook can be run."""
+    """One for all, in which a whole notebook can be run: what is tested here does not end it."""
     with one_process(PATIENT, course=True) as process:
         yield process
 
@@ -199,9 +192,9 @@ LATE = "two = 0\nfor step in range(2 if SCALE == 'smoke' else 10**12):\n    two 
 
 
 @pytest.mark.parametrize("above", ["exec('two = 2')", HIDES, LATE])
-def test_where_the_code_around_an_answer_fails_or_is_late_the_whole_notebook_decides(process_with_course, above):
+def test_where_the_code_around_an_answer_fails_or_is_late_the_whole_notebook_decides(process, above):
     late = replace(PATIENT, exercise=0.2)  # soon, as the whole notebook has a time of its own
-    limits, shared = (late, nullcontext()) if above == LATE else (PATIENT, all_in(process_with_course))
+    limits, shared = (late, nullcontext()) if above == LATE else (PATIENT, all_in(process))
     answer, entries = HEAD + "    return two * M - M @ S @ M", []
     with shared:
         for more in ("", " + 1"):
