@@ -226,7 +226,7 @@ def gd_closed_form(S, b, lr, steps):
 def test_who_asks_for_a_stand_in_without_end_has_an_end(asks):
     answers = {"triplet-tokens": RIGHT["triplet-tokens"], "gd-closed-form": asks}
     started = time.monotonic()
-    limits = Limits(exercise=0.5)  # a right answer takes a thousandth of a second
+    limits = Limits(exercise=0.3)  # a right answer takes a thousandth of a second
     result = mark(assembled(handed_in(answers)), small_handout(), SEEDS, limits, unsafe=False)["exercises"]
     assert (result["gd-closed-form-check"]["outcome"], result["triplet-tokens-check"]["points"]) == ("stopped", 1)
     assert time.monotonic() - started < 240
@@ -249,14 +249,14 @@ def test_a_sandbox_that_fails_once_is_started_again(monkeypatch):
 
 def test_the_search_for_a_reason_has_a_time_of_its_own():
     """Each call is quick enough and the answer wrong; the calls that look for the reason would take too long."""
-    wrong = HEAD + "    import time; time.sleep(0.4)\n    return 3 * M @ M - M"
+    wrong = HEAD + "    import time; time.sleep(0.2)\n    return 3 * M @ M - M"
     hangs = (
         "seen = []\n@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n    seen.append(1)\n"
         "    while len(seen) > 2: pass\n    return S @ b"
     )
     right = RIGHT["triplet-tokens"]
     submission = assembled(handed_in({"newton-step": wrong, "gd-closed-form": hangs, "triplet-tokens": right}))
-    started, limits = time.monotonic(), Limits(search=1, searches=1.5)
+    started, limits = time.monotonic(), Limits(search=0.5, searches=0.75)
     entries = mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"]
     diagnoses = {name: entry["outcome"] for name, entry in entries.items()}
     assert diagnoses == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}, entries

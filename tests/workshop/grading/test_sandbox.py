@@ -138,15 +138,12 @@ def test_no_memory_is_shared(process, open_zero):
     assert inside(process, f"import mmap\nmmap.mmap({open_zero}, 1 << 20)")["raised"] == "PermissionError"
 
 
-def test_all_the_memory_that_it_can_get_is_at_most_700_mib():
-    with Process(Limits()) as process:
-        process.send(wire.encode({"limits": asdict(process.limits)}))
-        takes = "kept = []\ntry:\n    while True: kept.append(b'x' * (1 << 20))\nexcept MemoryError:\n"
-        takes += "    raise ValueError(len(kept))"
-        process.allow(60)
-        assert 0 <= (process.limits.memory >> 20) - int(inside(process, takes)["text"]) < 50
-        peak = Path(f"/proc/{process.clock.process.pid}/status").read_text()
-        assert int(re.search(r"VmHWM:\s+(\d+)", peak)[1]) + (process.limits.scratch >> 10) <= 700 << 10
+def test_all_the_memory_that_it_can_get_is_at_most_700_mib(process):
+    takes = "kept = []\ntry:\n    while True: kept.append(b'x' * (1 << 20))\nexcept MemoryError:\n"
+    takes += "    raise ValueError(len(kept))"
+    assert 0 <= (process.limits.memory >> 20) - int(inside(process, takes, 60)["text"]) < 50
+    peak = Path(f"/proc/{process.clock.process.pid}/status").read_text()
+    assert int(re.search(r"VmHWM:\s+(\d+)", peak)[1]) + (process.limits.scratch >> 10) <= 700 << 10
 
 
 def test_few_files_are_open_at_a_time(process):
@@ -186,18 +183,18 @@ def test_a_pipe_that_is_never_quiet_has_a_deadline():
     with Process(Limits()) as process:
         started = time.monotonic()
         with pytest.raises(Stopped, match="took too long"):
-            inside(process, TRICKLE, 1)
+            inside(process, TRICKLE, 0.5)
         assert time.monotonic() - started < 40
 
 
 def test_a_cell_may_sleep(process):
     process.allow(20)
-    process.send(wire.encode(JOB | {"answer": "import time\ntime.sleep(1.5)\ndef f():\n    pass"}))
+    process.send(wire.encode(JOB | {"answer": "import time\ntime.sleep(1.1)\ndef f():\n    pass"}))
     assert b'"failed": false' in process.receive()[0]
     assert b'"ready"' in process.receive()[0]
 
 
-SPIN = "import time\nend = time.process_time() + 2\nwhile time.process_time() < end: pass"
+SPIN = "import time\nend = time.process_time() + 1\nwhile time.process_time() < end: pass"
 
 
 def test_who_waits_for_a_thread_that_computes_is_not_asleep(process):
