@@ -10,14 +10,12 @@ import time
 from argparse import Namespace
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import parse_qs, urlparse
 
 import nbformat
 import pytest
-import sample_site
 from browsing import answers_the_hand, free_port, needs_chromium, wait_until_it_answers
 from nbval_lesson import set_scale
-from sample_lesson import CLAIM, FACTS, NAME, checkout, graded, notebook
+from sample_lesson import FACTS, NAME, checkout, graded, notebook
 
 from companion.workshop.cli import progress, release
 from companion.workshop.cli.lessons import all_lessons
@@ -28,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = needs_chromium
 EXEMPLAR = "02-in-context-regression"
 WITH_SLIDER = next(each.name for each in all_lessons() if "Slider(" in each.source.read_text(encoding="utf-8"))
-THEMES = {"Light": "07-doubling", "Dark": "08-doubling"}  # each has a lesson of its own, so that no answer is there
+THEMES = {"Light": "08-doubling", "Dark": "09-doubling"}  # each has a lesson of its own, so that no answer is there
 
 
 @contextmanager
@@ -71,8 +69,15 @@ def save_settings(root: Path, plugin: str, values: dict) -> None:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """What most tests open in one JupyterLab: its folder and its address."""
-    root = tmp_path_factory.mktemp("course")
+    """What the tests open in one JupyterLab: its folder and its address. The first lesson is one that was released."""
+    root = checkout(tmp_path_factory.mktemp("course"), repository="someone/course")
+    executed = notebook()
+    executed.cells[3].source = STEP.format("### BEGIN SOLUTION\n    return 2 * M - M @ S @ M\n    ### END SOLUTION")
+    executed.cells[4].source = "exercises.newton_step.check(newton_step)"
+    executed.cells[4].outputs = []
+    executed.cells.insert(2, nbformat.v4.new_code_cell("from companion.topics.regression import exercises"))
+    nbformat.write(executed, root / f"solutions/{NAME}/{NAME}.ipynb")
+    assert release.main(Namespace(lessons=[], check=False), root) == 0
     for name in (WITH_SLIDER, EXEMPLAR):
         shutil.copytree(ROOT / "lessons" / name, root / "lessons" / name)
     set_scale(root / f"lessons/{WITH_SLIDER}/{WITH_SLIDER}.ipynb", "smoke")
@@ -119,6 +124,13 @@ def run_all(page, notebook: Path, seconds: float) -> None:
         assert time.monotonic() < deadline, f"{ran} of {len(cells)} cells ran in {seconds:.0f} s"
 
 
+def wait_for_the_start_page(page, root: Path, said: str) -> None:
+    """Return when it says so, in which what was saved is written, or after 30 seconds."""
+    deadline = time.monotonic() + 30
+    while not re.search(said, (root / "work/README.md").read_text()) and time.monotonic() < deadline:
+        page.wait_for_timeout(100)
+
+
 def move_slider(page) -> tuple[str, str]:
     """Move the first slider of the page by one step; the picture under it before, and after it changed."""
     explorer = page.locator(".jp-OutputArea-output:has(.noUi-handle)").first
@@ -157,6 +169,43 @@ def assert_sliders_have_names(page) -> None:
         readout = slider.get_by_role("textbox", name=name.inner_text(), exact=True)
         playwright.expect(handle).to_have_attribute("aria-valuetext", readout.inner_text(), timeout=30_000)
         assert name.evaluate(CONTRAST) >= 4.5
+
+
+STEP = "@exercises.newton_step\ndef newton_step(M, S):\n    {}"
+
+
+def answer(page, step: str) -> None:
+    """Write ``step`` over what the cell of the exercise holds, and run it and its check from the keyboard."""
+    page.locator(".jp-CodeCell", has_text="def newton_step").locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(STEP.format(step))
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+
+
+def test_a_person_walks_from_the_start_page_to_an_answered_exercise(page, course, tmp_path, capsys):
+    """What the site's front page says to type has been typed: the map, the lesson that was released, a wrong answer and
+    a right one; what is solved. The first test, in JupyterLab as it is when it is new.
+    """
+    root, address = course
+    open_page(page, f"{address}/")
+    page.locator(".jp-RenderedMarkdown h1", has_text="Transformers as Algorithms").wait_for()
+    lesson = page.locator(".jp-RenderedMarkdown td", has_text="07 Doubling")
+    lesson.filter(has_text="What is twice a number?").wait_for()
+    lesson.get_by_role("link", name="07 Doubling").click()
+    page.locator(".jp-Notebook .jp-RenderedMarkdown h1", has_text="Doubling").wait_for()
+    assert page.get_by_text("official Jupyter news").count() == 0
+    run_all(page, root / f"work/{NAME}/{NAME}.ipynb", 120)
+    page.get_by_text("newton_step: not attempted").wait_for()
+    answer(page, "return 2 * M + M @ S @ M")
+    page.get_by_text(re.compile("newton_step: (?!not attempted|correct)")).first.wait_for()  # its diagnosis
+    answer(page, "return 2 * M - M @ S @ M")
+    page.get_by_text("newton_step: correct").wait_for()
+    page.screenshot(path=tmp_path / "answered.png")
+    page.keyboard.press("Control+s")
+    wait_for_the_start_page(page, root, "07 Doubling.*1 of 1 solved")
+    assert progress.main(Namespace(lessons=["07"], reset="", yes=False), root) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == [NAME, "1", "of", "1", "solved", "-"]
 
 
 def test_a_lesson_runs_and_its_explorer_redraws_the_figure(page, course):
@@ -273,70 +322,10 @@ def test_predictions_are_made_by_keyboard_and_come_back_and_the_start_page_knows
     page.get_by_label(ASKED[0]).scroll_into_view_if_needed()
     page.screenshot(path=tmp_path / "back.png")
     page.keyboard.press("Control+s")
-    deadline = time.monotonic() + 30
-    while not re.search(f"{name}.*of 2 right", (root / "work/README.md").read_text()) and time.monotonic() < deadline:
-        page.wait_for_timeout(500)
+    wait_for_the_start_page(page, root, f"{name}.*of 2 right")
 
     open_page(page, f"{address}/lab/tree/README.md")
     lesson = page.locator(".jp-RenderedMarkdown td", has_text=f"{name[:2]} Doubling")
     for said in ("3 of 3 made, 1 of 2 right", "1 of 1 solved"):
         lesson.filter(has_text=said).wait_for()
     page.screenshot(path=tmp_path / "start.png")
-
-
-STEP = "@exercises.newton_step\ndef newton_step(M, S):\n    {}"
-
-
-def answer(page, step: str) -> None:
-    """Write ``step`` over what the cell of the exercise holds, and run it and its check from the keyboard."""
-    page.locator(".jp-CodeCell", has_text="def newton_step").locator(".cm-content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(STEP.format(step))
-    page.keyboard.press("Shift+Enter")
-    page.keyboard.press("Shift+Enter")
-
-
-def test_a_person_walks_from_the_front_page_to_an_answered_exercise(page, tmp_path, capsys):
-    """The site, a lesson, where its badges lead; what the front page says to type; the map, the lesson, a wrong answer
-    and a right one; what is solved.
-    """
-    executed = notebook()
-    executed.cells[3].source = STEP.format("### BEGIN SOLUTION\n    return 2 * M - M @ S @ M\n    ### END SOLUTION")
-    executed.cells[4].source = "exercises.newton_step.check(newton_step)"
-    executed.cells[4].outputs = []
-    executed.cells.insert(2, nbformat.v4.new_code_cell("from companion.topics.regression import exercises"))
-    root = checkout(tmp_path, repository="someone/course")
-    nbformat.write(executed, root / f"solutions/{NAME}/{NAME}.ipynb")
-    release.main(Namespace(lessons=[], check=False), root)
-
-    page.goto((sample_site.make(root, executed, [CLAIM]) / "index.html").as_uri())
-    assert "python3 -m companion lab" in page.inner_text("pre")
-    page.locator(".sd-card", has_text="07 · Doubling").click()
-    page.get_by_role("heading", name="Doubling", level=1).wait_for()
-    binder, colab = (page.get_by_role("link", name=place).get_attribute("href") for place in ("Binder", "Colab"))
-    [opened] = parse_qs(urlparse(binder).query)["urlpath"]
-    assert (root / opened.removeprefix("lab/tree/")).is_file()
-    assert (root / urlparse(colab).path.partition("/blob/main/")[2]).is_file()
-
-    own = root / f"work/{NAME}/{NAME}.ipynb"
-    with lab(root) as address:
-        open_page(page, f"{address}/")
-        page.locator(".jp-RenderedMarkdown h1", has_text="Transformers as Algorithms").wait_for()
-        page.locator(".jp-RenderedMarkdown td", has_text="What is twice a number?").wait_for()
-        page.locator(".jp-RenderedMarkdown a", has_text="07 Doubling").click()
-        page.locator(".jp-Notebook .jp-RenderedMarkdown h1", has_text="Doubling").wait_for()
-        assert page.get_by_text("official Jupyter news").count() == 0
-        run_all(page, own, 120)
-        page.get_by_text("newton_step: not attempted").wait_for()
-        answer(page, "return 2 * M + M @ S @ M")
-        page.get_by_text(re.compile("newton_step: (?!not attempted|correct)")).first.wait_for()  # its diagnosis
-        answer(page, "return 2 * M - M @ S @ M")
-        page.get_by_text("newton_step: correct").wait_for()
-        page.screenshot(path=tmp_path / "answered.png")
-        page.keyboard.press("Control+s")
-        deadline = time.monotonic() + 30
-        while "1 of 1 solved" not in (root / "work/README.md").read_text() and time.monotonic() < deadline:
-            page.wait_for_timeout(500)
-    capsys.readouterr()
-    assert progress.main(Namespace(lessons=[], reset="", yes=False), root) == 0
-    assert capsys.readouterr().out.splitlines()[-1].split() == [NAME, "1", "of", "1", "solved", "-"]

@@ -7,15 +7,18 @@ import io
 import json
 import random
 import re
+import shutil
+import subprocess
+import sys
 import threading
 from argparse import Namespace
 from base64 import b64decode, b64encode
 from pathlib import Path
-from urllib.parse import unquote, urlparse
+from urllib.parse import parse_qs, unquote, urlparse
 
+import nbformat
 import numpy as np
 import pytest
-import sample_site
 from browsing import answers_the_hand
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
@@ -27,6 +30,20 @@ from companion.lesson.widgets.frames import MIME
 from companion.workshop.cli import launch, site
 
 ROOT = Path(__file__).resolve().parents[3]
+COPIED = {
+    "TEACHING.md": "TEACHING.md",
+    "companion/published/references.bib": "companion/published/references.bib",
+    "solutions/01-attention-basics/figure.png": f"solutions/{NAME}/figure.png",
+}
+CODE = """
+import sys
+from pathlib import Path
+from companion.workshop.cli import site
+from companion.workshop.site.build import build
+
+root = Path(sys.argv[1])
+print(build(site.course(root, root / "run", ("companion.core.files",)), root / "site"))
+"""
 PAGES = (
     "index",
     f"lessons/{NAME}/{NAME}",
@@ -72,6 +89,13 @@ def attention_map() -> dict:
     return InteractiveShell.instance().display_formatter.format(made)[0]
 
 
+def write_run(root: Path, claims: list[dict]) -> None:
+    """The report of a run in the checkout at ``root``, which gave these ``claims``."""
+    (root / "run").mkdir()
+    entry = {"lesson": NAME, "scale": "smoke", "seed": 3, "claims": claims}
+    (root / "run/report.json").write_text(json.dumps({"lessons": [entry]}))
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
     """The folder of a site of one lesson and one module, made in a process of its own."""
@@ -91,7 +115,15 @@ def built(tmp_path_factory) -> Path:
         new_code_cell("Explorer(draw)", outputs=[new_output("execute_result", EXPLORER)]),
         new_code_cell("AttentionMap(words, pattern)", outputs=[new_output("execute_result", attention_map())]),
     ]
-    return sample_site.make(root, executed, CLAIMS, further())
+    for origin, name in COPIED.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / origin, root / name)
+    write_run(root, CLAIMS)
+    nbformat.write(executed, root / f"run/{NAME}.ipynb")
+    nbformat.write(further(), root / f"run/{NAME}-further.ipynb")
+    done = subprocess.run([sys.executable, "-c", CODE, root], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), f"Sphinx has nothing to warn of: {done.stderr}{done.stdout}"
+    return root / "site/html"
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +161,18 @@ def test_both_notebooks_have_a_page_and_lead_to_each_other_and_the_card_shows_th
     front = (built / "index.html").read_text(encoding="utf-8")
     assert re.search(r'<img [^>]*alt="The box says four."', front)
     assert 'id="notation"' in front
+
+
+def test_the_front_page_says_what_to_type_and_leads_to_a_lesson_whose_badges_open_it(built, browser):
+    page = browser.new_page()
+    page.goto((built / "index.html").as_uri())
+    assert "python3 -m companion lab" in page.inner_text("pre")
+    page.locator(".sd-card", has_text="07 · Doubling").click()
+    page.get_by_role("heading", name="Doubling", level=1).wait_for()
+    binder, colab = (page.get_by_role("link", name=place).get_attribute("href") for place in ("Binder", "Colab"))
+    assert parse_qs(urlparse(binder).query)["urlpath"] == [f"lab/tree/lessons/{NAME}/{NAME}.ipynb"]
+    assert urlparse(colab).path.partition("/blob/main/")[2] == f"lessons/{NAME}/{NAME}.ipynb"
+    page.close()
 
 
 def test_every_link_of_a_page_leads_somewhere(built):
@@ -278,6 +322,12 @@ def test_what_has_not_been_run_is_named(tmp_path, capsys):
     arguments = Namespace(run=str(tmp_path / "run"), out=str(tmp_path / "site"), open=False)
     assert site.main(arguments, checkout(tmp_path)) == 1
     assert f"run lacks {NAME}: `python3 -m companion run` makes it" in capsys.readouterr().out
+
+
+def test_a_lesson_may_have_no_second_notebook_and_no_answered_picture(tmp_path):
+    write_run(checkout(tmp_path), [CLAIM])
+    [chapter] = site.course(tmp_path, tmp_path / "run", ()).chapters
+    assert (chapter.notebooks, chapter.answer) == ([tmp_path / f"run/{NAME}.ipynb"], None)
 
 
 def test_the_reference_is_of_what_people_read_to_learn():
