@@ -30,7 +30,7 @@ def wait_until_it_answers(server: subprocess.Popen, address: str, log: Path, sec
             urllib.request.urlopen(f"{address}/api", timeout=5)
             return
         except OSError:
-            time.sleep(0.5)
+            time.sleep(0.1)
     pytest.fail(f"the server did not start:\n{log.read_text()}")
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from argparse import Namespace
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -35,6 +36,7 @@ def notebooks(*lessons: Lesson) -> pytest.MarkDecorator:
 solved, unsolved, both = notebooks(*SOLUTIONS), notebooks(*UNSOLVED), notebooks(*SOLUTIONS, *UNSOLVED)
 
 
+@cache
 def read(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 

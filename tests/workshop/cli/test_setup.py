@@ -193,7 +193,7 @@ def test_what_a_command_starts_takes_the_memory_of_a_step_from_the_system_once(m
 
 SLOW_TO_END = """
 import signal, sys, time
-signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), print("ended in order"), sys.exit(7)))
+signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.3), print("ended in order"), sys.exit(7)))
 print("ready", flush=True)
 time.sleep(60)
 """
