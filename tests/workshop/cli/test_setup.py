@@ -341,6 +341,10 @@ def test_the_constraints_name_no_index_and_no_address():
     assert not [line for line in constraints() if line.url]
 
 
+def test_what_reads_a_notebook_compiles_no_grammar_first():
+    assert "lark" not in {line.name for line in constraints()}, "see [tool.uv] in pyproject.toml"
+
+
 def test_an_extra_that_is_part_of_an_installed_one_needs_no_install(tmp_path):
     venv = tmp_path / ".venv"
     setup.venv_python(venv).parent.mkdir(parents=True)
