@@ -1,13 +1,17 @@
-"""A learner's function, whether written yet or not, and what may be said of it.
+"""A learner's function, whether written yet or not, how it is written, and what may be said of it.
 
 Nothing here knows an answer, so that grading can use it beside a learner's code.
 """
 
+import ast
 import functools
 import inspect
+import io
 import textwrap
+import tokenize
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -75,3 +79,35 @@ def failing_line(function: Callable[..., Any], error: BaseException) -> str:
 
 def _code(function: Callable[..., Any]) -> Any:
     return getattr(inspect.unwrap(function), "__code__", None)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function as it is written, without its decorators and its docstring.
+
+    ``tree``: its definition.
+    ``signature``, ``body``: their texts, the body dedented and with its comments; both empty for a lambda.
+    """
+
+    tree: ast.FunctionDef | ast.Lambda
+    signature: str = ""
+    body: str = ""
+
+
+def source_of(function: Callable[..., Any]) -> Source | None:
+    """Read a function's source, anew each time; None if it has none."""
+    try:
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+        nodes = ast.walk(ast.parse(text))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    tree = next((node for node in nodes if isinstance(node, ast.FunctionDef | ast.Lambda)), None)
+    if not isinstance(tree, ast.FunctionDef):
+        return tree and Source(tree)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    end = next(each.end[0] for each in tokens if each.type == tokenize.NEWLINE and each.end[0] >= tree.lineno)
+    begin = end if ast.get_docstring(tree) is None else tree.body.pop(0).end_lineno
+    tree.decorator_list = []
+    lines = text.splitlines()
+    body = textwrap.dedent("\n".join(lines[begin:])).strip("\n")
+    return Source(tree, "\n".join(lines[tree.lineno - 1 : end]), body)

@@ -19,7 +19,7 @@ from typing import Any
 
 from torch import Tensor
 
-from companion.lesson.sources import source_of
+from companion.lesson.attempts import source_of
 
 Row = str | list[str]
 

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from companion.lesson.attempts import source_of
 from companion.lesson.near_misses.edits import Scene, edits, together
 from companion.lesson.near_misses.trees import (
     BEFORE,
@@ -33,7 +34,6 @@ from companion.lesson.near_misses.trees import (
     remembers,
 )
 from companion.lesson.near_misses.words import Words, operation, size_words
-from companion.lesson.sources import source_of
 
 DRAW_SEEDS = range(2000, 2004)
 CONFIRM_SEEDS = range(2000, 2006)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from companion.lesson.sources import source_of
+from companion.lesson.attempts import source_of
 
 Path = tuple[tuple[str, int | None], ...]
 SLOT: Path = (("body", 0),)  # an empty statement at the head of every tree, where an edit may put one of its own

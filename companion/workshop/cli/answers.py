@@ -13,8 +13,8 @@ from pathlib import Path
 
 import nbformat
 
+from companion.lesson.attempts import source_of
 from companion.lesson.exercise import Exercise
-from companion.lesson.sources import source_of
 from companion.workshop.cli.lessons import LessonError
 from companion.workshop.grading.notebook import syntax
 
