@@ -116,7 +116,7 @@ def in_order(model, points):
 @pytest.mark.types_unchecked
 def test_from_answers_alone_it_learns_to_sort_and_beats_binary_search(seed):
     plan = recipe("structures")
-    points, query, distances = problems("line", 16)(4000, torch.Generator().manual_seed(100 + seed))
+    points, query, distances = problems("line", 16)(1000, torch.Generator().manual_seed(100 + seed))
     assert in_order(plan.model(seed), points) <= 0.2
 
     def right(found):
