@@ -17,7 +17,7 @@ POINTS = {"triplet-tokens-check": 1, "newton-step-check": 2, "gd-closed-form-che
 AUTOMATIC = [name for name in POINTS if name != "open-question"]
 # nbgrader asks alembic, in a new process, for the version of each new database: once is enough. And no test needs its
 # database to outlast the machine: it waits for no disk
-newest_version = api.get_alembic_version = functools.cache(api.get_alembic_version)
+api.get_alembic_version = functools.cache(api.get_alembic_version)
 event.listen(Engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
 QUESTION = "## A question\n\nWhat is the largest number?"
 RIGHT = {

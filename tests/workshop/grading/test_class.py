@@ -58,7 +58,8 @@ class Graded:
         for name in names:
             student = self.students[name]
             path = hand_in(self.root, name, student.handed_in, student.file)
-            os.truncate(path, student.size or path.stat().st_size)
+            if student.size:
+                os.truncate(path, student.size)
 
     def places(self):
         """Submissions that are not files."""
