@@ -132,10 +132,9 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
     time.sleep(PAUSE * sys.stdin.isatty())
     _stamp_file(venv).unlink(missing_ok=True)
     # what is there may have been made without pip (uv), or its interpreter be gone
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     if not Path(python).exists():
         subprocess.check_call([sys.executable, "-m", "venv", "--clear", str(venv)], stdout=subprocess.DEVNULL)
-    elif subprocess.call([python, "-m", "pip", "--version"], **quiet):
+    elif subprocess.call([python, "-m", "pip", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         subprocess.check_call([python, "-m", "ensurepip"], stdout=subprocess.DEVNULL)
     target = f".[{','.join(extras)}]" if extras else "."
     options = pip_options(os.environ.get("COURSE_PIP_ARGS", "")) + ["--extra-index-url", CPU_WHEELS] * cpu
