@@ -1,11 +1,15 @@
 """Binder's image, as far as it can be seen without building it."""
 
+import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from companion.workshop.cli.setup import MEMORY
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,6 +46,15 @@ def test_pip_finds_every_file_that_the_requirements_name():
     names = re.findall(r"^-[cr] (\S+)", (ROOT / "binder/requirements.txt").read_text(), re.M)
     assert names
     assert all((ROOT / "binder" / name).is_file() for name in names)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script for a shell")
+def test_what_starts_there_keeps_memory_as_the_commands_do(recipe):
+    assert "binder/start" in recipe
+    script = [ROOT / "binder/start", sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"]
+    bare = {name: value for name, value in os.environ.items() if name not in MEMORY}
+    done = subprocess.run(script, env=bare, capture_output=True, text=True, check=True)
+    assert MEMORY.items() <= json.loads(done.stdout).items()
 
 
 def test_post_build_can_be_run_and_finds_its_settings():
