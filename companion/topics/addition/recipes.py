@@ -171,9 +171,13 @@ _adder(  # minutes of a GPU, hours of a CPU
     rms=1.0,
     power=0.75,
 )
-for _source, _steps in (("counting", 1500), ("scratch", 6000)):
+for _name, _source, _steps in (
+    ("counting", "counting", 1500),
+    ("scratch", "scratch", 6000),
+    ("scratch-long", "scratch", 30_000),
+):
     _adder(
-        f"addition-260-{_source}",
+        f"addition-260-{_name}",
         f"operands up to 260, embeddings: {_source}, {_steps} steps (lesson 04)",
         (261, 128, 2, Schedule(_steps, 128, 1e-3, precision="bfloat16")),
         source=_source,
