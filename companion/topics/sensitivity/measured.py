@@ -34,24 +34,24 @@ SHAKEN = 0.02  # the noise on weights
 
 
 def measured(
-    chosen: Recipe, measure: Callable[[nn.Module], Tensor], *, marks: int = MARKS, seed: int = 0
+    chosen: Recipe, measure: Callable[[nn.Module], Tensor], *, marks: int | Sequence[int] = MARKS, seed: int = 0
 ) -> tuple[nn.Module, Tensor]:
-    """Train a recipe and measure the model at the start and after each of so many equal parts of its steps: the model,
-    and (marks + 1, figures).
+    """Train a recipe and measure the model at its marks and at the end: the model, and (marks + 1, figures).
 
     ``chosen``: the recipe.
     ``measure``: of the model, a row of figures.
-    ``marks``: how many parts; at most the recipe's steps.
+    ``marks``: the steps before which it is measured; or how many marks, equally far apart from the first step on.
     ``seed``: of weights and batches.
 
     Raises ValueError for a number of marks that does not divide the steps.
     """
-    at_least(marks=(marks, 1))
-    if chosen.schedule.steps % marks:
-        raise ValueError(f"marks = {marks}: must divide the steps, {chosen.schedule.steps}")
-    every = chosen.schedule.steps // marks
+    if isinstance(marks, int):
+        at_least(marks=(marks, 1))
+        if chosen.schedule.steps % marks:
+            raise ValueError(f"marks = {marks}: must divide the steps, {chosen.schedule.steps}")
+        marks = range(0, chosen.schedule.steps, chosen.schedule.steps // marks)
     with seeded(seed):
-        model, history = chosen.train(seed=seed, each=measure, every=every)
+        model, history = chosen.train(seed=seed, each=measure, every=marks)
     return model, torch.stack([*history.looks, measure(model)])
 
 
@@ -149,7 +149,8 @@ CURVES = {  # networks, and what is measured of them
 }
 ROBUST = ("transformer", "augmented", "steadied")
 DRIFT = "in the middle of a run rounding moves the step at which something is learned"
-PUBLISHED = {"sums-113": ("sums", 50)}  # tables at a task's published size, and marks
+RISE = (*range(0, 2000, 40), *range(2000, 20_000, 400))  # steps of sums at which they are measured: more while it groks
+PUBLISHED = {"sums-113": ("sums", RISE)}  # tables at a task's published size, and marks
 
 
 def curve(table: str, seed: int, scale: str, network: str) -> list[Row]:
@@ -174,12 +175,12 @@ def trained_for(table: str, scale: str, networks: Sequence[str]) -> list[Recipe]
 
 
 for _table in (*CURVES, *PUBLISHED):
-    _task, _marks = PUBLISHED.get(_table, (_table, MARKS))
+    _task, _ = PUBLISHED.get(_table, (_table, MARKS))
     _networks, _published = CURVES[_task][0], _table in PUBLISHED
     measurement(
         f"sensitivity-{_table}",
-        f"accuracy and sensitivity of the task '{_task}'{', at its published size,' * _published} at {_marks} marks of "
-        f"training, by {', '.join(_networks)}",
+        f"accuracy and sensitivity of the task '{_task}'{', at its published size,' * _published} through training, by "
+        f"{', '.join(_networks)}",
         cells=[{"network": network} for network in _networks],
         recipes=partial(trained_for, _table, networks=_networks),
         seeds=(0, 1, 2),
