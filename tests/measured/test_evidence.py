@@ -11,6 +11,8 @@ from companion import shipped
 from companion.core.measuring import measured_table
 from companion.lesson.claims import statements
 from companion.lesson.verdicts import Experiment
+from companion.topics.addition.fourier import peaks, spectrum
+from companion.topics.addition.recipes import embeddings_from
 from companion.topics.facts.data import every_fact
 from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import facts_of
@@ -274,6 +276,28 @@ def test_the_near_errors_of_lesson_04_are_of_the_table_of_scores():
     near = [(row["within_2"] - row["exact"]) / (1 - row["exact"]) for row in rows]
     evidence = _evidence("04-fourier-addition", "scratch-errors-are-near", "addition-scores-260-long")
     assert evidence.ours == pytest.approx(near, abs=1e-3)
+
+
+def test_the_peaks_of_lesson_04_are_of_the_table_from_scratch():
+    rows = measured_table("addition-from-scratch").where(step=4500).rows
+    scratch = [max(peaks(torch.tensor([row[f"wave_{k}"] for k in range(1, 101)]), 199)) for row in rows]
+    at_10, at_5, _, at_2_5, _ = peaks(spectrum(embeddings_from("counting", 199, 128)), 199)
+    found = {
+        "converged-scratch-has-no-waves": [1.3 - peak for peak in scratch],
+        "fourier-features": [min(at_10, at_5, at_2_5) - peak for peak in scratch],
+    }
+    for id, ours in found.items():
+        assert _evidence("04-fourier-addition", id, "addition-from-scratch").ours == pytest.approx(ours, abs=2e-3)
+
+
+def test_the_seeds_of_lesson_06_are_of_their_tables():
+    steps = measured_table("bigrams-global-first").rows
+    evidence = _evidence("06-induction-heads", "global-first", "bigrams-global-first")
+    assert evidence.ours == pytest.approx([log2(row["in_context"] / row["global"]) for row in steps], abs=0.01)
+    losses = measured_table("bigrams-chains").rows
+    shares = [(row["unigram"] - row["model"]) / (row["unigram"] - row["bigram"]) for row in losses]
+    evidence = _evidence("06-induction-heads", "in-context-bigrams", "bigrams-chains")
+    assert evidence.ours == pytest.approx(shares, abs=2e-3)
 
 
 def _of_heads(effect):

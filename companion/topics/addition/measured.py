@@ -69,7 +69,6 @@ def by_factors(seed: int, scale: str, content: str, rms: float, fate: str) -> li
 @measurement(
     "addition-from-scratch",
     "an adder from scratch while it trains ten times as long: loss, unseen sums, and how large each wave is",
-    seeds=(0,),
     recipes=lambda scale: [recipe("addition-scratch-long", scale)],
     tolerance=0.05,
     because="losses below a hundredth are the chance of single batches, and runs drift apart by rounding",

@@ -1,4 +1,6 @@
-"""What lesson 06 shows of the order in which memories are learned, by optimiser, start and triggers."""
+"""What lesson 06 shows of the order in which memories are learned, by optimiser, start and triggers; and of other seeds
+of two models that it trains or ships.
+"""
 
 import math
 from itertools import product
@@ -6,8 +8,10 @@ from itertools import product
 import torch
 
 from companion.core.measuring import Row, measurement
-from companion.core.training import seeded
-from companion.topics.bigrams.data import trigger_sequences
+from companion.core.recipe import recipe
+from companion.core.training import Schedule, seeded, train
+from companion.topics.bigrams.baselines import bayes
+from companion.topics.bigrams.data import markov_chains, trigger_sequences
 from companion.topics.bigrams.exercises import adam_step
 from companion.topics.bigrams.model import BigramModel, BigramModelConfig
 from companion.topics.bigrams.probes import memories
@@ -81,3 +85,50 @@ def order_of_learning(seed: int, scale: str, optimiser: str, start: str, trigger
         if step % EVERY == 0:
             look(step)
     return [reached]
+
+
+@measurement(
+    "bigrams-global-first",
+    "the step at which a new model knows the global bigram, and that at which it knows those of its context",
+    recipes=lambda scale: [recipe("bigrams-noise", scale)],
+    tolerance=0.25,
+    because="rounding moves it by some looks",
+)
+def global_first(seed: int, scale: str) -> list[Row]:
+    """Train a model on texts with noise and return the first of every second step before which p(noise) is above 1/4
+    where the answer is known, and that before which a quarter of the answers is right, the noise left out; infinity, if
+    it does not get there.
+    """
+    plan = recipe("bigrams-noise", scale)
+    model = plan.model(seed)
+    fresh = trigger_sequences(192, model.config.context, TABLE, K=1, generator=10_000 + seed)
+    asked, wanted = fresh.tokens[:, :-1], fresh.tokens[:, 1:][fresh.known]
+
+    @torch.no_grad()
+    def look(model: BigramModel) -> list[float]:
+        logits = model(asked)[fresh.known]
+        right = (logits[:, : TABLE.N].argmax(-1) == wanted).double().mean().item()
+        return [logits.softmax(-1)[:, TABLE.N].mean().item(), right]
+
+    steps = Schedule(STEPS[scale], batch=32, lr=1e-3)
+    looks = train(model, plan.draw, plan.loss, steps, seed=seed, label="with noise", each=look, every=2).looks
+    passed = [[2 * index for index, shares in enumerate(looks) if shares[of] > 0.25] for of in (0, 1)]
+    return [{"global": min(passed[0], default=math.inf), "in_context": min(passed[1], default=math.inf)}]
+
+
+@measurement(
+    "bigrams-chains",
+    "mean loss on new Markov chains: of a model that was trained on such, of unigram counts and of bigram counts",
+    recipes=lambda scale: [recipe("bigrams-chains", scale)],
+    tolerance=0.01,
+    because="runs drift apart by rounding; seeds differ by less",
+)
+def of_chains(seed: int, scale: str) -> list[Row]:
+    """Train a model and return the mean loss of all that counts, on the same 512 chains."""
+    model, _ = recipe("bigrams-chains", scale).train(seed=seed)
+    k, length = model.config.vocabulary, model.config.context
+    tokens = markov_chains(512, length, k, generator=10_000 + seed).tokens
+    inputs, following = tokens[:, :-1], tokens[:, 1:, None]
+    with torch.no_grad():
+        said = {"model": model(inputs).softmax(-1), "unigram": bayes(inputs, k, order=1), "bigram": bayes(inputs, k)}
+    return [{who: -p.gather(2, following).log().mean().item() for who, p in said.items()}]
