@@ -100,6 +100,14 @@ def test_a_smoke_run_is_measured_at_every_mark(name):
     assert torch.equal(figures[-1], measure_of(name, "smoke")(model))
 
 
+def test_marks_may_be_steps():
+    chosen = recipe("sensitivity-sums-decay", "smoke")
+    far_apart, more = (
+        measured(chosen, measure_of(chosen.name, "smoke"), marks=marks)[1] for marks in (3, (0, 9, 50, 100))
+    )
+    assert torch.equal(more[[0, 2, 3, 4]], far_apart)
+
+
 def test_marks_that_do_not_divide_the_steps_are_named():
     with pytest.raises(ValueError, match="marks = 7: must divide the steps, 150"):
         measured(recipe("sensitivity-labels-mlp", "smoke"), measure_of("sensitivity-labels-mlp", "smoke"), marks=7)
