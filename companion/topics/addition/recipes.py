@@ -171,11 +171,8 @@ _adder(  # minutes of a GPU, hours of a CPU
     rms=1.0,
     power=0.75,
 )
-for _name, _source, _steps in (
-    ("counting", "counting", 1500),
-    ("scratch", "scratch", 6000),
-    ("scratch-long", "scratch", 30_000),
-):
+for _name, _steps in (("counting", 1500), ("scratch", 6000), ("scratch-long", 30_000)):
+    _source = _name.removesuffix("-long")
     _adder(
         f"addition-260-{_name}",
         f"operands up to 260, embeddings: {_source}, {_steps} steps (lesson 04)",
