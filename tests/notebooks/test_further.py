@@ -1,5 +1,5 @@
-"""The second notebook of a lesson: solved (weekly) and unsolved it gives what it stores, and nothing in it earns
-points.
+"""The second notebook of a lesson: solved (weekly) and unsolved it gives what it stores, solved it sees of its claims
+what is written of them, and nothing in it earns points.
 """
 
 import re
@@ -10,11 +10,13 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbval_lesson import set_scale, validate
 from sample_lesson import NAME, further, graded
+from written_claims import differences
 
 from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.cli.run import harvest
 from companion.workshop.cli.setup import ROOT
 
-FURTHER = [lesson.further for lesson in all_lessons() if lesson.further]
+FURTHER = {lesson.further: lesson for lesson in all_lessons() if lesson.further}
 each = pytest.mark.parametrize("path", FURTHER, ids=lambda path: path.stem)
 
 
@@ -38,17 +40,20 @@ def test_nothing_in_it_earns_points_and_its_predictions_are_its_own(path):
 
 
 def gives_what_it_stores(path):
-    for number, cell in enumerate(validate(path).cells, 1):
+    executed = validate(path)
+    for number, cell in enumerate(executed.cells, 1):
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
                 assert output.metadata.get("image/png", {}).get("alt"), f"the figure of cell {number} has no alt text"
+    return executed
 
 
 @pytest.mark.weekly
 @each
 def test_solved_it_gives_what_it_stores(path, tmp_path):
     folder = shutil.copytree(path.parent, tmp_path / path.parent.name)
-    gives_what_it_stores(folder / path.name)
+    executed = gives_what_it_stores(folder / path.name)
+    assert not (found := differences(FURTHER[path], harvest(executed))), "\n".join(found)
 
 
 @each

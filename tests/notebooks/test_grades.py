@@ -1,6 +1,6 @@
-"""The solved lesson, run once, by nbval: it gives what it stores, earns nbgrader's full points, makes its claims, and
-its figures have alt text. And a lesson of which some answers are wrong or missing, run by nbgrader: each costs its own
-points alone.
+"""The solved lesson, run once, by nbval: it gives what it stores, earns nbgrader's full points, sees of its claims what
+is written of them, and its figures have alt text. And a lesson of which some answers are wrong or missing, run by
+nbgrader: each costs its own points alone.
 """
 
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbval_lesson import set_parameters, set_scale, validate
+from written_claims import differences
 
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.cli.run import harvest
@@ -130,9 +131,11 @@ def test_a_lesson_gives_what_it_stores_and_points_go_to_right_answers_alone(less
     rests = [name for name in fates if any(called and called[1] in answers[name] for called in spoiled)]
     lost = {f"{name}-check": 0 for name, fate in fates.items() if fate != "solved" or name in rests}
     assert points["mixed"] == full | {name: 0 for name in lost if name in full}  # a person marks what is written
-    identifiers = [claim["id"] for claim in harvest(executed)]
-    assert identifiers, "a lesson makes claims"
-    assert len(set(identifiers)) == len(identifiers)
+    claims = harvest(executed)
+    assert claims, "a lesson makes claims"
+    assert len({claim["id"] for claim in claims}) == len(claims)
+    if SCALE == "course":
+        assert not (found := differences(lesson, claims)), "\n".join(found)
     for number, cell in enumerate(executed.cells, 1):
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):
