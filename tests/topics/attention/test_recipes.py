@@ -10,6 +10,7 @@ from companion.topics.attention.measured import settled_accuracy
 from companion.topics.attention.recipes import runs_that_learn
 
 
+@pytest.mark.weekly  # lesson 01 trains both each time that it is tested, with another seed
 @pytest.mark.types_unchecked
 def test_two_layers_continue_a_phrase_and_one_does_not():
     fresh = recipe("attention-two-layers").draw(256, torch.Generator().manual_seed(123))

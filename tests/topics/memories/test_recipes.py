@@ -19,6 +19,7 @@ def right(model):
         return accuracy(model(z), z)
 
 
+@pytest.mark.weekly  # lesson 05 trains both each time that it is tested, with another seed
 @pytest.mark.parametrize("seed", [5, 6])
 @pytest.mark.types_unchecked
 def test_an_mlp_holds_the_facts_that_are_too_many_for_a_matrix(seed):
