@@ -290,7 +290,7 @@ for _slots in EXTRA:
         _structure(50, "line", 2, extra=_slots, width=64, hidden=256, temperature=1.0),
         16_000,
         lr=2e-3,
-        loss=partial(cross_entropies, earlier=0.3 if _slots in (2, 4) else 0.0, spread=0.3 if _slots >= 8 else 0.0),
+        loss=partial(cross_entropies, earlier=0.3 if _slots in (0, 2, 4) else 0.0, spread=0.3 if _slots >= 8 else 0.0),
         calibrate=on_fresh_sets,
         published=(50, 2),
     )
