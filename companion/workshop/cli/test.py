@@ -20,6 +20,7 @@ ALL_TOPICS = (  # files that test every topic or lesson in turn, each under its 
     "tests/notebooks/test_grades.py",
     "tests/notebooks/test_lessons.py",
     "tests/core/test_recipe.py",
+    "tests/core/test_shipped.py",
     "tests/wrong_answers/test_wrong_answers.py",
 )
 
