@@ -134,9 +134,11 @@ def best_so_far(found: Tensor, distances: Tensor) -> Tensor:
 
 
 FEW, LOOKUPS = 8, 2  # numbers, and lookups, of a store that learns in two seconds
-# What a store must find that sorts, and one that has folded the line in two, as some starts do. These found .44 to .60;
-# one that sorts and is blind to what it found .57 to .64; one whose order cannot learn .23 to .32, as binary search.
-SORTED, FOLDED = 0.66, 0.38
+# What a store must find that sorts, and one that has folded the line, or a part of it, in two, as some starts do. Of
+# right answers, on two kinds of processor, those that sort (.88 to .96 of the places) found .67 to .77, of which the
+# second lookup added .24 to .32; the others (.19 to .61 of the places) .38 to .65. One that sorts and is blind to what
+# it found reached .37 to .69, of which 0 to .22 were added; one whose order cannot learn .23 to .32, as binary search.
+SORTED, FOLDED, ADDED = 0.66, 0.38, 0.23
 
 
 def training_sets(n: int, lookups: int, steps: int, sets: int, asked: int, generator: Generator) -> dict[str, Tensor]:
@@ -228,16 +230,18 @@ def _finds_more_than_chance(inputs: dict, table: Tensor) -> str | None:
 
 def _finds_enough(inputs: dict, table: Tensor) -> str | None:
     (first, last), sorted_ = _shares(inputs, table), share_in_place(table, inputs["test_points"])
-    enough = SORTED if sorted_ > 0.6 else FOLDED
-    if last >= enough:
+    sorts = sorted_ > 0.75
+    enough, added = (SORTED, ADDED) if sorts else (FOLDED, 0.0)
+    if last >= enough and last - first >= added:
         return None
-    missing = f"{last:.0%} of the queries are answered after {LOOKUPS} lookups, and {enough:.0%} are asked for"
+    found = f"{last:.0%} of the queries are answered after {LOOKUPS} lookups"
+    missing = f"{found}, and {enough:.0%} are asked for" if last < enough else found
     if sorted_ < 0.4:
         return (
             f"{missing}; {sorted_:.0%} of the places hold what sorting would put there, so an order that helps to "
             "search has not been learned. Does the gradient reach the scores, through soft_sort?"
         )
-    if last < first + 0.2:
+    if last - first < max(added, 0.2):
         return f"{missing}; the second lookup adds {last - first:.0%}: is it shown what the first one read, and where?"
     return missing
 
