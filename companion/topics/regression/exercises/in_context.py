@@ -155,10 +155,11 @@ def _draw_filter(generator: Generator) -> dict:
     prompts, d = draw_size(generator, 30, 40), draw_size(generator, 3, 5)
     x = draw_normal(generator, prompts, 3 * d, d)
     S = x.mT @ x
-    # a few bins in the middle, so that some eigenvalues lie below the first edge and above the last
-    edges = torch.quantile(
-        torch.linalg.eigvalsh(S).flatten(), torch.linspace(0.1, 0.9, draw_size(generator, 4, 5)).double()
-    )
+    eigenvalues = torch.linalg.eigvalsh(S).flatten().sort().values
+    # a few bins in the middle, so that some eigenvalues lie below the first edge and above the last; each edge half-way
+    # between two, since one that is an eigenvalue would have it on either side, by the rounding of whoever asks
+    below = (torch.linspace(0.1, 0.9, draw_size(generator, 4, 5)).double() * len(eigenvalues)).long()
+    edges = (eigenvalues[below - 1] + eigenvalues[below]) / 2
     solutions = draw_normal(generator, prompts, d)
     ws = 0.02 * (S @ solutions[..., None])[..., 0] + 0.2 * draw_normal(generator, prompts, d)
     return {"ws": ws, "solutions": solutions, "S": S, "edges": edges}
