@@ -125,6 +125,23 @@ def test_the_grade_agrees(exercise, case, monkeypatch):
             exercise.grade(answer)
 
 
+@pytest.mark.weekly
+@pytest.mark.types_unchecked
+@pytest.mark.parametrize("exercise, case", [each for each in EACH if each.values[1].message is None])
+def test_hardly_a_secret_refuses_a_right_answer(exercise, case):
+    """What the seeds of an instructor may draw. A summit's answer trains, and may fail on one draw of twenty: the
+    grader refuses what fails on three.
+    """
+    draws, allowed = (20, 1) if isinstance(exercise, Summit) else (300, 0)
+    answer, refused = compiled(exercise, case.source), []
+    for seed in range(10**9, 10**9 + draws):
+        try:
+            exercise.grade(answer, [seed])
+        except Mistake as mistake:
+            refused.append((seed, str(mistake)))
+    assert len(refused) <= allowed, refused
+
+
 def test_there_are_answers_for_every_exercise_and_no_other():
     assert CASES.keys() == EXERCISES.keys()
 

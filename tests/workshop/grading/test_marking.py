@@ -82,6 +82,22 @@ def test_no_whole_number_of_a_secret_answer_is_told(process, number, function):
     assert "should be …" in diagnosis and "10000" not in diagnosis
 
 
+@pytest.mark.parametrize("unlucky, points", [(2, 5), (3, 0)])
+def test_an_answer_that_trains_may_have_bad_luck_on_two_secret_inputs_and_not_on_three(process, unlucky, points):
+    given, notebook = lesson(12)
+    [question] = [question for question in given.automatic if question.function == "budgeted_writer"]
+    submission = assemble(given, cells(json.dumps(notebook).encode()))
+    submission.answers = {question.id: submission.answers[question.id]}
+    submission.code[question.id] += (
+        "\nright, calls = budgeted_writer, []\ndef budgeted_writer(*inputs):\n    calls.append(1)\n"
+        f"    return right(*inputs) * (1 + (1 < len(calls) <= {1 + unlucky}))"
+    )
+    with all_in(process):
+        entry = mark(submission, given, [*SEEDS, 13, 14], PATIENT, unsafe=False)["exercises"][question.id]
+    assert entry["points"] == points
+    assert entry["diagnosis"] == "correct" or "not on other inputs: the masses of row" in entry["diagnosis"]
+
+
 def test_an_honest_error_is_told_in_full(marked):
     entry = marked(HEAD + "    return M @ S[:1]")
     assert "raises RuntimeError at `return M @ S[:1]`: mat1 and mat2 shapes cannot be multiplied" in entry["diagnosis"]

@@ -8,7 +8,8 @@ it does in its own process alone.
 
 Every exercise is first examined on the inputs of its public check, and then, all of them being through, on secret ones.
 So what is told of an error was said before any secret was to be known; of what happens on secret inputs, only the kind
-is told.
+is told. An answer that trains (`companion.lesson.summit.Summit`) has luck, and its author cannot see what refuses it
+there: it is wrong only if it is so on three of them, one after the other.
 """
 
 import builtins
@@ -36,6 +37,7 @@ from companion.workshop.grading.sandbox.workers import Workers
 
 RIGHT, WRONG, STOPPED, CRASHED = "right", "wrong", "stopped", "crashed"
 NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+|(?<=should be )-?\d+|(?<=wrong value )-?\d+|(?<=\]: )-?\d+")
+TRIES = 3  # secret inputs that must refuse a summit's answer; with one, lesson 08 refused one right answer of forty
 Entry = dict[str, Any]
 ELSEWHERE = """
     Tensor Parameter ndarray float64 float32 int64 bool_ generator function method OutOfMemoryError LinAlgError
@@ -232,6 +234,16 @@ def _without_running(question: Question, submission: Submission) -> Entry | None
 
 def _marked(question: Question, submission: Submission, seeds: Any, workers: Workers, *, secret: bool) -> Entry:
     """One exercise's points, outcome and diagnosis."""
+    if not (secret and isinstance(_exercise(question), Summit)):
+        return _marked_once(question, submission, seeds, workers, secret=secret)
+    for seed in seeds[:TRIES]:
+        found = _marked_once(question, submission, [seed], workers, secret=True)
+        if found["outcome"] != WRONG:
+            break
+    return found
+
+
+def _marked_once(question: Question, submission: Submission, seeds: Any, workers: Workers, *, secret: bool) -> Entry:
     exercise, name = _exercise(question), question.exercise[1]
     seconds, call = workers.limits.exercise, workers.limits.call
     if isinstance(exercise, Summit):
