@@ -90,7 +90,7 @@ def _draw_statements(generator: Generator) -> dict:
     return {"g": g[order], "p": p[order], "false": (torch.arange(V + E) >= V)[order]}
 
 
-@exercise(draw=_draw_statements)
+@exercise(draw=_draw_statements, tolerance=1e-4)  # whole numbers divide into float32, and the answer may be near 0
 def validity_bound(g: Tensor, p: Tensor, false: Tensor) -> Tensor:
     E, V = false.sum(), (~false).sum()
     says_valid = g > 1 / E
