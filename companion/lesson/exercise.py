@@ -42,6 +42,8 @@ from companion.lesson.trials import (
     Searched,
     copied,
     first_not_finite,
+    first_spread,
+    gradients_by,
     ignores,
     in_float64,
     leaves_device,
@@ -76,8 +78,9 @@ class Exercise:
     ``mistakes.toml`` (`companion.lesson.mistakes`). A mistake that nobody listed is looked for among the near misses
     of ``answer`` (`companion.lesson.near_misses`), which is therefore a plain function, written as a good learner would
     write it. Values are right within ``tolerance``, relative to the largest entry of the course's answer. Unless the
-    task ``states_dtype``, another floating-point dtype is no mistake. ``now`` ends the line of a right answer: what it
-    has made possible, in half a sentence.
+    task ``states_dtype``, another floating-point dtype is no mistake. ``gradient`` names the arguments that the lesson
+    goes on to differentiate by: there a right value with another gradient is wrong. ``now`` ends the line of a right
+    answer: what it has made possible, in half a sentence.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Exercise:
     mistakes: Mapping[str, Callable[..., Tensor]] | None = None
     tolerance: float = 1e-6
     states_dtype: bool = False
+    gradient: tuple[str, ...] = ()
     now: str = ""
 
     def __post_init__(self) -> None:
@@ -137,13 +141,46 @@ class Exercise:
         def reason() -> str:
             return self._reason(function, inputs, got.detach(), expected)
 
-        self._compare_form(got, tuple(expected.shape), inputs, reason)
+        def shape_reason() -> str:
+            spread = got.shape == (*expected.shape, *expected.shape[-1:]) and expected.ndim
+            return (first_spread(function, inputs) if spread else "") + reason()
+
+        self._compare_form(got, tuple(expected.shape), inputs, shape_reason)
         advice = self._compare_kind(got, expected, inputs, reason)
         if advice and got.dtype != expected.dtype:
             got = got.to(expected.dtype)
         if not self._close(got.detach(), expected, FLOAT32_TOLERANCE if advice else 0):
             raise Mistake(f"{self.name}: {self._diagnosis(function, inputs, got.detach(), expected)}")
+        if self.gradient:
+            self._compare_gradients(function, inputs, expected)
         return advice
+
+    def _compare_gradients(self, function: Callable[..., Any], inputs: dict[str, Any], expected: Tensor) -> None:
+        """Raise a `Mistake` unless a random weighted sum of the answer's entries has the gradient that it should."""
+        weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        places = [list(inputs).index(name) for name in self.gradient]
+        due = gradients_by(self.answer, list(copied(inputs).values()), places, weights)
+        of_function = getattr(function, "gradients_by", None)  # one that runs in another process
+        try:
+            values = list(copied(inputs).values())
+            got = (
+                of_function(values, places, weights) if of_function else gradients_by(function, values, places, weights)
+            )
+        except CRASHES as error:
+            crash = str(self._crash(function, error, inputs)).removeprefix(f"{self.name}: ")
+            raise Mistake(f"{self.name}: the values are right, but where a gradient is taken it {crash}") from None
+        if got.shape != due.shape:
+            raise Mistake(f"{self.name}: the values are right, but there is no gradient")
+        sizes = [inputs[name].numel() for name in self.gradient]
+        for name, own, right in zip(self.gradient, got.split(sizes), due.split(sizes), strict=True):
+            if own.isnan().all():
+                raise Mistake(
+                    f"{self.name}: the values are right, but no gradient reaches {name}: it is cut off on the way"
+                )
+            if not self._close(own, right, FLOAT32_TOLERANCE if expected.dtype == torch.float32 else 0):
+                shape = inputs[name].shape
+                seen = self._compare_values(_wide(own.view(shape)), _wide(right.view(shape)))
+                raise Mistake(f"{self.name}: the values are right, but the gradient for {name} is not: {seen}")
 
     def _call(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
         try:
@@ -159,7 +196,7 @@ class Exercise:
         text, line = str(error), failing_line(function, error)
         reason = (f" at `{line}`" if line else "") + (f": {text}" if text else "")
         hint = ""
-        if "dtype" in text or "scalar type" in text:
+        if ("dtype" in text or "scalar type" in text) and isinstance(in_float64(function, inputs), Tensor):
             hint = (
                 " A tensor that you create has another dtype than the inputs: pass dtype=... on, or use "
                 "torch.zeros_like and its kin."
@@ -170,7 +207,7 @@ class Exercise:
         self, got: Any, due: tuple[int, ...], inputs: dict[str, Any], reason: Callable[[], str] = str
     ) -> None:
         if got is None:
-            raise Mistake(f"{self.name}: returns nothing; is a `return` missing?")
+            raise Mistake(f"{self.name}: returns nothing, where a tensor of shape {due} is due")
         if type(got) not in (Tensor, torch.nn.Parameter):
             raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {due}")
         if got.shape != due:
@@ -250,21 +287,21 @@ class Exercise:
         for name, value in inputs.items():
             if isinstance(value, Tensor) and self._close(got, value):
                 yield f"the answer is the argument {name}, unchanged"
+        nothing = "every entry is False" if got.dtype == torch.bool else "every entry is 0"
         if not got.any() and self._imitates(lambda **given: torch.zeros_like(self.answer(**given)), function):
-            yield "every entry is 0"
+            yield nothing
         if not got.isfinite().all() and expected.isfinite().all():
             yield not_finite(got) + (
                 self._reason(function, inputs, got, expected) or first_not_finite(function, inputs)
             )
         if self._wavers(function, inputs, got):
-            yield (
-                "gives another answer when called again: does it draw random numbers, or keep something "
-                "between the calls?"
-            )
+            yield "gives another answer when called again with the same inputs"
         if got.dtype == torch.bool and self._close(~got, expected):
             yield "True and False are exchanged"
         if self._float64_is_right(function, inputs, expected):
-            yield f"nearly right, off by {_share(got, expected)} of the largest entry: a part is in float32"
+            few = function(*copied(inputs).values()).dtype
+            part = "a part is in float32" if few == expected.dtype else f"the answer is in {few}"
+            yield f"nearly right, off by {_share(got, expected)} of the largest entry: {part}"
         sentence = self._near_miss(function, inputs)
         draws = [inputs, *map(self._drawn, CONFIRM_SEEDS)]
         for name in inputs:
@@ -273,11 +310,14 @@ class Exercise:
                 yield f"does not use its argument {name}" + (f": {sentence}" if told else "")
         if sentence:
             yield sentence
-        yield self._compare_values(_wide(got), _wide(expected)) if got.any() else "every entry is 0"
+        yield self._compare_values(_wide(got), _wide(expected)) if got.any() else nothing
 
     def _wavers(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor) -> bool:
         again = function(*copied(inputs).values())
-        return not (isinstance(again, Tensor) and self._close(again.nan_to_num(), got.nan_to_num()))
+        if not isinstance(again, Tensor) or again.shape != got.shape:
+            return True
+        # in one dtype: infinity is replaced by the largest number, which each dtype has its own of
+        return not self._close(_wide(again).nan_to_num(), _wide(got).nan_to_num())
 
     def _imitates(self, wrong: Callable[..., Tensor], function: Callable[..., Any]) -> bool:
         """Whether two functions agree on further inputs: on a single one, of small sizes, different mistakes may look
@@ -305,7 +345,7 @@ class Exercise:
         off, largest = apart(got, expected)
         if off.max() < 1e-3 * largest:
             share = _share(got, expected)
-            return f"nearly right, off by {share} of the largest entry: is a small number added, or left out?"
+            return f"nearly right, off by at most {share} of the largest entry"
         at = tuple(map(int, np.unravel_index(int(off.argmax()), got.shape)))  # torch's loads SymPy for it
         if not at:
             return f"wrong value {got:.6g}, should be {expected:.6g}"

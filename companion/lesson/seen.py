@@ -113,9 +113,6 @@ def shape_hint(got: tuple[int, ...], right: tuple[int, ...]) -> str:
         )
     if [size for size in got if size > 1] == [size for size in right if size > 1]:
         return f" A dimension of size 1 is {'too many' if len(got) > len(right) else 'missing'}."
-    if right and got == (*right, right[-1]):
-        n = right[-1]
-        return f" ({n},) and ({n}, 1) broadcast to ({n}, {n}): do two such tensors meet?"
     for longer, shorter, says in ((right, got, "is missing"), (got, right, "was kept, and should be gone")):
         if len(longer) == len(shorter) + 1:
             gone = [at for at in range(len(longer)) if longer[:at] + longer[at + 1 :] == shorter]

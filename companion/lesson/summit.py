@@ -9,11 +9,16 @@ missing and how far it is:
 
     @summit(draw=..., shape=..., stages=(learns,), seconds=4)
     def train_heads(tokens, targets): ...
+
+Where a training ends hangs on the last bit of its numbers: with another processor, another number of threads or a sum
+in another order it ends elsewhere, and a bar refuses some right answers. So a stage asks for what every right answer
+reaches by far, and where none can, the training is judged by its first steps, which hardly hang on rounding.
 """
 
 import _thread
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +28,11 @@ from torch import Tensor
 from companion.lesson.attempts import Mistake, examined
 from companion.lesson.exercise import Exercise
 from companion.lesson.seen import not_finite
-from companion.lesson.trials import copied
+from companion.lesson.trials import CRASHES, copied, first_not_finite
 
 PATIENCE = 15  # times the seconds that a right answer may take: whoever trains for longer waits in vain
+AGREES = 0.95  # of the entries of two tables that were trained alike: where two scores tie, rounding decides
+CLOSE = 1e-3  # relative to the largest entry: two runs of the same few steps differ by rounding
 Stage = Callable[[dict[str, Any], Tensor], str | None]
 
 
@@ -38,11 +45,17 @@ class Summit(Exercise):
     (the targets of a test) is drawn under a name that begins with ``_`` and is not handed to the function. ``seconds``
     of one core are what a right answer may take, here and, threefold, in the grader. One seed is tried, not five:
     an answer trains.
+
+    ``first_steps`` cuts inputs down to a few steps of training. An answer that then does as the course's is right; one
+    that does as a listed mistake gets its name; only what does neither is run at full length and judged by the stages.
+    Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
+    as it does, if there is one, and else what the stage has measured.
     """
 
     shape: Callable[[dict[str, Any]], tuple[int, ...]] = field(kw_only=True)
     stages: Sequence[Stage] = field(kw_only=True)
     seconds: float = field(kw_only=True)
+    first_steps: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
 
     def _examine(self, function: Callable[..., Any], seeds: Sequence[int], **_: bool) -> list[str]:  # no advice
         examined.add(self)
@@ -66,25 +79,64 @@ class Summit(Exercise):
                 raise
             raise Mistake(
                 f"{self.name}: has not come to an end in {PATIENCE * self.seconds:g} seconds, where a right answer "
-                f"takes {self.seconds:g}. Does its loop wait for a loss that does not fall, say because not all that "
-                "should learn does?"
+                f"takes {self.seconds:g}"
             ) from None
         finally:
             timer.cancel()
 
-    def _measure(self, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
-        """Raise a `Mistake` with the first stage that is missing."""
-        asked = {name: value for name, value in inputs.items() if not name.startswith("_")}
+    def _answered(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Tensor:
+        """Return what the function gives, a tensor of the right shape and of finite numbers, or raise a `Mistake`."""
+        asked = _asked(inputs)
+        began = time.monotonic()
         got = self._in_time(function, copied(asked))
+        quick = time.monotonic() - began < self.seconds and not hasattr(function, "searching")
         self._compare_form(got, tuple(self.shape(inputs)), asked)
         if not torch.isfinite(got).all():
-            raise Mistake(
-                f"{self.name}: {not_finite(got)} Does the training diverge, or is something divided by 0, say a "
-                "gradient by its largest entry while it is still 0?"
-            )
+            where = first_not_finite(function, asked) if quick else ""
+            raise Mistake(f"{self.name}: {not_finite(got)}{where}")
+        return got.detach()
+
+    def _measure(self, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
+        """Raise a `Mistake` unless the answer is right: with what it does if that is known, else with the first stage
+        that is missing.
+        """
+        if self.first_steps is not None:
+            few = self.first_steps(inputs)
+            begun = self._answered(function, few)
+            if _alike(begun, self.answer(**copied(_asked(few)))):
+                return
+            if twin := self._twin(few, begun):
+                raise Mistake(f"{self.name}: {twin}")
+        got = self._answered(function, inputs)
         for stage in self.stages:
-            if missing := stage(inputs, got.detach()):
-                raise Mistake(f"{self.name}: {missing}")
+            if missing := stage(inputs, got):
+                twin = "" if self.first_steps else self._twin(inputs, got)
+                raise Mistake(f"{self.name}: {twin or missing}")
+
+    def _twin(self, inputs: dict[str, Any], got: Tensor) -> str:
+        """Return the name of the listed mistake that gives what the answer gave; empty if none does."""
+        for sentence, wrong in self.mistakes.items():
+            try:
+                if _alike(got, wrong(**copied(_asked(inputs)))):
+                    return sentence
+            except CRASHES:  # a mistake that crashes on these inputs is not the answer's, which did not
+                continue
+        return ""
+
+
+def _asked(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs that the function is handed: all but what only the checker may know."""
+    return {name: value for name, value in inputs.items() if not name.startswith("_")}
+
+
+def _alike(got: Tensor, other: Tensor) -> bool:
+    """Whether two answers are one, but for rounding."""
+    if got.shape != other.shape or got.is_floating_point() != other.is_floating_point():
+        return False
+    if not got.is_floating_point():
+        return bool((got == other).double().mean() >= AGREES)
+    got, other = got.double(), other.detach().double()
+    return bool(((got - other).abs() <= CLOSE * other.abs().max()).double().mean() >= AGREES)
 
 
 def summit(*, draw: Callable[[torch.Generator], dict[str, Any]], **options: Any) -> Callable[..., Summit]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -77,18 +77,21 @@ def float64_by_default() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+NARROW = (torch.float32, torch.float16, torch.bfloat16)
+
+
 class _Wider(TorchFunctionMode):
-    """Whatever asks for float32 gets float64."""
+    """Whatever asks for float32, or for 16 bits, gets float64."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         wider = {key: _wider(value) for key, value in (kwargs or {}).items()}
-        if function is Tensor.float:
+        if function in (Tensor.float, Tensor.half, Tensor.bfloat16):
             return args[0].double()
         return function(*(_wider(value) for value in args), **wider)
 
 
 def _wider(value: Any) -> Any:
-    return torch.float64 if value is torch.float32 else value
+    return torch.float64 if isinstance(value, torch.dtype) and value in NARROW else value
 
 
 def in_float64(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
@@ -100,6 +103,27 @@ def in_float64(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
             return function(*copied(inputs).values())
     except CRASHES:
         return None
+
+
+def gradients_by(function: Callable[..., Any], values: list[Any], places: list[int], weights: Tensor) -> Tensor:
+    """Return the gradient of a weighted sum of what a function gives, with respect to some of its arguments: their
+    entries one after the other, NaN for an argument that no gradient reaches.
+
+    ``values``: the arguments, in order; those at ``places`` are tensors of floating-point numbers.
+    ``weights``: of the shape of what the function gives.
+    """
+    leaves = [values[place].detach().requires_grad_() for place in places]
+    given = list(values)
+    for place, leaf in zip(places, leaves, strict=True):
+        given[place] = leaf.clone()  # a leaf itself must not be changed in place, not even for a moment
+    with torch.enable_grad():
+        got = function(*given)
+        reached: Sequence[Tensor | None] = [None] * len(leaves)
+        if got.requires_grad:
+            reached = torch.autograd.grad((got * weights.to(got)).sum(), leaves, allow_unused=True)
+    missing = [torch.full_like(leaf, torch.nan) for leaf in leaves]
+    found = [lost if grad is None else grad for grad, lost in zip(reached, missing, strict=True)]
+    return torch.cat([grad.detach().flatten().double() for grad in found])
 
 
 def other_values(value: Any) -> list[Any]:
@@ -151,6 +175,36 @@ def ignores(
     except CRASHES:  # an answer already known to be wrong may crash on other inputs; then the argument is not ignored
         return False
     return changes
+
+
+class _Spread(Exception):
+    """A function has just combined two tensors of one axis, such that each entry of one meets all of the other."""
+
+
+class _WatchingShapes(TorchFunctionMode):
+    """Whatever makes (n, n) of (n,) and (n, 1) is stopped."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        got = function(*args, **(kwargs or {}))
+        shapes = [tuple(each.shape) for each in args if isinstance(each, Tensor) and each.ndim]
+        if isinstance(got, Tensor) and got.ndim and len(shapes) > 1:
+            n = got.shape[-1]
+            if got.shape[-2:] == (n, n) and n > 1 and (n,) in shapes and any(each[-2:] == (n, 1) for each in shapes):
+                raise _Spread(f"({n},) and ({n}, 1) broadcast to ({n}, {n})")
+        return got
+
+
+def first_spread(function: Callable[..., Any], inputs: dict[str, Any]) -> str:
+    """Say in which line a function first combines (n,) with (n, 1), which gives (n, n); nothing where it does not."""
+    try:
+        with _WatchingShapes():
+            function(*copied(inputs).values())
+    except _Spread as found:
+        line = failing_line(function, found).strip()
+        return f" At `{line}`, {found}." if line else f" On the way {found}."
+    except CRASHES:
+        pass
+    return ""
 
 
 class _NotFinite(Exception):

@@ -208,14 +208,11 @@ def test_a_stub_is_not_attempted_and_gets_no_points(exercise, capsys):
 
 @COMPARED
 def test_what_knows_the_checks_inputs_alone_gets_no_points(exercise, near_misses_silenced):
-    known = {
-        str(inputs): exercise.answer(**inputs) for inputs in (drawn(exercise, seed) for seed in machinery.CHECK_SEEDS)
-    }
-    inputs = drawn(exercise, machinery.CHECK_SEEDS[0])
+    known = {str([*drawn(exercise, seed).values()]) for seed in machinery.CHECK_SEEDS}
 
     def remembers(*arguments):
-        key = str(dict(zip(inputs, arguments, strict=True)))
-        return known[key].clone() if key in known else torch.zeros((), device=arguments[0].device)
+        key = str([each.detach() if isinstance(each, torch.Tensor) else each for each in arguments])
+        return exercise.answer(*arguments) if key in known else torch.zeros((), device=arguments[0].device)
 
     exercise.check(remembers)
     with pytest.raises(Mistake):

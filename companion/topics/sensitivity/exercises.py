@@ -132,7 +132,7 @@ def _draw_logits(generator: Generator) -> dict:
     }
 
 
-@exercise(draw=_draw_logits)
+@exercise(draw=_draw_logits, gradient=("logits", "noisy"))
 def steadied(logits: Tensor, noisy: Tensor, labels: Tensor, share: float) -> Tensor:
     rows = torch.arange(len(labels), device=labels.device)
     fit = -logits.log_softmax(-1)[rows, labels].mean()

@@ -165,7 +165,7 @@ CLASS = {
     "returns nothing": Student(
         solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    2 * M"),
         without("newton-step"),
-        says="is a `return` missing?",
+        says="returns nothing, where a tensor",
     ),
     "written only": Student(edited(_written_only, handed_in({})), NOTHING),
     "Zoë Łukasz 王小明": Student(solved()),

@@ -33,7 +33,7 @@ def inside(process, body: str, seconds: float = 20):
     process.send(wire.encode(JOB | {"answer": f"def f():\n    import os, sys\n    {lines}"}))
     assert b'"failed": false' in process.receive()[0]  # of what stands before the answer's cell
     assert b'"ready"' in process.receive()[0]
-    process.send(wire.encode({"call": "f", "wide": False}, []), seconds)
+    process.send(wire.encode({"call": "f", "wide": False, "places": []}, []), seconds)
     message, _ = wire.decode(*process.receive())
     return message
 
@@ -161,7 +161,7 @@ def test_there_is_no_answer_inside(process):
     process.allow(20)
     process.send(wire.encode(JOB | {"answer": "def f():\n    " + body.replace("\n", "\n    ")}))
     process.receive(), process.receive()
-    process.send(wire.encode({"call": "f", "wide": False}, []))
+    process.send(wire.encode({"call": "f", "wide": False, "places": []}, []))
     assert b"stand_in" in process.receive()[0]
     process.send(wire.encode({"refused": 1}))
     assert b"stub" in process.receive()[0]

@@ -92,13 +92,17 @@ class Remote:
         """
         wide = torch.get_default_dtype() is torch.float64
         with torch._C.DisableTorchFunction():
-            return self._call(inputs, wide=wide)
+            return self._call(inputs, {"wide": wide, "places": []})
 
-    def _call(self, inputs: tuple[Any, ...], *, wide: bool) -> Any:
+    def gradients_by(self, values: list[Any], places: list[int], weights: Tensor) -> Any:
+        """Return what `companion.lesson.trials.gradients_by` gives in there for the learner's function."""
+        return self._call((*values, weights), {"wide": False, "places": places})
+
+    def _call(self, inputs: tuple[Any, ...], how: dict[str, Any]) -> Any:
         process = self.workers.process
         if self.workers.search and process.left <= 0:
             raise Late
-        process.send(wire.encode({"call": self.question.id, "wide": wide}, list(inputs)), self.call)
+        process.send(wire.encode({"call": self.question.id} | how, list(inputs)), self.call)
         message, values = self._reply(process)
         if "stub" in message:
             raise NotAttempted(f"{self.name}: not attempted")

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from companion.lesson.attempts import Attempt, NotAttempted, examined, failing_line, is_stub, own_function
-from companion.lesson.trials import in_float64
+from companion.lesson.trials import gradients_by, in_float64
 from companion.workshop.grading.sandbox import wire
 
 
@@ -76,7 +76,7 @@ def main() -> None:
         elif "define" in message:
             functions[message["define"]] = _defined(message)
         elif "call" in message:
-            _answer(functions[message["call"]], values, largest, wide=message["wide"])
+            _answer(functions[message["call"]], values, largest, wide=message["wide"], places=message["places"])
         else:
             _stand_in(message, values)
 
@@ -132,13 +132,19 @@ def _run(source: str, name: str, namespace: dict[str, Any]) -> None:
     exec(compile(source, name, "exec"), namespace)
 
 
-def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool) -> None:
+def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool, places: list[int]) -> None:
+    """Say what the function gives; if ``places`` names arguments, its gradient with respect to these, and the last of
+    the inputs are the weights of its entries.
+    """
     function, exercise = defined
     examined.clear()
     examined.add(exercise)
     arguments = [value.clone() if isinstance(value, Tensor) else value for value in inputs]
     try:
-        got = in_float64(function, dict(enumerate(arguments))) if wide else function(*arguments)
+        if places:
+            got = gradients_by(function, arguments[:-1], places, arguments[-1])
+        else:
+            got = in_float64(function, dict(enumerate(arguments))) if wide else function(*arguments)
     except BaseException as error:
         stub = is_stub(function, error) or isinstance(error, NotAttempted)
         say(PIPES[1], {"stub": 1} if stub else _raised(error, function))
