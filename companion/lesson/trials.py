@@ -114,9 +114,9 @@ def gradients_by(function: Callable[..., Any], values: list[Any], places: list[i
     """
     leaves = [values[place].detach().requires_grad_() for place in places]
     given = list(values)
-    for place, leaf in zip(places, leaves, strict=True):
-        given[place] = leaf.clone()  # a leaf itself must not be changed in place, not even for a moment
     with torch.enable_grad():
+        for place, leaf in zip(places, leaves, strict=True):
+            given[place] = leaf.clone()  # a leaf itself must not be changed in place, not even for a moment
         got = function(*given)
         reached: Sequence[Tensor | None] = [None] * len(leaves)
         if got.requires_grad:

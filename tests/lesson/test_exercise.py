@@ -48,6 +48,7 @@ tokens = Exercise(
 )
 phases = Exercise("phases", answer=lambda a, v: torch.fft.fft(a), draw=flat, tolerance=1e-5)
 stated = Exercise("stated", power.answer, draw, states_dtype=True)
+taught = Exercise("taught", power.answer, draw, tolerance=1e-9, gradient=("a", "b"))
 ALL = (power, stated, column, number, stack, mask, ranks, scores, tokens, phases)
 
 
@@ -173,6 +174,53 @@ RIGHT = [
     (tokens, lambda ids: ids + ids),
     (phases, lambda a, v: torch.fft.ifft(a, norm="forward").conj()),
 ]
+
+
+NO_GRADIENT = [
+    (lambda a, b, k: (a @ b * k).detach(), "no gradient reaches a: it is cut off on the way"),
+    (lambda a, b, k: a @ b.detach() * k, "no gradient reaches b: it is cut off on the way"),
+    (lambda a, b, k: torch.tensor((a @ b * k).tolist(), dtype=a.dtype), "no gradient reaches a"),
+    (lambda a, b, k: a @ (b / 3 + 2 * b.detach() / 3) * k, "the gradient for b is not: every entry is 0.3333 times"),
+    (lambda a, b, k: torch.from_numpy(a.numpy()) @ b * k, "where a gradient is taken it raises RuntimeError"),
+]
+
+
+@pytest.mark.parametrize("function, message", NO_GRADIENT, ids=[message for _, message in NO_GRADIENT])
+def test_a_right_value_with_another_gradient_is_wrong_where_gradients_count(function, message, capsys):
+    with pytest.raises(Mistake) as caught:
+        taught.check(function)
+    assert str(caught.value).startswith("taught: the values are right, but ") and message in str(caught.value)
+    with pytest.raises(Mistake):
+        taught.grade(function)
+    power.check(function)
+    assert capsys.readouterr().out.startswith("power: correct\n")
+
+
+def test_gradients_that_are_right_pass_in_whatever_way_they_come_about():
+    def in_place(a, b, k):
+        out = torch.zeros_like(a)
+        for i, row in enumerate(a):
+            out[i] = row @ b
+        return out.mul_(k)
+
+    for function in (power.answer, lambda a, b, k: (b.mT @ a.mT * k).mT, in_place, lambda a, b, k: a.mul(k) @ b):
+        taught.check(function)
+        taught.grade(function)
+    with torch.no_grad():  # as a notebook may have it
+        taught.check(power.answer)
+
+
+def test_an_infinity_in_float32_is_the_same_when_the_answer_is_called_again():
+    first = Exercise("first", lambda a, v: torch.where(a > 0, a, torch.inf).double().cos().nan_to_num() + a, flat)
+    with pytest.raises(Mistake) as caught:
+        first.check(lambda a, v: torch.where(a > 0.1, a**3, torch.inf).float())
+    assert "when called again" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_an_answer_in_16_bits_is_told_that_it_is(dtype):
+    with pytest.raises(Mistake, match=f"nearly right, off by .* of the largest entry: the answer is in {dtype}"):
+        power.check(lambda a, b, k: (a @ b * k).to(dtype))
 
 
 def test_a_table_names_each_toy():

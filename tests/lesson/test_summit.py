@@ -72,6 +72,82 @@ def test_the_first_stage_that_is_missing_is_the_diagnosis(summit, wrong, message
         assert str(caught.value).startswith(message.rstrip())
 
 
+def climb(xs, ys, fresh):
+    """Descent, a step for each row of three examples."""
+    w = torch.zeros_like(xs[0])
+    for x, y in zip(xs.split(3), ys.split(3), strict=True):
+        w = w - 0.1 * x.mT @ (x @ w - y)
+    return fresh @ w
+
+
+@pytest.fixture
+def trained(summit):
+    """Nothing passes its stages: what is right is told by its first steps, two of seven."""
+
+    def never(inputs, got):
+        return "it has not arrived"
+
+    def few(inputs):
+        return inputs | {"xs": inputs["xs"][:6], "ys": inputs["ys"][:6]}
+
+    def too_far(xs, ys, fresh):
+        return climb(xs, 2 * ys, fresh)
+
+    return replace(summit, answer=climb, first_steps=few, stages=(never,), mistakes={"the labels are doubled": too_far})
+
+
+def test_an_answer_that_begins_as_the_courses_is_right_wherever_it_ends(trained, capsys):
+    def by_sums(xs, ys, fresh):
+        calls.append(len(xs))
+        w = [0.0] * 3
+        for start in range(0, len(xs), 3):
+            x, y = xs[start : start + 3], ys[start : start + 3]
+            error = sum(x[:, i] * w[i] for i in range(3)) - y
+            w = [w[i] - 0.1 * float((error * x[:, i]).sum()) for i in range(3)]
+        return fresh @ torch.tensor(w, dtype=xs.dtype)
+
+    calls = []
+    trained.check(by_sums)
+    trained.grade(by_sums)
+    assert calls == [6, 6]
+    assert capsys.readouterr().out == "fit: correct: you can fit a line\n"
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (lambda xs, ys, fresh: climb(xs, ys + ys, fresh), "fit: the labels are doubled"),
+        (lambda xs, ys, fresh: climb(xs, 3 * ys, fresh), "fit: it has not arrived"),
+        (lambda xs, ys, fresh: climb(xs, ys, fresh)[:2], "fit: wrong shape (2,), must be (20,), for xs (6, 3)"),
+    ],
+)
+def test_what_begins_otherwise_is_named_if_it_is_known_and_else_goes_on(trained, wrong, message):
+    with pytest.raises(Mistake) as caught:
+        trained.check(wrong)
+    assert str(caught.value).startswith(message)
+
+
+def test_what_begins_otherwise_and_arrives_is_right(trained):
+    replace(trained, stages=()).check(lambda xs, ys, fresh: climb(xs, 3 * ys, fresh))
+
+
+def test_a_listed_mistake_is_named_where_a_stage_refuses(summit):
+    told = replace(summit, mistakes={"the sign is lost": lambda xs, ys, fresh: fit(xs, ys, fresh).abs()})
+    with pytest.raises(Mistake, match=r"^fit: the sign is lost$"):
+        told.check(lambda xs, ys, fresh: (fresh @ torch.linalg.pinv(xs) @ ys).abs())
+    with pytest.raises(Mistake, match="signs are right"):
+        told.check(lambda xs, ys, fresh: -fit(xs, ys, fresh))
+
+
+def test_the_line_in_which_the_first_nan_arises_is_told(summit):
+    def fit(xs, ys, fresh):
+        nothing = 0 * ys[0]
+        return fresh @ xs[0] * (nothing / nothing)
+
+    with pytest.raises(Mistake, match=r"20 of 20 entries .* The first NaN arises at `return .*: 0 divided by 0"):
+        summit.check(fit)
+
+
 def test_a_loop_without_an_end_ends_with_a_sentence(summit):
     def fit(xs, ys, fresh):
         while xs.abs().max() > 0:

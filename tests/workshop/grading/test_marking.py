@@ -98,6 +98,28 @@ def test_an_answer_that_trains_may_have_bad_luck_on_two_secret_inputs_and_not_on
     assert entry["diagnosis"] == "correct" or "not on other inputs: the masses of row" in entry["diagnosis"]
 
 
+@pytest.mark.parametrize(
+    "change, right, diagnosis",
+    [
+        ("answer * 1", True, "correct"),
+        ("answer.detach()", False, "the values are right, but no gradient reaches scores: it is cut off on the way"),
+        ("torch.from_numpy(answer.numpy())", False, "the values are right, but where a gradient is taken it raises"),
+    ],
+)
+def test_gradients_count_behind_the_walls_as_well(process, change, right, diagnosis):
+    given, notebook = lesson(7)
+    [question] = [question for question in given.automatic if question.function == "soft_sort"]
+    submission = assemble(given, cells(json.dumps(notebook).encode()))
+    submission.answers = {question.id: submission.answers[question.id]}
+    submission.code[question.id] += (
+        f"\nright = soft_sort\ndef soft_sort(*inputs):\n    answer = right(*inputs)\n    return {change}"
+    )
+    with all_in(process):
+        entry = mark(submission, given, SEEDS, PATIENT, unsafe=False)["exercises"][question.id]
+    assert (entry["points"] > 0) == right
+    assert entry["diagnosis"].startswith(diagnosis)
+
+
 def test_an_honest_error_is_told_in_full(marked):
     entry = marked(HEAD + "    return M @ S[:1]")
     assert "raises RuntimeError at `return M @ S[:1]`: mat1 and mat2 shapes cannot be multiplied" in entry["diagnosis"]
