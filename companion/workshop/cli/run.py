@@ -18,7 +18,7 @@ from companion.core.files import atomic_write
 from companion.lesson.claims import MIME, UNEXPECTED, statements
 from companion.lesson.verdicts import tally
 from companion.workshop.cli import scoreboard
-from companion.workshop.cli.lessons import Lesson, LessonError, select_lessons
+from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons
 from companion.workshop.cli.setup import ROOT
 
 
@@ -35,7 +35,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     out = Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
     ran = [execute(lesson, arguments.scale, arguments.seed, out, pictures=arguments.pictures) for lesson in lessons]
-    report = {"lessons": ran}
+    report = {"lessons": [*kept_entries(out / "report.json", {entry["lesson"] for entry in ran}, root), *ran]}
+    report["lessons"].sort(key=lambda entry: entry["lesson"])
     atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     for entry in ran:
         unexpected = [claim["id"] for claim in entry["claims"] if UNEXPECTED in claim["expected"].values()]
@@ -52,6 +53,18 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     if arguments.readme:
         scoreboard.update(report, root)
     return int(any(entry["errors"] for entry in ran))
+
+
+def kept_entries(report: Path, ran: set[str], root: Path) -> list[dict]:
+    """Return what the last ``report`` says of the lessons in ``root`` that are not among those that ``ran`` now: their
+    notebooks still lie beside it. Nothing where there is none, or none that can be read.
+    """
+    try:
+        entries = json.loads(report.read_text(encoding="utf-8"))["lessons"]
+        others = {lesson.name for lesson in all_lessons(root)} - ran
+        return [entry for entry in entries if entry["lesson"] in others]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, pictures: bool = False) -> dict:
@@ -137,8 +150,8 @@ def draw_pictures(executed: nbformat.NotebookNode, folder: Path) -> None:
 
 
 def failing_cell(executed: nbformat.NotebookNode, source: Path) -> str:
-    """``cell 17 ("Newton's method")``: the place of the cell that failed in the ``source``, and the heading that it
-    stands under.
+    """``cell 17 ("Newton's method"), `check(newton)` ``: the place of the cell that failed in the ``source``, the
+    heading that it stands under, and its first line.
     """
     # the last that began
     failed = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")][-1]
@@ -148,7 +161,7 @@ def failing_cell(executed: nbformat.NotebookNode, source: Path) -> str:
             titles = [line.lstrip("# ") for line in cell.source.splitlines() if line.startswith("#")]
             heading = titles[-1] if titles else heading
         if cell.id == failed:
-            return f'cell {number} ("{heading}")'
+            return f'cell {number} ("{heading}"), `{cell.source.strip().partition(chr(10))[0]}`'
     return "the parameters"
 
 

@@ -15,12 +15,11 @@ ROOMS = ("core", "topics", "lesson", "pretrained")
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
-    """Build the site; 1 if a lesson has not been executed, or Sphinx warned of something."""
+    """Build the site; 1 if a lesson has not been executed or has stopped, or Sphinx warned of something."""
     run = Path(arguments.run)
-    notebooks = [path for lesson in all_lessons(root) for path in lesson.notebooks]
-    lacking = [path.stem for path in notebooks if not (run / path.name).is_file()]
-    if lacking or not (run / "report.json").is_file():
-        print(f"site: {run} lacks {', '.join(lacking) or 'report.json'}: `python3 -m companion run` makes it")
+    if problems := unfit(root, run):
+        print("\n".join(f"site: {problem}" for problem in problems))
+        print("No page was made: they show all lessons, with their answers.")
         return 1
     warned = build(course(root, run, modules(root)), Path(arguments.out))
     for line in warned:
@@ -32,11 +31,40 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     return int(bool(warned))
 
 
+def unfit(root: Path, run: Path) -> list[str]:
+    """Return why no site can be made of ``run``, and what to do: a line for each cell at which a lesson has stopped,
+    and one for what is not there.
+    """
+    stopped, lacking, again = [], [], []
+    entries = _entries(run)
+    for lesson in all_lessons(root):
+        number, entry = lesson.name[:2], entries.get(lesson.name, {})
+        if errors := entry.get("errors"):
+            said = (error.partition("\n")[0] for error in errors)
+            stopped += [f"it stopped at {each}; mend it, then `python3 -m companion run {number}`" for each in said]
+        elif missing := [path.stem for path in lesson.notebooks if not entry or not (run / path.name).is_file()]:
+            lacking += missing
+            again.append(number)
+    if lacking:
+        numbers = "" if not entries else f" {' '.join(again)}"
+        stopped.append(f"{run} lacks {', '.join(lacking)}: `python3 -m companion run{numbers}` makes it")
+    return stopped
+
+
+def _entries(run: Path) -> dict[str, dict]:
+    """The entries of a run's report, by lesson; none where there is no report."""
+    try:
+        report = json.loads((run / "report.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return {entry["lesson"]: entry for entry in report["lessons"]}
+
+
 def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
     """Return what the site is made from: the lessons of ``root``, executed in ``run``, and a reference of
     ``modules``.
     """
-    entries = {entry["lesson"]: entry for entry in json.loads((run / "report.json").read_text("utf-8"))["lessons"]}
+    entries = _entries(run)
     repository = launch.repository(root)
     chapters = []
     for lesson in all_lessons(root):

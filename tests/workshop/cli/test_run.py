@@ -46,8 +46,12 @@ def test_the_report_says_everything(ran):
     assert list(well["seconds"]) == [NAME, f"{NAME}-further"]
     assert all(0 < seconds < 60 for seconds in well["seconds"].values())
     assert 200 < well["peak_rss_mib"] < 600, "the kernel's memory, not that of others"
-    assert failing["errors"] == ['06-failing, cell 7 ("A claim about two"): IndexError: list index out of range']
-    assert dying["errors"] == ['05-dying, cell 7 ("A claim about two"): DeadKernelError: Kernel died']
+    assert failing["errors"] == [
+        '06-failing, cell 7 ("A claim about two"), `[SCALE, SEED][2]`: IndexError: list index out of range'
+    ]
+    assert dying["errors"] == [
+        '05-dying, cell 7 ("A claim about two"), `import os; os._exit(3)`: DeadKernelError: Kernel died'
+    ]
     assert failing["claims"] == [CLAIM], "what was claimed before the failure"
 
 
@@ -57,6 +61,19 @@ def test_a_failing_cell_does_not_stop_the_others(ran):
     names = ("05-dying", "06-failing", NAME, f"{NAME}-further")
     assert {path.name for path in out.iterdir()} == {"report.json", *(f"{name}.ipynb" for name in names)}
     assert "big = bytearray" in (out / f"{NAME}.ipynb").read_text()
+
+
+def test_the_report_keeps_what_it_says_of_lessons_that_did_not_run_again(tmp_path):
+    checkout(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    kept = [{"lesson": "03-gone", "claims": [1]}, {"lesson": NAME, "claims": [2]}]
+    (out / "report.json").write_text(json.dumps({"lessons": kept}))
+    assert run.kept_entries(out / "report.json", set(), tmp_path) == kept[1:]
+    assert run.kept_entries(out / "report.json", {NAME}, tmp_path) == []
+    (out / "report.json").write_text("{")
+    assert run.kept_entries(out / "report.json", set(), tmp_path) == []
+    assert run.kept_entries(tmp_path / "none.json", set(), tmp_path) == []
 
 
 def test_bad_input_is_named(tmp_path, capsys):

@@ -324,6 +324,27 @@ def test_what_has_not_been_run_is_named(tmp_path, capsys):
     assert f"run lacks {NAME}: `python3 -m companion run` makes it" in capsys.readouterr().out
 
 
+def test_a_run_in_which_a_lesson_has_stopped_is_named_with_its_cell(tmp_path, capsys):
+    checkout(tmp_path, name="06-failing")
+    checkout(tmp_path, two=True)
+    write_run(tmp_path, [CLAIM])
+    for name in ("06-failing", NAME):
+        nbformat.write(notebook(), tmp_path / f"run/{name}.ipynb")
+    report = json.loads((tmp_path / "run/report.json").read_text())
+    error = '06-failing, cell 7 ("A claim"), `e.check(e)`: Mistake: two lines,\nof which one is told'
+    report["lessons"] += [{"lesson": "06-failing", "scale": "smoke", "seed": 3, "claims": [], "errors": [error]}]
+    (tmp_path / "run/report.json").write_text(json.dumps(report))
+    arguments = Namespace(run=str(tmp_path / "run"), out=str(tmp_path / "site"), open=False)
+    assert site.main(arguments, tmp_path) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        'site: it stopped at 06-failing, cell 7 ("A claim"), `e.check(e)`: Mistake: two lines,; mend it, then '
+        "`python3 -m companion run 06`",
+        f"site: {tmp_path / 'run'} lacks {NAME}-further: `python3 -m companion run 07` makes it",
+        "No page was made: they show all lessons, with their answers.",
+    ]
+    assert not (tmp_path / "site").exists()
+
+
 def test_a_lesson_may_have_no_second_notebook_and_no_answered_picture(tmp_path):
     write_run(checkout(tmp_path), [CLAIM])
     [chapter] = site.course(tmp_path, tmp_path / "run", ()).chapters
