@@ -14,7 +14,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 SCALES = ("smoke", "course", "paper")  # how large a run is: seconds; a laptop's CPU; the published sizes, for a GPU
 PUBLIC = {
     # models and training
