@@ -14,7 +14,7 @@ SETTINGS = Path(__file__).parent / "jupyter"  # Markdown opens rendered: the sta
 
 def main(arguments: Namespace, root: Path = ROOT) -> NoReturn:
     """Serve ``work/`` until interrupted, and open its start page in the browser."""
-    for line in work.refresh(root):
+    for line in work.refresh(root, answers=True):
         print(line)
     command = [sys.executable, "-m", "jupyterlab", f"--port={arguments.port}", f"--ServerApp.root_dir={root / 'work'}"]
     command += ["--FileContentsManager.post_save_hook=companion.workshop.cli.work.after_saving"]

@@ -53,7 +53,7 @@ class Lesson:
         """Return what a learner can do in the end: the last thing that the lesson's head says; empty if it says
         nothing.
         """
-        head = json.loads(self.source.read_text(encoding="utf-8"))["cells"][0]["source"]
+        head = read_notebook(self.source)["cells"][0]["source"]
         found = AIMS.search("".join(head))
         return found[1].rpartition(";")[2].replace("*", "").strip() if found else ""
 
@@ -63,17 +63,40 @@ class Lesson:
         """
         return _facts(self.source, FACTS)
 
+    def damage(self) -> str:
+        """Return why the lesson cannot be shown, naming its file; empty if nothing is wrong with it."""
+        try:
+            self.facts()
+            self.times()
+        except LessonError as error:
+            return str(error)
+        return ""
+
     def times(self) -> list[dict]:
         """Return the minutes and machine_seconds of each notebook. Raises as `facts`."""
         return [_facts(path, TIMES) for path in self.notebooks]
 
 
 def _facts(path: Path, due: dict[str, type]) -> dict:
-    facts = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("companion", {})
+    facts = read_notebook(path)["metadata"].get("companion", {})
     wrong = [f"{fact} ({kind.__name__})" for fact, kind in due.items() if not isinstance(facts.get(fact), kind)]
     if wrong:
         raise LessonError(f"{path.stem}: the notebook's metadata 'companion' needs {', '.join(wrong)}")
     return facts
+
+
+def read_notebook(path: Path) -> dict:
+    """Return a notebook's JSON. Raises LessonError, which says what has become of it, where it is none any more."""
+    data = path.read_bytes()
+    try:
+        notebook = json.loads(data.decode("utf-8-sig"))
+        if all(isinstance(cell["source"], str | list) and cell["cell_type"] for cell in notebook["cells"]):
+            return notebook | {"metadata": dict(notebook.get("metadata", {}))}
+        why = "a cell has no text"
+    except (ValueError, KeyError, TypeError):
+        why = "git has left a merge conflict in it" if b"<<<<<<<" in data else "it cannot be read as one"
+        why = why if data.strip(b"\0 \n") else "it is empty"
+    raise LessonError(f"{'/'.join(path.parts[-3:])} is no notebook any more ({why})")
 
 
 def all_lessons(root: Path = ROOT, folder: str = "solutions") -> list[Lesson]:

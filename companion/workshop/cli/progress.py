@@ -19,7 +19,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     except LessonError as error:
         print(f"progress: {error}")
         return 1
-    work.refresh(root)
+    news = work.refresh(root)
     rows = [("Lesson", "Exercises", "Predictions")]
     for path in (path for lesson in lessons for path in lesson.notebooks):
         result = work.best(root / "work" / path.parent.name, path.stem)
@@ -27,7 +27,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    for line in work.outdated(root):
+    for line in [*news, *work.outdated(root)]:
         print(line)
     return 0
 

@@ -60,7 +60,7 @@ def of_notebook(path: Path, name: str) -> Results:
     that is no notebook.
     """
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = json.loads(path.read_text(encoding="utf-8-sig"))["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code"]
         verdicts = [_verdict(cell) for cell in code if _is_check(cell)]
         asked = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}

@@ -1,38 +1,57 @@
-"""A learner's own folder, ``work/``: copies of the lessons, which no update overwrites once they hold answers.
+"""A learner's own folder, ``work/``: copies of the lessons. Of what is written in them nothing is lost: a newer version
+of a lesson gets the answers (`carry`), and the copy as it was is put aside.
 
 Standard library only. Beside its copies, each lesson's folder has a record of what was copied into it (RECORD): so an
-untouched copy is told from one that somebody has worked in, even after JupyterLab has saved it.
+untouched copy is told from one that somebody has worked in, even after JupyterLab has saved it, and a changed cell from
+one of the lesson's.
 """
 
 import hashlib
 import json
+import re
 import sys
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from companion.core.files import atomic_write
-from companion.workshop.cli.lessons import Lesson, notation, released, start_page
+from companion.workshop.cli.carry import carry, fingerprint, numbers, of_version_0_3
+from companion.workshop.cli.lessons import Lesson, LessonError, notation, read_notebook, released, start_page
 from companion.workshop.cli.results import Results, of_notebook
 
 RECORD = ".copied.json"
 ASIDE = "aside"
+OLD = "0.2 or older"  # which wrote no version
+FIRST = (0, 3)  # the version whose answers can be carried over
+VERSION = re.compile(r"\d{1,4}\.\d{1,4}")
 
 
-def refresh(root: Path) -> list[str]:
-    """Bring ``work/`` up to date with ``lessons/``; one line for each notebook of which a newer version was laid beside
-    one's own.
+def refresh(root: Path, *, answers: bool = False) -> list[str]:
+    """Bring ``work/`` up to date with ``lessons/``; a line for each notebook of which a newer version was laid beside
+    one's own, or, if ``answers`` are to be carried over, has got them; and for each lesson that cannot be copied.
     """
-    messages = [line for lesson in released(root) for line in _refresh_lesson(lesson, root / "work" / lesson.name)]
+    messages = [f"{damage}. The other lessons open." for lesson in released(root) if (damage := lesson.damage())]
+    for lesson in _sound(root):
+        try:
+            messages += _refresh_lesson(lesson, root / "work" / lesson.name, answers=answers)
+        except OSError as error:  # of one lesson; on Windows a file that is open elsewhere, for example
+            messages.append(f"{lesson.name} is left as it is: {error}")
     write_start_page(root)
     return messages
 
 
+def _sound(root: Path) -> list[Lesson]:
+    return [lesson for lesson in released(root) if not lesson.damage()]
+
+
 def write_start_page(root: Path) -> None:
-    """``work/README.md``: the map of the lessons, with what is solved and predicted, and where a newer version lies."""
+    """``work/README.md``: the map of the lessons, with what is solved and predicted, and where a newer version lies, or
+    one's own older one.
+    """
     work = root / "work"
-    lessons = [lesson for lesson in released(root) if (work / lesson.name).is_dir()]
+    lessons = [lesson for lesson in _sound(root) if (work / lesson.name).is_dir()]
     done = {}
     for lesson in lessons:
         results = [best(work / lesson.name, path.stem) for path in lesson.notebooks]
@@ -44,12 +63,17 @@ def write_start_page(root: Path) -> None:
     lines = [start_page(lessons, done, go_on(lessons, work))]
     for path in (path for lesson in lessons for path in lesson.notebooks):
         name = path.parent.name
-        if others := [copy for copy in copies(work / name, path.stem) if copy.name != path.name]:
+        there = copies(work / name, path.stem)
+        if others := [copy for copy in there if copy.name != path.name]:
             link = f"[{others[-1].stem}]({quote(f'{name}/{others[-1].name}')})"
             lines.append(f"\n**There is a newer version of lesson {name[:2]}:** {link}. Yours is as you left it.\n")
+        record = _read_record(work / name)
+        for aside in filter(None, (record.get(copy.name, {}).get(ASIDE) for copy in there)):
+            link = f"[your copy as it was]({quote(aside)})"
+            lines.append(f"\n**{path.stem} came in a newer version,** and your answers are in it. Here is {link}.\n")
     lines += [f"\n**{line}**\n" for line in outdated(root)]
     lines.append(
-        "\nThese are your own copies: no update overwrites what you write in them. This page is written anew\n"
+        "\nThese are your own copies: no update loses what you write in them. This page is written anew\n"
         "whenever a notebook is saved; `python3 -m companion progress` prints the same,\n"
         "and with `--reset 02` lesson 02 starts anew.\n\n"
     )
@@ -75,24 +99,53 @@ def go_on(lessons: list[Lesson], work: Path) -> str:
 
 
 def outdated(root: Path) -> list[str]:
-    """Return a line for each copy of a lesson that another version of the course released."""
+    """Return a line for each copy of a lesson that another version of the course released, or that is no notebook."""
     return [
-        f"{copy.name} in work/{lesson.name} is of version {made_with(copy)} of the course, and this is "
-        f"{made_with(path)}: it may not run here. `python3 -m companion progress --reset {lesson.name[:2]}` "
-        "puts it aside, with all answers, and starts a new one."
-        for lesson in released(root)
+        line
+        for lesson in _sound(root)
         for path in lesson.notebooks
         for copy in copies(root / "work" / lesson.name, path.stem)
-        if made_with(copy) != made_with(path)
+        for line in _outdated(copy, path, lesson)
     ]
 
 
-def made_with(path: Path) -> str:
-    """Return the version of the course that a notebook was released with, which stands in its metadata."""
+def _outdated(copy: Path, path: Path, lesson: Lesson) -> Iterator[str]:
+    """What is to be said of one copy of the notebook at ``path``, and what to do."""
+    place, this = f"{copy.name} in work/{lesson.name}", made_with(path)
+    command = f"`python3 -m companion progress --reset {lesson.name[:2]}`"
+    anew = f"{command} puts it aside, with all answers, and starts a new one."
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["metadata"]["companion"]["version"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return "0.2 or older"
+        version = made_with(copy)
+    except (LessonError, OSError) as error:
+        why = str(error).rpartition(" any more ")[2] if isinstance(error, LessonError) else f"({error.strerror})"
+        yield f"{place} is no notebook any more {why}: {anew}"
+        return
+    other = f"{place} is of version {version} of the course, and this is {this}: "
+    if copy in _older(path, copy.parent, _read_record(copy.parent), _hash(path)):
+        if version not in ("", this):
+            yield f"{other}`python3 -m companion lab` carries your answers over into the new one."
+    elif version not in ("", this) and not _portable(copy, path):
+        yield f"{other}it may not run here. {anew}"
+
+
+def made_with(path: Path) -> str:
+    """Return the version of the course that a notebook was released with, which stands in its metadata; empty where an
+    editor has lost these. Raises LessonError where it is no notebook.
+    """
+    course = read_notebook(path)["metadata"].get("companion", {"version": ""})
+    version = course.get("version", OLD) if isinstance(course, dict) else ""
+    return version if version == OLD or VERSION.match(str(version)) else ""
+
+
+def _portable(copy: Path, path: Path) -> bool:
+    """Whether what stands in a copy can be carried over into the lesson at ``path``: not from before version 0.3, whose
+    lessons were others, from a later one, or from what is no notebook.
+    """
+    try:
+        version, this = made_with(copy), made_with(path)
+    except (LessonError, OSError):
+        return False
+    return version == "" or (OLD not in (version, this) and FIRST <= numbers(version) <= numbers(this))
 
 
 def reset(lesson: Lesson, root: Path) -> Path:
@@ -131,8 +184,10 @@ def after_saving(*, model: dict, contents_manager: Any, **_: Any) -> None:
             print(f"The start page could not be written: {error}", file=sys.stderr)
 
 
-def _refresh_lesson(lesson: Lesson, folder: Path) -> list[str]:
-    """Copy what is new; a line for each notebook of the learner's that was left as it is, the new one beside it."""
+def _refresh_lesson(lesson: Lesson, folder: Path, *, answers: bool) -> list[str]:
+    """Copy what is new; a line for each notebook of the learner's that was left as it is, the new one beside it, or
+    whose ``answers`` were carried over.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     record = _read_record(folder)
     messages = []
@@ -140,7 +195,15 @@ def _refresh_lesson(lesson: Lesson, folder: Path) -> list[str]:
         if source.name.startswith("."):
             continue
         version, there = _hash(source), folder / source.name
+        copied = {"version": version, "text": _text(source)}
         if source in lesson.notebooks:
+            copied["cells"] = [fingerprint(cell) for cell in read_notebook(source)["cells"]]
+            if answers and (older := _older(source, folder, record, version)):
+                there, aside, message = _carry_over(source, older, record)
+                record[there.name] = copied | {ASIDE: aside}
+                _write_record(folder, record)
+                messages.append(message)
+                continue
             there, message = _place(source, folder, record, version)
             messages += [message] * bool(message)
             if there is None:
@@ -149,13 +212,79 @@ def _refresh_lesson(lesson: Lesson, folder: Path) -> list[str]:
             continue  # the learner's own file of that name, or one that was changed
         if not there.exists() or _hash(there) != version:
             atomic_write(there, source.read_bytes())
-        record[there.name] = {"version": version, "text": _text(there)}
-    atomic_write(folder / RECORD, json.dumps(record, indent=1) + "\n")
+        record[there.name] = copied
+    _write_record(folder, record)
     return messages
 
 
+def _older(source: Path, folder: Path, record: dict, version: str) -> list[Path]:
+    """The copies of an earlier lesson than ``source`` in which somebody has worked: what stands in them can be carried
+    over. None where somebody works in a copy of this one already.
+    """
+    found, text = [], _text(source)
+    for copy in copies(folder, source.stem):
+        if not _portable(copy, source):
+            continue
+        known = record.get(copy.name, {"text": text})
+        # what its metadata say counts first: JupyterLab may have saved an old one over the new
+        earlier = made_with(copy) not in ("", made_with(source))
+        current = not earlier and (_text(copy) == text or known.get("version") == version)
+        if _text(copy) != known.get("text"):
+            if current:
+                return []
+            found.append(copy)
+    return found
+
+
+def _carry_over(source: Path, older: list[Path], record: dict) -> tuple[Path, str, str]:
+    """Carry over, into the lesson ``source``, what stands in that of the ``older`` copies in which most is solved, the
+    newest of several. Where it is now, where all of them lie, seen from ``work/``, and what to say.
+
+    Each step leaves what was there: copies are put aside first, and then written over in one rename.
+    """
+    folder, name = older[0].parent, source.stem
+    mine = max(reversed(older), key=lambda copy: of_notebook(copy, name).exercises.solved)
+    version, this = made_with(mine), made_with(source)
+    known = of_version_0_3().union(record.get(mine.name, {}).get("cells", []))
+    carried = carry(read_notebook(mine), read_notebook(source), known, version)
+    there = copies(folder, name)
+    aside = _put_aside([*there, folder / "predictions.json"], folder)
+    atomic_write(older[0], json.dumps(carried.notebook, indent=1, ensure_ascii=False) + "\n")
+    for copy in there:
+        if copy != older[0] and _portable(copy, source):
+            copy.unlink()
+            record.pop(copy.name, None)
+    place = (aside / mine.name).relative_to(folder.parent).as_posix()
+    changed = (
+        "the lesson has changed" if version in ("", this) else f"yours is of version {version}, and this is {this}"
+    )
+    return (
+        older[0],
+        place,
+        f"{name}: {changed}; carried over: {carried}. As it was it lies in work/{place}. "
+        "Run it once from top to bottom: the checks may say something else now.",
+    )
+
+
+def _put_aside(files: list[Path], folder: Path) -> Path:
+    """Copy ``files`` of a lesson's ``folder`` into one in which there is none of them; where they lie. If that was done
+    before, and what comes after it was interrupted, it is not done again.
+    """
+    contents = {path.name: path.read_bytes() for path in files if path.is_file()}
+    for n in count(1):
+        aside = folder.parent / ASIDE / f"{folder.name} {n}"
+        there = {name for name in contents if (aside / name).exists()}
+        if all((aside / name).read_bytes() == contents[name] for name in there) and (there or not aside.exists()):
+            break
+    for name in contents.keys() - there:
+        atomic_write(aside / name, contents[name])
+    return aside
+
+
 def _place(source: Path, folder: Path, record: dict, version: str) -> tuple[Path | None, str]:
-    """Where this version of the notebook belongs (None: it is there already), and what to say about it."""
+    """Where this version of the notebook belongs (None: it is there already, or has to wait until `lab` carries over
+    what is written in an older one), and what to say about it.
+    """
     there = copies(folder, source.stem)
     text = _text(source)
     for copy in there:
@@ -169,6 +298,8 @@ def _place(source: Path, folder: Path, record: dict, version: str) -> tuple[Path
         return untouched[-1], ""
     if not there:
         return folder / source.name, ""
+    if _older(source, folder, record, version):
+        return None, ""
     new = next(path for n in count(2) if not (path := folder / _name(source.stem, n)).exists())
     return new, f"{source.stem}: there is a newer version; it lies beside yours as {new.name}"
 
@@ -193,6 +324,10 @@ def _text(path: Path) -> str:
 
 def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _write_record(folder: Path, record: dict) -> None:
+    atomic_write(folder / RECORD, json.dumps(record, indent=1) + "\n")
 
 
 def _read_record(folder: Path) -> dict:
