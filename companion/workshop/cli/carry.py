@@ -5,7 +5,6 @@ A cell is the lesson's if its `fingerprint` is among those of the lesson as it w
 have a record of that (`work`); those of version 0.3 do not, and ``cells-0.3.txt`` has them all.
 """
 
-import ast
 import copy
 import functools
 import hashlib
@@ -14,6 +13,8 @@ from collections.abc import Set
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+
+from companion.workshop.grading.notebook import versions
 
 DEFINED = re.compile(r"^def (\w+)\(", re.MULTILINE)
 CHECKED = re.compile(r"\.check\((\w+)\)")
@@ -142,49 +143,14 @@ def _marks(cell: dict) -> dict:
 
 def _unfit(cell: dict, lesson: dict, version: str) -> str:
     """Why an answer is none to the exercise as it is now; empty if it is one."""
-    if since := changed_since(lesson.get("metadata", {}), version):
-        return f"asks for something else since version {since}"
-    for name in DEFINED.findall(text(lesson)):
-        if name not in DEFINED.findall(text(cell)):
+    answer, stub = text(cell), text(lesson)
+    since = versions.since(lesson["metadata"])
+    for name in DEFINED.findall(stub) or [""]:
+        if name and name not in DEFINED.findall(answer):
             return f"asks for a function {name} now"
-        if not takes(text(cell), text(lesson), name):
-            return "has other parameters now"
+        if reason := versions.unfit(answer, stub, name, since=since, version=version):
+            return reason
     return ""
-
-
-def changed_since(metadata: dict, version: str) -> str:
-    """Return the version in which an exercise came to ask for something else, which the ``metadata`` of its answer's
-    cell tell as ``"companion": {"since": "0.4"}``, if that is later than ``version``. Empty otherwise.
-    """
-    since = metadata.get("companion", {}).get("since", "")
-    return since if since and version and numbers(version) < numbers(since) else ""
-
-
-def numbers(version: str) -> tuple[int, int]:
-    """Return the first two numbers of a version."""
-    major, minor = re.match(r"(\d{1,4})\.(\d{1,4})", version).groups()
-    return int(major), int(minor)
-
-
-def takes(answer: str, stub: str, function: str) -> bool:
-    """Return whether the ``function`` of an ``answer`` can be called with as many arguments as that of its ``stub``;
-    yes, where it cannot be told.
-    """
-    due, there = _arguments(stub, function), _arguments(answer, function)
-    return not (due and there) or (there[0] <= due[0] and due[1] <= there[1])
-
-
-def _arguments(source: str, function: str) -> tuple[int, float] | None:
-    """How many arguments a function must be given, and may be; None where it cannot be read."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    found = [node.args for node in body if isinstance(node, ast.FunctionDef) and node.name == function]
-    if not found:
-        return None
-    most = len(found[-1].posonlyargs) + len(found[-1].args)
-    return most - len(found[-1].defaults), float("inf") if found[-1].vararg else most
 
 
 def _own(cell: dict) -> dict:

@@ -8,7 +8,6 @@ one of the lesson's.
 
 import hashlib
 import json
-import re
 import sys
 from collections.abc import Iterator
 from itertools import count
@@ -17,15 +16,14 @@ from typing import Any
 from urllib.parse import quote
 
 from companion.core.files import atomic_write
-from companion.workshop.cli.carry import carry, fingerprint, numbers, of_version_0_3
+from companion.workshop.cli.carry import carry, fingerprint, of_version_0_3
 from companion.workshop.cli.lessons import Lesson, LessonError, notation, read_notebook, released, start_page
 from companion.workshop.cli.results import Results, of_notebook
+from companion.workshop.grading.notebook.versions import FIRST, VERSION, series
 
 RECORD = ".copied.json"
 ASIDE = "aside"
 OLD = "0.2 or older"  # which wrote no version
-FIRST = (0, 3)  # the version whose answers can be carried over
-VERSION = re.compile(r"\d{1,4}\.\d{1,4}")
 
 
 def refresh(root: Path, *, answers: bool = False) -> list[str]:
@@ -145,7 +143,7 @@ def _portable(copy: Path, path: Path) -> bool:
         version, this = made_with(copy), made_with(path)
     except (LessonError, OSError):
         return False
-    return version == "" or (OLD not in (version, this) and FIRST <= numbers(version) <= numbers(this))
+    return version == "" or (OLD not in (version, this) and FIRST <= series(version) <= series(this))
 
 
 def reset(lesson: Lesson, root: Path) -> Path:
@@ -274,7 +272,8 @@ def _put_aside(files: list[Path], folder: Path) -> Path:
     for n in count(1):
         aside = folder.parent / ASIDE / f"{folder.name} {n}"
         there = {name for name in contents if (aside / name).exists()}
-        if all((aside / name).read_bytes() == contents[name] for name in there) and (there or not aside.exists()):
+        empty = not (aside.is_dir() and any(aside.iterdir()))
+        if empty or (there and all((aside / name).read_bytes() == contents[name] for name in there)):
             break
     for name in contents.keys() - there:
         atomic_write(aside / name, contents[name])

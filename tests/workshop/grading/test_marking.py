@@ -4,6 +4,7 @@ import json
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from nbformat.v4 import new_code_cell
@@ -13,8 +14,10 @@ from workshop.grading.sharing import PATIENT, all_in, one_process
 from workshop.grading.small_lesson import RIGHT, asking_without_end, cell, edited, handed_in, solved
 
 from companion.lesson.exercise import CHECK_SEEDS
-from companion.workshop.grading.course import marking
+from companion.workshop.grading.course import feedback, marking
+from companion.workshop.grading.course.book import Book
 from companion.workshop.grading.course.marking import _exercise, mark
+from companion.workshop.grading.course.settings import read_settings
 from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.sandbox import bubblewrap, workers
 from companion.workshop.grading.sandbox.sandbox import Limits, SandboxError
@@ -299,3 +302,15 @@ def test_the_search_for_a_reason_has_a_time_of_its_own():
     diagnoses = {name: entry["outcome"] for name, entry in entries.items()}
     assert diagnoses == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}, entries
     assert time.monotonic() - started < 240
+
+
+def test_what_an_older_hand_in_answers_otherwise_is_left_to_a_person(tmp_path):
+    submission = assembled(solved())
+    submission.older, submission.answers = {NEWTON: "the exercise has other parameters now"}, {}
+    result = mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)
+    assert result["exercises"][NEWTON] == marking.entry(0.0, "older", "the exercise has other parameters now")
+    dated = {"when": datetime(2026, 11, 1, tzinfo=UTC), "days_late": 0}
+    book = Book(small_handout(), read_settings(tmp_path / "none.toml"), {}, {}, results={"ann": result | dated})
+    assert f"made from an older version, which has these otherwise: {NEWTON} (overrides.csv)" in book.needs("ann")
+    assert "the exercise has other parameters now" in feedback.page(book, "ann")
+    assert f"| {NEWTON} | 0 | 0 | 0 | 1 |" in feedback.summary(book, [])

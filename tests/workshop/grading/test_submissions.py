@@ -4,6 +4,7 @@ import base64
 import json
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -462,6 +463,56 @@ def test_a_hand_in_of_another_version_is_refused_with_what_to_do():
         Unreadable, match=r"version 0\.1 of the course, and this is \d+\.\d+: grade it with the version"
     ):
         cells(as_file(companion={"version": "0.1.7"}))
+    with pytest.raises(Unreadable, match=r"version 99\.0 of the course"):
+        cells(as_file(companion={"version": "99.0.1"}))
+
+
+def of_version(version, notebook, questions=None):
+    """The submission in a hand-in that this version of the course has released; ``questions`` of the lesson as it is
+    now, by name of the answer, are other ones.
+    """
+    lesson = small_handout()
+    lesson = replace(
+        lesson, questions=tuple(replace(each, **(questions or {}).get(each.answer_id, {})) for each in lesson.questions)
+    )
+    notebook.metadata["companion"] = {"version": version}
+    return submissions._read(nbformat.writes(notebook).encode(), lesson)
+
+
+def test_a_hand_in_of_an_older_version_is_read_but_for_what_asks_for_something_else_by_now():
+    def older(notebook):
+        notebook.cells.remove(cell(notebook, "gd-closed-form"))
+        cell(notebook, "newton-step-check").source = "exercises.newton_step.check(newton_step, 3)"
+        cell(notebook, "newton-step-check").metadata.nbgrader.points = 7
+
+    stub = "def newton_step(M, S, steps):\n    raise NotImplementedError"
+    submission = of_version("0.3.0", edited(older), {"newton-step": {"source": stub}})
+    from_0_3 = "it was made from version 0.3 of the lesson, and the exercise "
+    assert submission.older == {
+        "newton-step-check": f"{from_0_3}has other parameters now; it is not marked, and a person decides",
+        "gd-closed-form-check": f"{from_0_3}is not in that; it is not marked, and a person decides",
+    }
+    assert list(submission.answers) == ["triplet-tokens-check"]
+    assert submission.written["open-question"] and submission.flags == [], "what the lesson has changed is no flag"
+
+
+@pytest.mark.parametrize(
+    "since, version, told", [("0.4", "0.3.0", True), ("0.3", "0.3.0", False), ("0.4", "0.4.0", False)]
+)
+def test_an_exercise_says_since_when_it_asks_for_something_else(since, version, told):
+    submission = of_version(version, solved(), {"newton-step": {"since": since}})
+    assert ("asks for something else since version 0.4" in submission.older.get(NEWTON, "")) is told
+    assert (NEWTON in submission.answers) is not told
+    stubs = of_version(version, handed_in({}), {"newton-step": {"since": since}})
+    assert (stubs.older, len(stubs.stubs)) == ({}, 3), "nothing was attempted"
+
+
+def test_a_stub_of_another_version_is_one():
+    head = 'def newton_step(M, S, other):\n    """Another text."""\n    # here'
+    submission = of_version("0.3.0", handed_in({"newton-step": f"{head}\n    raise NotImplementedError"}))
+    assert NEWTON in submission.stubs and not submission.older
+    helper = "half = 0.5\n" + HEAD + "    raise NotImplementedError"
+    assert NEWTON not in of_version("0.3.0", handed_in({"newton-step": helper})).stubs
 
 
 def test_two_answers_in_one_cell_are_no_flag():

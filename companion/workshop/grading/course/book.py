@@ -79,6 +79,8 @@ class Book:
         ended = [(name, entry["outcome"]) for name, entry in result["exercises"].items()]
         if ended := [f"{name} {outcome}" for name, outcome in ended if outcome in ("stopped", "crashed")]:
             reasons.append(", ".join(ended))
+        if older := [name for name, entry in result["exercises"].items() if entry["outcome"] == "older"]:
+            reasons.append(f"made from an older version, which has these otherwise: {', '.join(older)} (overrides.csv)")
         if result["elsewhere"]:
             reasons.append(f"passes in its own notebook, not here: {', '.join(result['elsewhere'])}")
         return reasons + [f"suspicious: {flag}" for flag in result["flags"]]

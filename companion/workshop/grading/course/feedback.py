@@ -63,7 +63,7 @@ def summary(book: Book, failed: list[str]) -> str:
     for question in handout.automatic:
         entries = [result["exercises"][question.id] for result in book.results.values()]
         many = Counter(entry["outcome"] for entry in entries)
-        rest = many["missing"] + many["crashed"] + many["stopped"]
+        rest = many["missing"] + many["crashed"] + many["stopped"] + many["older"]
         lines.append(f"| {question.id} | {many['right']} | {many['wrong']} | {many['not attempted']} | {rest} |")
         wrong = Counter(entry["diagnosis"] for entry in entries if entry["outcome"] in ("wrong", "crashed", "stopped"))
         first = sorted(wrong.items(), key=lambda each: (-each[1], each[0]))[:MOST]

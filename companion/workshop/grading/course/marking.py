@@ -35,7 +35,7 @@ from companion.workshop.grading.sandbox import package, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 from companion.workshop.grading.sandbox.workers import Workers
 
-RIGHT, WRONG, STOPPED, CRASHED = "right", "wrong", "stopped", "crashed"
+RIGHT, WRONG, STOPPED, CRASHED, OLDER = "right", "wrong", "stopped", "crashed", "older"
 NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+|(?<=should be )-?\d+|(?<=wrong value )-?\d+|(?<=\]: )-?\d+")
 TRIES = 3  # secret inputs that must refuse a summit's answer; on one draw of forty, lesson 08 refuses a right answer
 Entry = dict[str, Any]
@@ -231,6 +231,8 @@ def nothing(problem: str, handout: Handout) -> dict[str, Any]:
 
 
 def _without_running(question: Question, submission: Submission) -> Entry | None:
+    if question.id in submission.older:
+        return entry(0.0, OLDER, submission.older[question.id])
     if question.id not in submission.answers:
         return entry(0.0, "missing", "no answer was found")
     return entry(0.0, "not attempted", "not attempted") if question.id in submission.stubs else None

@@ -11,6 +11,7 @@ import nbformat
 
 from companion.lesson.exercise import Exercise
 from companion.workshop.grading.notebook.syntax import aliases, defined, plain
+from companion.workshop.grading.notebook.versions import since
 
 GRADES = re.compile(r"^(\w+)\.(\w+)\.grade\((\w+)\)", re.MULTILINE)
 
@@ -22,7 +23,7 @@ class HandoutError(ValueError):
 @dataclass(frozen=True)
 class Question:
     """One graded cell of a lesson. ``exercise`` is where its `Exercise` lies, as (module, name); None if a person marks
-    the answer.
+    the answer. ``since`` is the version from which on it asks for what it asks; empty if it always has.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Question:
     source: str
     function: str = ""
     exercise: tuple[str, str] | None = None
+    since: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,19 +70,19 @@ def handout(source: Path, released: Path) -> Handout:
     solved, unsolved = (nbformat.read(path, as_version=4) for path in (source, released))
     stubs = {cell.metadata.nbgrader.grade_id: cell.source for cell in unsolved.cells if "nbgrader" in cell.metadata}
     modules = aliases([cell.source for cell in solved.cells if cell.cell_type == "code"])
-    functions: dict[str, tuple[str, str]] = {}  # function -> its answer cell's id and the answer
+    functions: dict[str, tuple[str, str, str]] = {}  # function -> its answer cell's id, the answer, since when
     questions, code, solutions = [], [], {}
     for cell in solved.cells:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("solution") and not marks.get("grade"):
-            functions |= dict.fromkeys(defined(plain(cell.source)), (marks.grade_id, cell.source))
+            functions |= dict.fromkeys(defined(plain(cell.source)), (marks.grade_id, cell.source, since(cell.metadata)))
         elif marks.get("solution"):
             questions.append(Question(marks.grade_id, marks.grade_id, float(marks.points), stubs[marks.grade_id]))
         elif marks.get("grade"):
             exercise, function = _graded(source.stem, cell, modules, functions)
-            answer_id, solutions[marks.grade_id] = functions[function]
+            answer_id, solutions[marks.grade_id], asked = functions[function]
             points = float(marks.points)
-            questions.append(Question(marks.grade_id, answer_id, points, stubs[answer_id], function, exercise))
+            questions.append(Question(marks.grade_id, answer_id, points, stubs[answer_id], function, exercise, asked))
         elif cell.cell_type == "code":
             code.append(cell.source)
     return Handout(source.stem, tuple(questions), tuple(code), stubs, solutions)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from companion import __version__
 from companion.workshop.grading.alone import Ended, alone
-from companion.workshop.grading.notebook import flags, syntax
+from companion.workshop.grading.notebook import flags, syntax, versions
 from companion.workshop.grading.notebook.handout import Handout, Question
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
@@ -50,7 +50,8 @@ class Submission:
     of that cell (``code``), the same for a second answer, which stands below the check (``below``), all cells from the
     first to the check (``whole``), at smoke scale, and the written answers with their pictures (as data URLs); which
     answers are stubs; from which a name is ``missing`` that other cells may give in a way of their own; whose check the
-    notebook itself shows as passed; what is odd. ``course`` says whether an answer reaches parts of the course.
+    notebook itself shows as passed; what is odd; why an answer to an ``older`` version of the lesson is none to this
+    one. ``course`` says whether an answer reaches parts of the course.
     """
 
     answers: dict[str, str] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Submission:
     stubs: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    older: dict[str, str] = field(default_factory=dict)
     course: bool = False
 
 
@@ -134,7 +136,8 @@ def cells(data: bytes) -> list[Cell]:
         raise Unreadable("it is no notebook (of format 4)") from None
     if (code := sum(len(cell.source) for cell in cells if cell.kind == "code")) > CODE:
         raise Unreadable(f"it holds {code >> 10} KiB of code; at most {CODE >> 10} are read")
-    if (version := _version(notebook)) != SERIES:
+    version = _version(notebook)
+    if not versions.FIRST <= versions.series(version) <= versions.series(SERIES):
         raise Unreadable(
             f"it was made with version {version} of the course, and this is {SERIES}: grade it with the version that "
             "it was made with, or ask for a hand-in of this one"
@@ -142,12 +145,18 @@ def cells(data: bytes) -> list[Cell]:
     return cells
 
 
+def made_with(data: bytes) -> str:
+    """Return the first two numbers of the version that a notebook, which `cells` has read, was released with; this
+    one's if an editor has lost them.
+    """
+    return _version(json.loads(data.decode("utf-8-sig")))
+
+
 def _version(notebook: dict) -> str:
-    """The first two numbers of the version that a notebook was released with; this one's if an editor has lost them."""
     metadata = notebook.get("metadata")
     course = metadata.get("companion") if isinstance(metadata, dict) else None
     version = course.get("version") if isinstance(course, dict) else None
-    numbers = re.match(r"\d{1,4}\.\d{1,4}", version) if isinstance(version, str) else None
+    numbers = versions.VERSION.match(version) if isinstance(version, str) else None
     return numbers[0] if numbers else SERIES
 
 
@@ -197,9 +206,9 @@ def _url(kind: str, text: object) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}" if data.startswith(KINDS[kind]) else ""
 
 
-def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
-    """Pick the answers out of the cells; the lesson's that it has lost come first. Raises Unreadable where not one of
-    the lesson's questions is there.
+def assemble(handout: Handout, all_cells: list[Cell], version: str = SERIES) -> Submission:
+    """Pick the answers out of the cells of a notebook that was made with this ``version``; the lesson's that it has
+    lost come first. Raises Unreadable where not one of the lesson's questions is there.
     """
     submission = Submission()
     code = [cell for cell in all_cells if cell.kind == "code"]
@@ -220,7 +229,11 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
     }
     reading, reached = Reading(handout, code, sources, idle), []
     lesson, modules = of_the_lesson(handout)
+    for question in handout.automatic if version != SERIES else ():
+        _older(question, [sources[place] for place, _ in chosen[question.id]], version, submission)
     for question in handout.automatic:
+        if question.id in submission.older:
+            continue
         if not chosen[question.id]:
             submission.flags.append(f"{question.answer_id}: no cell defines {question.function}")
             continue
@@ -240,7 +253,8 @@ def assemble(handout: Handout, all_cells: list[Cell]) -> Submission:
                 ("", syntax.aliases([sources[place]]), [sources[place]]),
                 (question.function, syntax.aliases([*before, run]), [*own, run]),
             ]
-    submission.flags += _changed(handout, all_cells)
+    if version == SERIES:  # what another version had otherwise is not a learner's doing
+        submission.flags += _changed(handout, all_cells)
     submission.flags += flags.odd(reached, modules, handout)
     submission.passed = [
         question.id
@@ -337,9 +351,25 @@ def _written(question: Question, all_cells: list[Cell], submission: Submission) 
     submission.pictures[question.id] = [picture for cell in texts for picture in pasted_pictures(cell)][:PICTURES]
 
 
+def _older(question: Question, answers: list[str], version: str, submission: Submission) -> None:
+    """Say why an exercise is not marked in a hand-in of an older ``version`` of the lesson, if it is not."""
+    reason = "" if answers else "is not in that"
+    for answer in answers:
+        if not is_stub(question, answer):
+            about = {"since": question.since, "version": version}
+            reason = reason or versions.unfit(answer, question.source, question.function, **about)
+    if reason:
+        submission.older[question.id] = (
+            f"it was made from version {version} of the lesson, and the exercise {reason}; it is not marked, and a "
+            "person decides"
+        )
+
+
 def is_stub(question: Question, source: str) -> bool:
-    """Return whether the answer is still the lesson's stub, whatever its comments and spaces."""
-    return syntax.shape(source) == syntax.shape(question.source) != ""
+    """Return whether the answer is still the lesson's stub, whatever its comments and spaces, in this version of the
+    lesson or another.
+    """
+    return syntax.shape(source) == syntax.shape(question.source) != "" or versions.unwritten(source)
 
 
 def _changed(handout: Handout, all_cells: list[Cell]) -> list[str]:
@@ -369,7 +399,7 @@ def parsed(data: bytes, handout: Handout) -> Submission:
 
 
 def _read(data: bytes, handout: Handout) -> Submission:
-    return assemble(handout, cells(data))
+    return assemble(handout, cells(data), made_with(data))
 
 
 @functools.lru_cache(1)
