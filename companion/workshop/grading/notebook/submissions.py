@@ -19,7 +19,6 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from companion import __version__
 from companion.workshop.grading.alone import Ended, alone
 from companion.workshop.grading.notebook import flags, syntax, versions
 from companion.workshop.grading.notebook.handout import Handout, Question
@@ -31,7 +30,6 @@ EXERCISES = re.compile(
 SECONDS, MEMORY = 30, 2 << 30  # for reading one notebook
 CODE = 1 << 20  # characters of code in one notebook: more is not written by hand
 CELLS = 2000
-SERIES = __version__.rpartition(".")[0]
 SCALE = re.compile(r"^SCALE = .*", re.MULTILINE)
 THERE = frozenset([*dir(builtins), "__name__", "display", "get_ipython"])  # without anybody's doing
 PICTURES = 8  # in one written answer
@@ -136,28 +134,13 @@ def cells(data: bytes) -> list[Cell]:
         raise Unreadable("it is no notebook (of format 4)") from None
     if (code := sum(len(cell.source) for cell in cells if cell.kind == "code")) > CODE:
         raise Unreadable(f"it holds {code >> 10} KiB of code; at most {CODE >> 10} are read")
-    version = _version(notebook)
-    if not versions.FIRST <= versions.series(version) <= versions.series(SERIES):
+    version = versions.version_of(notebook)
+    if not versions.FIRST <= versions.series(version) <= versions.series(versions.THIS):
         raise Unreadable(
-            f"it was made with version {version} of the course, and this is {SERIES}: grade it with the version that "
-            "it was made with, or ask for a hand-in of this one"
+            f"it was made with version {version} of the course, and this is {versions.THIS}: grade it with the version "
+            "that it was made with, or ask for a hand-in of this one"
         )
     return cells
-
-
-def made_with(data: bytes) -> str:
-    """Return the first two numbers of the version that a notebook, which `cells` has read, was released with; this
-    one's if an editor has lost them.
-    """
-    return _version(json.loads(data.decode("utf-8-sig")))
-
-
-def _version(notebook: dict) -> str:
-    metadata = notebook.get("metadata")
-    course = metadata.get("companion") if isinstance(metadata, dict) else None
-    version = course.get("version") if isinstance(course, dict) else None
-    numbers = versions.VERSION.match(version) if isinstance(version, str) else None
-    return numbers[0] if numbers else SERIES
 
 
 def _cell(cell: dict) -> Cell:
@@ -206,7 +189,7 @@ def _url(kind: str, text: object) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}" if data.startswith(KINDS[kind]) else ""
 
 
-def assemble(handout: Handout, all_cells: list[Cell], version: str = SERIES) -> Submission:
+def assemble(handout: Handout, all_cells: list[Cell], version: str = versions.THIS) -> Submission:
     """Pick the answers out of the cells of a notebook that was made with this ``version``; the lesson's that it has
     lost come first. Raises Unreadable where not one of the lesson's questions is there.
     """
@@ -229,7 +212,7 @@ def assemble(handout: Handout, all_cells: list[Cell], version: str = SERIES) -> 
     }
     reading, reached = Reading(handout, code, sources, idle), []
     lesson, modules = of_the_lesson(handout)
-    for question in handout.automatic if version != SERIES else ():
+    for question in handout.automatic if version != versions.THIS else ():
         _older(question, [sources[place] for place, _ in chosen[question.id]], version, submission)
     for question in handout.automatic:
         if question.id in submission.older:
@@ -253,7 +236,7 @@ def assemble(handout: Handout, all_cells: list[Cell], version: str = SERIES) -> 
                 ("", syntax.aliases([sources[place]]), [sources[place]]),
                 (question.function, syntax.aliases([*before, run]), [*own, run]),
             ]
-    if version == SERIES:  # what another version had otherwise is not a learner's doing
+    if version == versions.THIS:  # what another version had otherwise is not a learner's doing
         submission.flags += _changed(handout, all_cells)
     submission.flags += flags.odd(reached, modules, handout)
     submission.passed = [
@@ -399,7 +382,7 @@ def parsed(data: bytes, handout: Handout) -> Submission:
 
 
 def _read(data: bytes, handout: Handout) -> Submission:
-    return assemble(handout, cells(data), made_with(data))
+    return assemble(handout, cells(data), versions.version_of(json.loads(data.decode("utf-8-sig"))))
 
 
 @functools.lru_cache(1)
