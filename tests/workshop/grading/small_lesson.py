@@ -144,7 +144,7 @@ def gd_closed_form(S, b, lr, steps):
     import time
     from companion.workshop.grading.sandbox import worker
     while True:
-        worker.say(worker.PIPES[1], {{"stand_in": ["a", "b"], "named": []}})
+        worker.say(worker.PIPES[1], {{"stand_in": ["a", "b"], "named": [], "places": []}})
         worker.hear(worker.PIPES[0])
         time.sleep({pause})
 """

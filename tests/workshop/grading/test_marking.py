@@ -123,6 +123,21 @@ def test_gradients_count_behind_the_walls_as_well(process, change, right, diagno
     assert entry["diagnosis"].startswith(diagnosis)
 
 
+def test_an_answer_that_trains_through_a_stand_in_has_its_gradient(process):
+    """Lesson 08's summit is solved, and the loss and the soft order that it trains by are not."""
+    given, notebook = lesson(7)
+    ids = {question.function: question.id for question in given.automatic}
+    for each in notebook["cells"]:
+        if each["metadata"].get("nbgrader", {}).get("grade_id") in ("place-loss", "soft-sort"):
+            head = "".join(each["source"]).partition('"""')[0]
+            each["source"] = f"{head.rstrip()}\n    raise NotImplementedError"
+    submission = assemble(given, cells(json.dumps(notebook).encode()))
+    with all_in(process):
+        entries = mark(submission, given, SEEDS, PATIENT, unsafe=False)["exercises"]
+    outcomes = {name: entries[ids[name]]["outcome"] for name in ("soft_sort", "place_loss", "train_store")}
+    assert outcomes == {"soft_sort": "not attempted", "place_loss": "not attempted", "train_store": "right"}
+
+
 def test_an_honest_error_is_told_in_full(marked):
     entry = marked(HEAD + "    return M @ S[:1]")
     assert "raises RuntimeError at `return M @ S[:1]`: mat1 and mat2 shapes cannot be multiplied" in entry["diagnosis"]

@@ -34,9 +34,20 @@ class StandIn:
         return Attempt(self, function)
 
     def answer(self, *values: Any, **named: Any) -> Any:
-        """Return what the course's own function gives. Raises NotAttempted where the grader does not say."""
-        asked = {"stand_in": [self.module, self.name], "named": list(named)}
-        say(PIPES[1], asked, [*values, *named.values()])
+        """Return what the course's own function gives, with a gradient where an argument has one. Raises NotAttempted
+        where the grader does not say.
+        """
+        given = [*values, *named.values()]
+        if torch.is_grad_enabled() and any(isinstance(each, Tensor) and each.requires_grad for each in given):
+            return _Differentiable.apply(self, list(named), *given)
+        return self.asked(list(named), given, [])
+
+    def asked(self, named: list[str], values: list[Any], places: list[int]) -> Any:
+        """Return what is said outside, of the last values by their names: the course's own function of them; if there
+        are ``places``, its gradient there, and one value more is the weights, as in
+        `companion.lesson.trials.gradients_by`.
+        """
+        say(PIPES[1], {"stand_in": [self.module, self.name], "named": named, "places": places}, values)
         message, got = hear(PIPES[0])
         if message is None or "refused" in message:
             raise NotAttempted(f"{self.name}: not attempted")
@@ -46,6 +57,25 @@ class StandIn:
         """Checks are made outside."""
 
     grade = check
+
+
+class _Differentiable(torch.autograd.Function):
+    """What the course's own function gives, and on the way back its gradient: both are asked outside."""
+
+    @staticmethod
+    def forward(context: Any, exercise: StandIn, named: list[str], *values: Any) -> Any:
+        context.exercise, context.named, context.values = exercise, named, values
+        return exercise.asked(named, list(values), [])
+
+    @staticmethod
+    def backward(context: Any, weights: Tensor) -> Any:
+        places = [place for place, needed in enumerate(context.needs_input_grad[2:]) if needed]
+        found = context.exercise.asked(context.named, [*context.values, weights], places).nan_to_num()
+        grads: list[Tensor | None] = [None] * len(context.values)
+        leaves = [context.values[place] for place in places]
+        for place, leaf, part in zip(places, leaves, found.split([each.numel() for each in leaves]), strict=True):
+            grads[place] = part.view_as(leaf).to(leaf)
+        return None, None, *grads
 
 
 class NoMagic:
@@ -168,12 +198,18 @@ def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool, places
 
 
 def _stand_in(message: dict[str, Any], values: list[Any]) -> None:
-    """In the process that has the answers: what the course's own function gives."""
+    """In the process that has the answers: what the course's own function gives, or its gradient."""
     module, name = message["stand_in"]
-    named = message["named"]
-    plain = values[: len(values) - len(named)]
+    named, places = message["named"], message["places"]
+    weights = values.pop() if places else None
+
+    def function(*given: Any) -> Any:
+        plain = given[: len(given) - len(named)]
+        of_name = dict(zip(named, given[len(plain) :], strict=True))
+        return getattr(import_module(module), name).answer(*plain, **of_name)
+
     try:
-        got = getattr(import_module(module), name).answer(*plain, **dict(zip(named, values[len(plain) :], strict=True)))
+        got = gradients_by(function, values, places, weights) if places else function(*values)
     except Exception as error:
         say(PIPES[1], {"raised": type(error).__name__})
         return

@@ -90,15 +90,20 @@ class Workers:
         nothing; for any other a refusal. It is computed in a sandbox, since the inputs are a stranger's, and in the
         time of the exercise that asks.
         """
-        asked, named = message.get("stand_in"), message.get("named")
+        asked, named, places = message.get("stand_in"), message.get("named"), message.get("places")
         open_to = [list(question.exercise) for question in self.handout.automatic if question.id in stubs]
-        if asked not in open_to or not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        if asked not in open_to or not _are(named, str) or not _are(places, int):
             return wire.encode({"refused": 1})
         if self.answers is None:
             self.answers = self._started(package.WITH_ANSWERS)
         allowed = self.process.left
         self.answers.allow(allowed)
-        self.answers.send(wire.encode({"stand_in": asked, "named": named}, values))
+        self.answers.send(wire.encode({"stand_in": asked, "named": named, "places": places}, values))
         reply, got = wire.decode(*self.answers.receive())
         self.process.left -= allowed - self.answers.left
         return wire.encode({"course": 1}, got) if "course" in reply else wire.encode({"refused": 1})
+
+
+def _are(values: Any, kind: type) -> bool:
+    """Whether a stranger's message has a list of this kind."""
+    return isinstance(values, list) and all(type(value) is kind for value in values)
