@@ -73,6 +73,14 @@ def test_what_is_prepared_starts_no_thread_for_which_a_call_would_wait():
     assert ran.stdout == "700.0\n", ran.stderr
 
 
+def test_it_computes_by_the_instructions_that_were_chosen_for_its_caller():
+    call = "import torch; from companion.workshop.grading.alone import alone; "
+    call += "print(alone(torch.backends.cpu.get_cpu_capability, seconds=60, memory=1 << 30))"
+    env = os.environ | {"ATEN_CPU_CAPABILITY": "default"}
+    ran = subprocess.run([sys.executable, "-c", call], env=env, capture_output=True, text=True, check=False)
+    assert ran.stdout == "DEFAULT\n", ran.stderr
+
+
 def test_it_does_not_outlast_the_one_who_called():
     call = "import time; from companion.workshop.grading.alone import alone; "
     call += "alone(time.sleep, 1e4, seconds=1e4, memory=1 << 30)"

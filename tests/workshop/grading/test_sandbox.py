@@ -75,6 +75,23 @@ def test_it_sees_neither_the_disk_nor_other_processes(process):
     assert all(part.startswith("PATH=") for part in first.split("\0") if part)
 
 
+CAPABILITY = "sorted(os.environ), __import__('torch').backends.cpu.get_cpu_capability(), os.environ.get('MKL_CBWR')"
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_of_the_environment_it_sees_by_which_instructions_to_compute(limited, monkeypatch, unsafe):
+    monkeypatch.setenv("COURSE_SECRET", "x")
+    for name in bubblewrap.HANDED_IN:
+        monkeypatch.delenv(name, raising=False)
+    names, _, products = eval(said(limited(unsafe=unsafe), CAPABILITY))
+    plain = {*bubblewrap.ENVIRONMENT, "PWD", "LC_CTYPE"}  # what bubblewrap and Python add
+    assert set(names) <= plain and products is None
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    names, chosen, products = eval(said(limited(unsafe=unsafe), CAPABILITY))
+    assert set(names) <= plain | {*bubblewrap.HANDED_IN} and (chosen, products) == ("DEFAULT", "COMPATIBLE")
+
+
 @pytest.mark.parametrize("place", ["/", "/dev", "/dev/shm", "/proc/sys/kernel/core_pattern", "/usr", "sys.prefix"])
 def test_it_writes_nowhere_but_in_its_scratch_folder(process, place):
     path = (

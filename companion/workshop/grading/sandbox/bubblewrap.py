@@ -7,6 +7,7 @@ are not there at all. What may be written is
 ``/scratch``, in memory and of limited size, which is gone with the process.
 """
 
+import os
 import platform
 import shutil
 import struct
@@ -31,9 +32,11 @@ ENVIRONMENT = {
     "IPYTHONDIR": SCRATCH,
     "MPLBACKEND": "Agg",
     "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",  # behind the walls there is no GPU, and its driver maps more than any limit allows
     "LANG": "C.UTF-8",
     "PATH": "/usr/bin:/bin",
 }
+HANDED_IN = ("ATEN_CPU_CAPABILITY", "MKL_CBWR")  # by which instructions torch and MKL compute: the same as outside
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
 # The calls that are refused, with their numbers (x86_64, aarch64); None where a machine has no such call. The standard
 # library has no way to ask for them; the tests compare the table with libseccomp's.
@@ -88,13 +91,18 @@ def missing() -> str:
     return f"bubblewrap does not work here: {done.stderr.strip()}. {APPARMOR}" if done.returncode else ""
 
 
+def environment() -> dict[str, str]:
+    """Return all environment variables that a submission sees: of the grader's own none but those of `HANDED_IN`."""
+    return ENVIRONMENT | {name: os.environ[name] for name in HANDED_IN if name in os.environ}
+
+
 def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
     """Return the command that puts a program behind the walls; ``companion`` in ``package`` is to be seen in `COURSE`,
     and nothing else of the checkout, wherever it lies.
     """
     words = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
     words += ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--clearenv", "--seccomp", str(filter_fd)]
-    for name, value in ENVIRONMENT.items():
+    for name, value in environment().items():
         words += ["--setenv", name, value]
     environments = tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
     for path in dict.fromkeys([*SYSTEM, *environments]):

@@ -149,7 +149,7 @@ class Process:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=self.folder.name if self.folder else None,
-                env={"PATH": os.environ.get("PATH", os.defpath)} if not unsafe else bubblewrap.ENVIRONMENT,
+                env={"PATH": os.environ.get("PATH", os.defpath)} if not unsafe else bubblewrap.environment(),
                 pass_fds=[] if unsafe else [program.fileno()],
                 start_new_session=True,
             )
