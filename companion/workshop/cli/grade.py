@@ -12,14 +12,15 @@ from companion.workshop.cli.release import generate
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.grading.course import classroom, formgrader, lms
 from companion.workshop.grading.course.names import one_line
+from companion.workshop.grading.course.reference import ReferenceFails
 from companion.workshop.grading.course.settings import SettingsError
 from companion.workshop.grading.notebook.handout import Handout, HandoutError, handout
 from companion.workshop.grading.sandbox import bubblewrap
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
-    """Grade the lessons, then open the form grader if asked to. 1 if a submission could not be marked, 2 if nothing
-    could be done.
+    """Grade the lessons, then open the form grader if asked to. 1 if a submission could not be marked, or a lesson,
+    whose own answers do not pass here; 2 if nothing could be done.
     """
     if arguments.self_test:
         return _self_test(arguments.self_test)
@@ -45,6 +46,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
                 print(one_line(f"{archive}: notebooks of {len(unpacked.students)} students{late}{broken}"))
             options = {"only": arguments.student, "force": arguments.force}
             left = grade(lesson, root, jobs=arguments.jobs, unsafe=arguments.unsafe, **options)
+        except ReferenceFails as error:
+            print(one_line(f"grade: {error}"))
+            left = [lesson.name]
         except (HandoutError, SettingsError, OSError) as error:  # the last: of a disk that is full, for example
             print(one_line(f"grade: {error}"))
             return 2

@@ -5,6 +5,7 @@ import json
 from argparse import Namespace
 
 import pytest
+import torch
 from workshop.grading.sharing import here
 from workshop.grading.small_lesson import NAME, checkout, hand_in, handed_in, solved
 
@@ -126,6 +127,8 @@ def test_points_given_by_a_person_count_and_stay(tmp_path):
 @safe
 def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, capsys):
     root = checkout(tmp_path)
+    hand_in(root, "carl", handed_in({}))
+    assert run(root, NAME) == 0  # the course's own answers pass
     hand_in(root, "anna", solved())
     hand_in(root, "bert", handed_in({}))
 
@@ -136,10 +139,57 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
     monkeypatch.setattr(classroom, "alone", here)
     assert run(root, NAME) == 1
     assert "NOT MARKED" in capsys.readouterr().out
-    assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == ["bert"]
+    assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == ["bert", "carl"]
     monkeypatch.undo()
     assert run(root, NAME) == 0
-    assert len(table(root).splitlines()) == 3
+    assert len(table(root).splitlines()) == 4
+
+
+OTHER = NAME.replace("05", "06")
+
+
+def two_lessons(root, *, newton: str):
+    """A checkout of two lessons, each with a right hand-in; in the first the course's own ``newton`` is this."""
+    source = checkout(root) / "solutions" / NAME / f"{NAME}.ipynb"
+    other, place = root / "solutions" / OTHER, root / "grading" / "submitted" / "anna" / OTHER
+    other.mkdir()
+    (other / f"{OTHER}.ipynb").write_bytes(source.read_bytes())
+    source.write_text(source.read_text().replace("return 2 * M - M @ S @ M", newton))
+    hand_in(root, "anna", solved())
+    place.mkdir()
+    (place / f"{OTHER}.ipynb").write_text(json.dumps(solved()))
+    return root
+
+
+@pytest.mark.parametrize("unsafe", [pytest.param(False, marks=safe), True])
+def test_where_the_courses_own_answer_fails_nothing_is_marked_and_other_lessons_are(
+    tmp_path, monkeypatch, marked, capsys, unsafe
+):
+    root = two_lessons(tmp_path, newton="return 3 * M - M @ S @ M")
+    if unsafe:
+        monkeypatch.setattr(bubblewrap, "missing", lambda: "bubblewrap is not installed")
+    assert run(root, NAME, OTHER, unsafe=unsafe) == 1
+    said = capsys.readouterr().out
+    assert f"grade: {NAME}: nothing was marked: the course's own answers do not pass here" in said
+    assert "lose points: newton_step: wrong (" in said and "triplet_tokens: " not in said
+    assert f"torch {torch.__version__}" in said
+    assert marked == ["anna"] and not (root / "grading" / NAME / "grades.csv").exists()
+    assert '"points"' in next((root / "grading" / OTHER / "results").iterdir()).read_text()
+
+
+@safe
+def test_where_the_sandbox_fails_from_the_start_nothing_is_marked(tmp_path, monkeypatch, marked, capsys):
+    root = checkout(tmp_path)
+    hand_in(root, "anna", handed_in({}))
+
+    def fails(*_, **__):
+        raise sandbox.SandboxError("no more user namespaces")
+
+    monkeypatch.setattr("companion.workshop.grading.sandbox.workers.Process", fails)
+    monkeypatch.setattr(classroom, "alone", here)
+    assert run(root, NAME) == 1
+    assert "they could not be tried (SandboxError: no more user namespaces, 3 times)" in capsys.readouterr().out
+    assert not marked
 
 
 def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys):

@@ -6,18 +6,22 @@ import json
 import os
 import re
 import zipfile
+from collections import Counter
 from datetime import datetime
 
 import pytest
+import torch
 from workshop.grading.reading import small_handout
 from workshop.grading.sharing import here
 from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
 
 from companion import __version__
-from companion.workshop.grading.course import classroom
+from companion.workshop.grading.course import classroom, marking
 from companion.workshop.grading.course.feedback import markdown
 from companion.workshop.grading.course.names import file_name, student
+from companion.workshop.grading.course.reference import ReferenceFails
 from companion.workshop.grading.course.settings import SettingsError, read_settings
+from companion.workshop.grading.sandbox import bubblewrap
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 DUE = "2026-11-30T12:00:00+00:00"
@@ -55,6 +59,83 @@ def at(path, when):
     seconds = datetime.fromisoformat(when).timestamp()
     os.utime(path, (seconds, seconds))
     return path
+
+
+@pytest.fixture
+def tried(course, monkeypatch):
+    """How often each notebook was marked, the course's own by the name "reference"."""
+    counts, result = Counter(), classroom._result
+
+    def counting(path, *rest):
+        counts["reference" if "solutions" in path.parts else path.parts[-3]] += 1
+        return result(path, *rest)
+
+    monkeypatch.setattr(classroom, "_result", counting)
+    return counts
+
+
+def test_the_courses_own_answers_are_tried_once_in_each_environment(course, tried, monkeypatch):
+    for name in bubblewrap.HANDED_IN:
+        monkeypatch.delenv(name, raising=False)
+    grade(course)
+    assert not tried, "nobody has handed in"
+    for name, times in (("anna", 1), ("bert", 1)):
+        hand_in(course, name, solved())
+        grade(course)
+        assert tried["reference"] == times and tried[name] == 1
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    grade(course)
+    assert tried["reference"] == 1, "nothing is new"
+    for name in ("carl", "dora"):
+        hand_in(course, name, solved())
+        grade(course)
+        assert tried["reference"] == 2
+    monkeypatch.delenv("MKL_CBWR")
+    hand_in(course, "emil", solved())
+    grade(course)
+    assert tried["reference"] == 2, "both environments are remembered"
+    grade(course, force=True)
+    assert tried["reference"] == 3
+    source = course / "solutions" / NAME / f"{NAME}.ipynb"
+    source.write_text(source.read_text().replace("return 2 * M", "return M + M"))
+    hand_in(course, "who", solved())
+    grade(course)
+    assert tried["reference"] == 4, "it is another answer"
+    (course / "grading" / NAME / "reference.json").write_text("[")
+    hand_in(course, "zoe", solved())
+    grade(course)
+    assert tried == {"reference": 5, "anna": 2, "bert": 2, "carl": 2, "dora": 2, "emil": 2, "who": 1, "zoe": 1}
+
+
+@pytest.mark.parametrize("build", ["2.13.0+cu130", "2.13.0+cpu"])
+def test_another_build_of_torch_asks_again(course, tried, monkeypatch, build):
+    hand_in(course, "anna", solved())
+    grade(course)
+    monkeypatch.setattr(torch.__config__, "show", lambda: build)
+    hand_in(course, "bert", solved())
+    grade(course)
+    assert tried == {"reference": 2, "anna": 1, "bert": 1}
+
+
+def test_a_lesson_whose_own_answers_fail_is_not_marked_and_they_are_tried_until_they_pass(course, tried, monkeypatch):
+    marks = classroom.mark
+
+    def fails(submission, handout, *rest, **named):
+        result = marks(submission, handout, *rest, **named)
+        result["exercises"][AUTOMATIC[1]] = marking.entry(0.0, marking.STOPPED, "the process ended itself")
+        return result
+
+    monkeypatch.setattr(classroom, "mark", fails)
+    hand_in(course, "anna", solved())
+    for times in (1, 2):
+        with pytest.raises(
+            ReferenceFails, match=r"nothing was marked: .*: newton_step: stopped \(the process ended it"
+        ):
+            grade(course)
+        assert tried == {"reference": times}
+    monkeypatch.setattr(classroom, "mark", marks)
+    grade(course)
+    assert tried == {"reference": 3, "anna": 1} and rows(course)["anna"]["points"] == "6"
 
 
 def test_deadlines_roster_overrides_and_what_goes_to_an_lms(course):
@@ -217,7 +298,7 @@ def test_grades_are_there_before_all_are_marked(course, monkeypatch):
 
     monkeypatch.setattr(classroom, "mark", looking)
     grade(course)
-    assert seen == [0, 1, 2]
+    assert seen == [0, 0, 1, 2], "the first are the course's own answers"
 
 
 @pytest.mark.parametrize(

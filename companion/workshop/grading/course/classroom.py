@@ -8,6 +8,7 @@ grading/NN-topic/summary.md                          how each exercise was answe
 grading/NN-topic/canvas.csv, moodle.csv              points for an LMS (`lms`)
 grading/NN-topic/overrides.csv                       points that you give instead, with a reason
 grading/NN-topic/results/                            what is known of each submission; only what changed is marked again
+grading/NN-topic/reference.json                      where the course's own answers passed (`reference`)
 grading/feedback/STUDENT/NN-topic.html               for the student; all of them in grading/NN-topic/feedback.zip
 grading/autograded/, gradebook.db                    for nbgrader's form grader, where the written answers are marked
 grading/secret                                       the inputs' seeds come from it: keep it, and keep it to yourself
@@ -30,7 +31,7 @@ from tqdm.auto import tqdm
 
 from companion.core.files import atomic_write
 from companion.workshop.grading.alone import alone
-from companion.workshop.grading.course import formgrader, handins, lms
+from companion.workshop.grading.course import formgrader, handins, lms, reference
 from companion.workshop.grading.course.book import Book
 from companion.workshop.grading.course.feedback import page, summary, table
 from companion.workshop.grading.course.handins import HandIn
@@ -62,7 +63,8 @@ def grade(
     """Grade the submissions of one lesson (its ``handout`` and, for the form grader, its ``source``) in the checkout
     ``root``, ``jobs`` at a time, without a sandbox if ``unsafe``; return the names of those that could not be marked,
     because the sandbox failed. ``only`` names the one student whose hand-in is marked, ``force`` marks again what is
-    known, and ``limits`` is what each may use. Raises SettingsError.
+    known, and ``limits`` is what each may use. Raises SettingsError, and ReferenceFails where the course's own answers
+    do not pass (`reference`).
 
     Submissions are marked through joblib: ``joblib.parallel_config(backend="dask")`` around this call spreads them over
     a cluster whose machines share the disk. Results are kept and the gradebook is written here, by one process.
@@ -78,6 +80,9 @@ def grade(
         course = fingerprint(handout, seeds, limits, unsafe=unsafe)
         results = {name: _known(folder, hand_in, course) for name, hand_in in hand_ins.items()}
         new = [hand_in for name, hand_in in hand_ins.items() if only in ("", name) and (force or not results[name])]
+        if new:
+            of_the_course = partial(_result, source, handout, seeds, limits, unsafe)
+            reference.require(of_the_course, handout, source, folder, course, again=force)
         results |= dict.fromkeys((hand_in.student for hand_in in new), None)
         book = Book(
             handout,
@@ -143,16 +148,21 @@ def _attempt(
     """The hand-in with its result, or with what kept it from being marked."""
     if hand_in.path is None:
         return hand_in, nothing(hand_in.problem, handout)
+    return hand_in, _result(hand_in.path, handout, seeds, limits, unsafe)
+
+
+def _result(path: Path, handout: Handout, seeds: list[int], limits: Limits, unsafe: bool) -> dict[str, Any] | str:
+    """The result of the notebook in ``path``, or what kept it from being marked."""
     try:
-        submission = parsed(hand_in.path.read_bytes(), handout)
+        submission = parsed(path.read_bytes(), handout)
         within = {"seconds": limits.wall, "memory": MEMORY, "prepare": partial(prepare, handout, frozenset(wrong))}
         result = alone(partial(mark, unsafe=unsafe), submission, handout, seeds, limits, **within)
         wrong.update(name for name, entry in result["exercises"].items() if entry["outcome"] == WRONG)
-        return hand_in, result
+        return result
     except (Unreadable, TimeoutError) as error:
-        return hand_in, nothing(str(error), handout)
+        return nothing(str(error), handout)
     except Exception as error:  # one submission must not stop the others; it is named, and the exit status says so
-        return hand_in, f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}"
 
 
 def fingerprint(handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> str:
