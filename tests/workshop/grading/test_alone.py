@@ -78,7 +78,7 @@ def test_it_computes_by_the_instructions_that_were_chosen_for_its_caller():
     call += "print(alone(torch.backends.cpu.get_cpu_capability, seconds=60, memory=1 << 30))"
     env = os.environ | {"ATEN_CPU_CAPABILITY": "default"}
     ran = subprocess.run([sys.executable, "-c", call], env=env, capture_output=True, text=True, check=False)
-    assert ran.stdout == "DEFAULT\n", ran.stderr
+    assert ran.stdout in ("DEFAULT\n", "NO AVX\n"), ran.stderr  # torch 2.6 says the latter
 
 
 def test_it_does_not_outlast_the_one_who_called():
