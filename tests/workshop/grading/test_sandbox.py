@@ -8,7 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import torch
 
+from companion.lesson.disturbed import VARIABLE, disturbed, one_unit_off
 from companion.workshop.grading.sandbox import bubblewrap, sandbox, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 
@@ -292,3 +294,19 @@ def test_a_busy_machine_is_nobodys_fault(monkeypatch):
     assert clock.used() >= 100
     monkeypatch.setattr(clock, "_delayed", lambda: 99.0)
     assert clock.used() < 2
+
+
+def test_what_is_given_and_drawn_is_disturbed_where_the_environment_asks(monkeypatch):
+    monkeypatch.setitem(bubblewrap.ENVIRONMENT, VARIABLE, "3")
+    given = torch.rand(5)
+    with Process(Limits()) as process:
+        answer = "def f(x):\n    torch.manual_seed(0)\n    return torch.stack([x, torch.randn(5)])"
+        process.send(wire.encode(JOB | {"answer": f"import torch\n{answer}"}))
+        assert b'"failed": false' in process.receive()[0]
+        assert b'"ready"' in process.receive()[0]
+        process.send(wire.encode({"call": "f", "wide": False}, [given]), 20)
+        _, (got, changed) = wire.decode(*process.receive())
+    with torch.random.fork_rng(devices=[]), disturbed(3):
+        torch.default_generator.manual_seed(0)
+        assert torch.equal(got, torch.stack([one_unit_off(given, 3), torch.randn(5)]))
+    assert changed is None and not torch.equal(got[0], given)

@@ -17,6 +17,7 @@ WORKER = (
     "__init__.py",
     "lesson/__init__.py",
     "lesson/attempts.py",
+    "lesson/disturbed.py",
     "lesson/trials.py",
     "topics/__init__.py",
     "workshop/__init__.py",
