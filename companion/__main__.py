@@ -72,6 +72,12 @@ def parser() -> argparse.ArgumentParser:
     test = commands.add_parser("test", parents=[common], help="run every test", allow_abbrev=False)
     test.add_argument("--quick", action="store_true", help="the tests of the topics or lessons that follow alone")
     test.add_argument(
+        "--processors",
+        action="store_true",
+        help="instead, the right answers and the claims of the topics or lessons that follow, or of all, under every "
+        "instruction set that this machine has, from disturbed starts (hours)",
+    )
+    test.add_argument(
         "pytest_args",
         nargs="*",
         metavar="PYTEST-ARGUMENT",
@@ -231,7 +237,7 @@ def main(argv: list[str]) -> int:
     cli = parser()
     arguments, rest = cli.parse_known_args(argv or ["--help"])
     if arguments.command == "test":
-        ours = ("--cpu", "--quick")
+        ours = ("--cpu", "--quick", "--processors")
         arguments.pytest_args = [word for word in argv[argv.index("test") + 1 :] if word not in ours]
     elif rest:
         cli.error(f"unrecognized arguments: {' '.join(rest)}")

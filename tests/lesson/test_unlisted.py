@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from wrong_answers.cases import CASES, EXERCISES
+from wrong_answers.cases import CASES, EXERCISES, compiled
 from wrong_answers.reviewed import REVIEWED
-from wrong_answers.test_wrong_answers import compiled, foreseen
+from wrong_answers.test_wrong_answers import foreseen
 
 from companion.lesson.exercise import Mistake
 from companion.lesson.near_misses import search

@@ -10,6 +10,7 @@ the exercise's ``def``, or a whole cell with the ``def``.
 """
 
 import inspect
+import linecache
 import pkgutil
 import textwrap
 import tomllib
@@ -18,7 +19,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+import torch
+
 import companion.topics
+from companion.lesson.attempts import Attempt
 from companion.lesson.exercise import Exercise
 from companion.lesson.mistakes import replaced
 
@@ -49,6 +53,16 @@ def cell(exercise: Exercise, text: str) -> str:
     if text.startswith(start) or f"\n{start}" in text:
         return text
     return f"{start}{', '.join(inspect.signature(exercise.answer).parameters)}):\n{textwrap.indent(text, '    ')}\n"
+
+
+def compiled(exercise: Exercise, source: str) -> Attempt:
+    """Return the function as a cell would define it, decorated."""
+    namespace = {"torch": torch}
+    file = f"<cell {exercise.name}>"
+    # as a notebook does, for the line in a message
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    exec(compile(source, file, "exec"), namespace)
+    return exercise(namespace[exercise.name])
 
 
 def read(exercise: Exercise, groups: list[list]) -> Iterator[Case]:

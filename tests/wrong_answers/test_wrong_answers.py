@@ -3,12 +3,11 @@ others.
 """
 
 import functools
-import linecache
 
 import jaxtyping
 import pytest
 import torch
-from wrong_answers.cases import CASES, EXERCISES
+from wrong_answers.cases import CASES, EXERCISES, compiled
 
 from companion.lesson import exercise as machinery
 from companion.lesson.exercise import Exercise, Mistake, NotAttempted
@@ -35,20 +34,6 @@ COMPARED = pytest.mark.parametrize(
 )
 # The seeds of `check`, of `grade`, and twenty more: luck with one set of inputs must not decide
 SEEDS = [machinery.CHECK_SEEDS, machinery.GRADE_SEEDS, *(range(start, start + 5) for start in range(50, 70, 5))]
-
-
-def compiled(exercise, source):
-    """The function as a cell would define it, decorated."""
-    namespace = {"torch": torch}
-    file = f"<cell {exercise.name}>"
-    linecache.cache[file] = (
-        len(source),
-        None,
-        source.splitlines(keepends=True),
-        file,
-    )  # as a notebook does, for the line in a message
-    exec(compile(source, file, "exec"), namespace)
-    return exercise(namespace[exercise.name])
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
-"""``test``: every test of the house, two at a time; with ``--quick`` those that a change to a topic needs."""
+"""``test``: every test of the house, two at a time; with ``--quick`` those that a change to a topic needs, with
+``--processors`` right answers and lessons on every processor that this machine can be.
+"""
 
 import os
 import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 from companion.workshop.cli.lessons import LessonError, all_lessons, select_lessons
@@ -30,13 +33,17 @@ class TopicError(ValueError):
 
 
 def main(arguments: Namespace) -> int:
-    """Go on as pytest. Return 2 if ``--quick`` is asked for what there is not."""
+    """Go on as pytest, or try `companion.workshop.cli.processors`. Return 2 if ``--quick`` or ``--processors`` is asked
+    for what there is not.
+    """
     # two workers of one thread each are faster on two cores than two of two
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # tests start some hundred processes, and each would compile the course and the tests anew
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.chdir(ROOT)
     handed_on = arguments.pytest_args
+    if arguments.processors:  # imported here, for it stands on what follows
+        return import_module("companion.workshop.cli.processors").main(handed_on)
     if arguments.quick:
         try:
             selected = tests_of(named(word for word in handed_on if not word.startswith("-")))
