@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from companion.__main__ import parser
+from companion.workshop.cli.lessons import all_lessons
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -37,6 +38,13 @@ def test_it_is_tested_on_every_system_and_python():
     least = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert matrix["python"][0] == least.removeprefix(">=")
     assert matrix["python"] == [f"3.{minor}" for minor in range(11, 15)]
+    [other] = matrix["include"]
+    assert other["os"].endswith("-arm") and other["python"] in matrix["python"], "another processor, too"
+
+
+def test_every_lesson_is_tried_on_every_processor():
+    matrix = jobs(ROOT / ".github/workflows/weekly.yml")["processors"]["strategy"]["matrix"]
+    assert matrix["lesson"] == [lesson.name.partition("-")[0] for lesson in all_lessons()]
 
 
 def test_no_workflow_may_write_more_than_the_pages():

@@ -297,14 +297,14 @@ def test_a_busy_machine_is_nobodys_fault(monkeypatch):
 
 
 def test_what_is_given_and_drawn_is_disturbed_where_the_environment_asks(monkeypatch):
-    monkeypatch.setitem(bubblewrap.ENVIRONMENT, VARIABLE, "3")
+    monkeypatch.setenv(VARIABLE, "3")
     given = torch.rand(5)
     with Process(Limits()) as process:
         answer = "def f(x):\n    torch.manual_seed(0)\n    return torch.stack([x, torch.randn(5)])"
         process.send(wire.encode(JOB | {"answer": f"import torch\n{answer}"}))
         assert b'"failed": false' in process.receive()[0]
         assert b'"ready"' in process.receive()[0]
-        process.send(wire.encode({"call": "f", "wide": False}, [given]), 20)
+        process.send(wire.encode({"call": "f", "wide": False, "places": []}, [given]), 20)
         _, (got, changed) = wire.decode(*process.receive())
     with torch.random.fork_rng(devices=[]), disturbed(3):
         torch.default_generator.manual_seed(0)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from companion.lesson.attempts import Attempt, NotAttempted, examined, failing_line, is_stub, own_function
-from companion.lesson.disturbed import asked, disturbed, given
+from companion.lesson.disturbed import disturbance, disturbed, given
 from companion.lesson.trials import gradients_by, in_float64
 from companion.workshop.grading.sandbox import wire
 
