@@ -49,13 +49,15 @@ class Summit(Exercise):
     ``first_steps`` cuts inputs down to a few steps of training. An answer that then does as the course's is right; one
     that does as a listed mistake gets its name; only what does neither is run at full length and judged by the stages.
     Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
-    as it does, if there is one, and else what the stage has measured.
+    as it does, if there is one, and else what the stage has measured. What goes on to be used again and again, and not
+    a training, is ``repeatable``: it gives the same answer when called again.
     """
 
     shape: Callable[[dict[str, Any]], tuple[int, ...]] = field(kw_only=True)
     stages: Sequence[Stage] = field(kw_only=True)
     seconds: float = field(kw_only=True)
     first_steps: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
+    repeatable: bool = field(default=False, kw_only=True)
 
     def _examine(self, function: Callable[..., Any], seeds: Sequence[int], **_: bool) -> list[str]:  # no advice
         examined.add(self)
@@ -112,6 +114,8 @@ class Summit(Exercise):
             if missing := stage(inputs, got):
                 twin = "" if self.first_steps else self._twin(inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
+        if self.repeatable and self._wavers(function, _asked(inputs), got):
+            raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
 
     def _twin(self, inputs: dict[str, Any], got: Tensor) -> str:
         """Return the name of the listed mistake that gives what the answer gave; empty if none does."""

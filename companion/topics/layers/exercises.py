@@ -33,21 +33,31 @@ def sees(changes: Tensor) -> Tensor:
 
 
 def _draw_carried(generator: Generator) -> dict:
-    """Nine numbers pass from the positions before ``seen`` to those after it: three a thousandth as strong as the rest,
-    one written at the last position alone, two read at the first alone, two of the first or the last entries alone, one
-    of all entries alike. What passes elsewhere is not asked for, nor is how large the changes are.
+    """Nine numbers pass from the positions before ``seen`` to those after it: three weaker than the rest, the weakest
+    by turns just above what counts, one written at the last position alone, two read at the first alone, two of the
+    first or the last entries alone, one of all entries alike. What passes elsewhere is not asked for, nor is how large
+    the changes are. Two numbers of one earlier position do alike, two of different ones, and two later numbers move
+    alike, so that neither rows nor columns, nor what passes from single positions, number what passes elsewhere.
     """
     time, width, out = draw_size(generator, 9, 10), draw_size(generator, 4, 5), draw_size(generator, 4, 5)
     seen, carried = draw_size(generator, 3, 6), 9
     changes = 0.3 * draw_normal(generator, time, width, time, out)
     written = 0.3 * draw_normal(generator, seen, width, carried)
     read = 0.3 * draw_normal(generator, carried, time - seen, out)
-    written[..., :3] *= 1e-3
+    written[..., :3] *= written.new_tensor([1e-3, 1e-3, 1e-2])
     written[:-1, :, 3] = 0
     read[4:6, 1:] = 0
     written[:, 1:, 6] = read[6, :, 1:] = 0
     written[:, :-1, 7] = read[7, :, :-1] = 0
     written[..., 8] = read[8] = 0.3
+    for each in (written, changes):
+        each[0, 0], each[0, 2] = each[0, 1], each[1, 2]
+    for each in (read, changes):
+        each[..., -1, 0] = each[..., -1, 1]
+    if generator.initial_seed() % 2 == 0:  # the weakest: less than 1e-6 of the sum of all, more than that of the largest
+        written[..., 0] *= 1e-3
+        values = torch.linalg.svdvals(written.flatten(0, 1) @ read.flatten(1))
+        written[..., 0] *= 1.3e-6 * values[0] / values[8]
     across = (written.flatten(0, 1) @ read.flatten(1)).view(seen, width, time - seen, out)
     changes[:seen, :, seen:] = across + 1e-10 * draw_normal(generator, *across.shape)
     return {"changes": 1e-3 * changes, "seen": seen}
@@ -136,7 +146,7 @@ def _sees_no_future(inputs: dict, answers: Tensor) -> str | None:
     first, other = answers[len(inputs["_asked"]) :][:2, : MANY // 2]
     if torch.allclose(first, other, atol=1e-9):
         return None
-    return "answers change with pairs that come later. Does each position read only what was written up to it?"
+    return "answers change with pairs that come later; a position reads what was written up to it"
 
 
 def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
@@ -145,8 +155,8 @@ def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
     moved, turned = end[0] - again[0], (beyond - middle).sum(0) / (NUDGE * TURNS)
     if (moved - turned).norm() > 0.1 * moved.norm():  # all that comes of the way is not what comes of its small steps
         return (
-            "while values turn into others little by little, what comes out jumps, so something is rounded or picked: "
-            "gradients would teach such a memory nothing"
+            "while values turn into others little by little, what comes out jumps, as where something is rounded or "
+            "picked; gradients teach such a memory nothing"
         )
     carried = int(torch.linalg.matrix_rank((nudged - again[0]).flatten(1), rtol=1e-6))
     if carried > CARRIED:
@@ -161,12 +171,8 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
     if (share := _share(inputs, answers)) >= ENOUGH:
         return None
     guessed = 1 / (2 * SIZE)
-    told = (
-        f"that is guessing, {guessed:.0%}: is what a key was written with found again by the query that equals it?"
-        if share < 2 * guessed
-        else f"keeping the last two pairs as they are recalls 30 %, and {ENOUGH:.0%} are asked for"
-    )
-    return f"{share:.0%} of the values are recalled; {told}"
+    rival = f"guessing recalls {guessed:.0%}" if share < 2 * guessed else "keeping the last two pairs as they are 30 %"
+    return f"{share:.0%} of the values are recalled; {rival}, and {ENOUGH:.0%} are asked for"
 
 
 def _share(inputs: dict, answers: Tensor) -> Tensor:
@@ -177,6 +183,7 @@ def _share(inputs: dict, answers: Tensor) -> Tensor:
     draw=_draw_memory,
     shape=lambda inputs: tuple(inputs["values"].shape),
     stages=(_keeps_the_dtype, _sees_no_future, _carries_no_more, _recalls_enough),
+    repeatable=True,
     seconds=1,
     now="a memory of 32 numbers, ready to stand in a network",
 )
