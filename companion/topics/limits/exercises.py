@@ -76,7 +76,7 @@ def _hopped(pointers: Tensor, times: int) -> Tensor:
     return place
 
 
-@exercise(draw=_draw_pointers, now="k hops take as many rounds as k has binary digits")
+@exercise(draw=_draw_pointers, now="you know where k hops lead; with squared pointers as many rounds as k has binary digits do it")
 def hops(pointers: Tensor, k: int) -> Tensor:
     place = torch.arange(len(pointers), device=pointers.device)
     for digit in range(k.bit_length()):
@@ -174,77 +174,10 @@ def _by_layer(inputs: dict, answer: Tensor) -> Iterator[tuple[int, list[Tensor],
         yield layer, list(rows.split([d, d, H, H])), _streams(exact, n), back
 
 
-def _looks_back(inputs: dict, answer: Tensor) -> str | None:
-    """The stage at which every head must look 2^layer back, and nowhere else."""
-    for layer, (W_QK, *_), x, back in _by_layer(inputs, answer):
-        rows = torch.arange(len(back))
-        alpha = _pattern(W_QK, x)[:, rows, back].amin(0)
-        if alpha.min() >= 0.99:
-            continue
-        t = int(alpha.argmin())
-        told = f"layer {layer}: position {t} gives {alpha[t]:.0%} of its attention to {back[t]}; 99 % are asked for"
-        if _pattern(W_QK.mT, x)[:, rows, back].min() >= 0.99:
-            return f"{told}. W_QK is transposed: its rows belong to the query"
-        if layer and _pattern(W_QK, x)[:, rows, (rows - 1).clamp(min=0)].min() >= 0.99:
-            return f"{told}. It looks one position back, as layer 0 does; layer l looks 2^l back"
-        if (_pattern(30 * W_QK, x)[:, rows, back].min()) >= 0.99:
-            return f"{told}. It does look there most: the score is too small for a softmax over {len(back)} positions"
-        return f"{told}. Which position is 2^{layer} back, and what do the first ones find there?"
-    return None
-
-
-def _fetches(inputs: dict, answer: Tensor) -> str | None:
-    """The stage at which the table f of the position that is looked at must stand in g, and nothing else be moved."""
-    tables = inputs["n"] ** 2
-    for layer, (_, W_OV, *_), x, back in _by_layer(inputs, answer):
-        moved = x[:, back] @ W_OV.mT
-        wanted = F.pad(x[:, back, :tables], (tables, x.shape[2] - 2 * tables))
-        if (moved - wanted).abs().max() < 0.01:
-            continue
-        if (x[:, back] @ W_OV - wanted).abs().max() < 0.01:
-            return (
-                f"layer {layer}: W_OV is transposed: its rows say where something is written, its columns what is read"
-            )
-        if (moved[..., tables : 2 * tables] - wanted[..., tables : 2 * tables]).abs().max() < 0.01:
-            return f"layer {layer}: g holds what it should, but W_OV writes into other parts of the stream, too"
-        return (
-            f"layer {layer}: after attention g must hold the table f of the position that is looked at, and it does not"
-        )
-    return None
-
-
-def _composes(inputs: dict, answer: Tensor) -> str | None:
-    """The stage at which the MLP must put 'g, then f' in the place of f, and empty g."""
-    n = inputs["n"]
-    for layer, (_, _, up, down), read, back in _by_layer(inputs, answer):
-        x = read.clone()
-        x[..., n * n : 2 * n * n] = read[:, back, : n * n]
-        y = x + (x @ up.mT).relu() @ down
-        f, g = (part.unflatten(-1, (n, n)) for part in x[..., : 2 * n * n].split(n * n, -1))
-        new, left = (part.unflatten(-1, (n, n)) for part in y[..., : 2 * n * n].split(n * n, -1))
-
-        def is_like(table: Tensor, new: Tensor = new) -> bool:
-            return bool((new - table).abs().max() < 0.01)
-
-        if not is_like(g @ f):
-            if is_like(f @ g):
-                why = "the order is reversed: it is 'f, then g', and what comes earlier in the word is applied first"
-            elif is_like(g @ f + f):
-                why = "the old f still stands there, beside the new one"
-            elif is_like(torch.zeros_like(f)):
-                why = "f is empty: does each path x, y, z write into f[x, z]?"
-            else:
-                why = "a unit must be 1 where both g[x, y] and f[y, z] are, and 0 where one of them is"
-            return f"layer {layer}: after the MLP f must be 'g, then f', and it is not: {why}"
-        if left.abs().max() >= 0.01:
-            return f"layer {layer}: f is right, but g is not emptied: the next layer would add to what stands there"
-        if (y - x)[..., 2 * n * n :].abs().max() >= 0.01:
-            return f"layer {layer}: the MLP writes into the 1 or the position, which the next layer must read"
-    return None
-
-
 def _follows(inputs: dict, answer: Tensor) -> str | None:
-    """The stage at which all layers, one after the other, must follow words to their ends."""
+    """The one stage: all layers, one after the other, must follow words to their ends. If they do not, each is looked
+    into on what it should read, and the first that does something else there is told of.
+    """
     n, words = inputs["n"], inputs["_words"]
     x = _streams(words, n)
     for _, (W_QK, W_OV, up, down), _, _ in _by_layer(inputs, answer):
@@ -253,7 +186,110 @@ def _follows(inputs: dict, answer: Tensor) -> str | None:
     said = x[:, 1:, : n * n].unflatten(-1, (n, n)).argmax(-1)
     exact = torch.stack([prefix_products.answer(word) for word in words])
     right = (said == exact).all(-1).double().mean().item()
-    return f"each layer alone is right, but together they follow {right:.0%} of the prefixes" if right < 1 else None
+    if right == 1:
+        return None
+    seen = (look(inputs, answer) for look in (_attention, _fetched, _composed))
+    why = next((each for each in seen if each), "each layer alone does what it should")
+    return f"{right:.0%} of the prefixes are followed; {why}"
+
+
+def _attention(inputs: dict, answer: Tensor) -> str | None:
+    """Say of the first layer whose heads do not look 2^layer back where they look."""
+    for layer, (W_QK, *_), x, back in _by_layer(inputs, answer):
+        rows = torch.arange(len(back))
+        pattern = _pattern(W_QK, x)
+        alpha = pattern[:, rows, back].amin(0)
+        if alpha.min() >= 0.99:
+            continue
+        t = int(alpha.argmin())
+        word = int(pattern[:, t, back[t]].argmin())
+        told = f"in layer {layer} position {t} gives {alpha[t]:.0%} of its attention to {back[t]}, 2^{layer} back"
+        if _pattern(W_QK.mT, x)[:, rows, back].min() >= 0.99:
+            return f"{told}, and 99 % if W_QK is transposed: its rows belong to the query"
+        if layer and pattern[:, rows, (rows - 1).clamp(min=0)].min() >= 0.99:
+            return f"{told}; every position looks one back, as in layer 0"
+        if _pattern(30 * W_QK, x)[:, rows, back].min() >= 0.99:
+            return f"{told}, more than to any other, but too little: with scores 30 times as large it is 99 %"
+        most = int(pattern[word, t].argmax())
+        return f"{told}, and {pattern[word, t, most]:.0%} to {most}"
+    return None
+
+
+def _fetched(inputs: dict, answer: Tensor) -> str | None:
+    """Say of the first layer whose attention does not bring the table f that is looked at into g what it brings."""
+    tables = inputs["n"] ** 2
+    for layer, (_, W_OV, *_), x, back in _by_layer(inputs, answer):
+        moved = x[:, back] @ W_OV.mT
+        wanted = F.pad(x[:, back, :tables], (tables, x.shape[2] - 2 * tables))
+        if _near(moved, wanted):
+            continue
+        if _near(x[:, back] @ W_OV, wanted):
+            return f"in layer {layer} W_OV is transposed: its rows say where something is written, its columns what is read"
+        g, due = moved[..., tables : 2 * tables], wanted[..., tables : 2 * tables]
+        if _near(g, due):
+            return f"in layer {layer} g holds the table f that is looked at, but W_OV writes into other parts, too"
+        factor = (g * due).sum() / due.square().sum()
+        if factor > 0.01 and _near(g, factor * due):
+            return f"in layer {layer} W_OV writes {factor:.3g} times the table f that is looked at into g"
+        return f"in layer {layer} g does not hold the table f that is looked at after attention"
+    return None
+
+
+def _composed(inputs: dict, answer: Tensor) -> str | None:
+    """Say of the first layer whose MLP does not put 'g, then f' in the place of f, and empty g, what it does."""
+    n = inputs["n"]
+    for layer, (_, _, up, down), read, back in _by_layer(inputs, answer):
+        x = read.clone()
+        x[..., n * n : 2 * n * n] = read[:, back, : n * n]
+        written = (x @ up.mT).relu() @ down
+        f, g = (part.unflatten(-1, (n, n)) for part in x[..., : 2 * n * n].split(n * n, -1))
+        new, left = (part.unflatten(-1, (n, n)) for part in (x + written)[..., : 2 * n * n].split(n * n, -1))
+        if not _near(new, g @ f):
+            what = _in_place_of_f(new, f, g)
+            return f"after the MLP of layer {layer} {what or _units(x, up, down, n)}"
+        last = layer == inputs["layers"] - 1  # after which nobody reads g, the 1 or the position
+        if not (last or _near(left, torch.zeros_like(left))):
+            return f"after the MLP of layer {layer} f is right, but g is not empty, and the next layer adds to it"
+        if not (last or _near(written[..., 2 * n * n :], torch.zeros(()))):
+            return f"the MLP of layer {layer} writes into the 1 or the position, which the next layer must read"
+    return None
+
+
+def _in_place_of_f(new: Tensor, f: Tensor, g: Tensor) -> str:
+    """Say what a layer has put in the place of f, if it is known by its name."""
+    due = g @ f
+    known = {
+        "f is 'f, then g'; 'g, then f' is due, as what comes earlier in the word is applied first": f @ g,
+        "the old f still stands there, beside the new one": due + f,
+        "f is the new table and twice the old one, which is added where it must be taken off": due + 2 * f,
+        "f is transposed: f[z, x] holds what is due in f[x, z]": due.mT,
+        "f is what it was before": f,
+    }
+    return next((says for says, table in known.items() if _near(new, table)), "")
+
+
+def _units(x: Tensor, up: Tensor, down: Tensor, n: int) -> str:
+    """Say whether every path has a unit of its own, and if so whether what these write is wrong or what is erased."""
+    f, g = (part.unflatten(-1, (n, n)) for part in x[..., : 2 * n * n].split(n * n, -1))
+    paths = (g[..., :, :, None] * f[..., None, :, :]).flatten(2).flatten(0, 1)  # of x, y, z: 1 where both are
+    units = (x @ up.mT).relu().flatten(0, 1)
+    strength = units.amax(0)
+    apart = torch.cdist((units / strength.clamp_min(1e-6)).mT, paths.mT, p=torch.inf)
+    off, unit = (apart + (strength <= 0.01)[:, None]).min(0)
+    told = "f is not 'g, then f': "
+    if (lost := int((off > 0.01).sum())) > 0:
+        return (
+            f"{told}for {lost} of {n**3} paths x, y, z no unit is on where both g[x, y] and f[y, z] are 1, and off "
+            "elsewhere"
+        )
+    brought = (units[:, unit] @ down[unit])[:, : n * n]
+    if _near(brought, (g @ f).flatten(2).flatten(0, 1)):
+        return f"{told}each path has its unit and writes what it should; what else is written, or erased, is wrong"
+    return f"{told}each path has its unit, but what these write into f is wrong"
+
+
+def _near(got: Tensor, due: Tensor) -> bool:
+    return bool((got - due).abs().max() < 0.01)
 
 
 @summit(
@@ -263,7 +299,7 @@ def _follows(inputs: dict, answer: Tensor) -> str | None:
         2 * sum(_widths(inputs["n"], inputs["T"])),
         _widths(inputs["n"], inputs["T"])[0],
     ),
-    stages=(_looks_back, _fetches, _composes, _follows),
+    stages=(_follows,),
     seconds=4,
     now="you have written every weight of a transformer that follows the cups",
 )
