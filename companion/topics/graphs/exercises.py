@@ -17,10 +17,11 @@ def _chain(generator: Generator, n: int) -> Tensor:
 
 
 def _draw_edges(generator: Generator) -> dict:
-    """A chain, and a node without neighbours, which reaches nothing but itself."""
-    n = draw_size(generator, 9, 12)
+    """A chain, and a node without neighbours, which reaches nothing but itself; once in five draws no step at all."""
+    n = (9, 10, 12)[draw_size(generator, 0, 2)]  # with 11 nodes the self-loops make a matrix that has no inverse
     edges, order = torch.block_diag(_chain(generator, n), torch.zeros(1, 1)), torch.randperm(n + 1, generator=generator)
-    return {"edges": edges[order][:, order], "steps": draw_size(generator, 3, 6)}
+    steps = 0 if generator.initial_seed() % 5 == 4 else draw_size(generator, 3, 6)
+    return {"edges": edges[order][:, order], "steps": steps}
 
 
 @exercise(draw=_draw_edges, now="you can say who is within reach, and so what a model of so many layers can decide")
