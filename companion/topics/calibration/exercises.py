@@ -41,9 +41,13 @@ def _draw_bins(generator: Generator) -> dict:
     levels = torch.cat([levels, levels + 0.0003])  # two and two lie so near that bins of any width would join them
     value = levels[torch.randint(4, (m,), generator=generator)]  # some groups say the same
     value[:2] = value[0]
+    value = value[torch.randperm(m, generator=generator)]
     p = torch.randint(4, (m,), generator=generator).double()  # and some facts are equally likely
-    p[0] = 5
-    return {"value": value[torch.randperm(m, generator=generator)], "g": _shares(generator, m), "p": p / p.sum()}
+    g = _shares(generator, m)
+    other = int((value != value[0]).int().argmax())  # of another bin than the first, though as much is written there
+    p[0], p[other] = 5, 0
+    g[other] = g[0] = g.median()
+    return {"value": value, "g": g / g.sum(), "p": p / p.sum()}
 
 
 @exercise(draw=_draw_bins, now="you can judge a model whose every sentence is new")
