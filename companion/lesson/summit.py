@@ -114,7 +114,7 @@ class Summit(Exercise):
             if missing := stage(inputs, got):
                 twin = "" if self.first_steps else self._twin(inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
-        if self.repeatable and self._wavers(function, _asked(inputs), got):
+        if self.repeatable and not self._close(self._answered(function, inputs), got):
             raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
 
     def _twin(self, inputs: dict[str, Any], got: Tensor) -> str:

@@ -148,6 +148,23 @@ def test_the_line_in_which_the_first_nan_arises_is_told(summit):
         summit.check(fit)
 
 
+def test_what_is_used_again_must_answer_alike_where_that_is_asked(summit):
+    def wavers(xs, ys, fresh):
+        return fit(xs, ys, fresh) * (1 + 1e-7 * torch.rand(()))
+
+    def wanders(xs, ys, fresh):
+        return fit(xs, ys, fresh) * (1 + torch.rand(()))
+
+    loose = replace(summit, stages=(points_the_right_way,))
+    loose.check(wanders)
+    repeatable = replace(loose, repeatable=True)
+    for right in (fit, wavers):
+        repeatable.check(right)
+    for examine in (repeatable.check, repeatable.grade):
+        with pytest.raises(Mistake, match="fit: gives another answer when called again with the same inputs"):
+            examine(wanders)
+
+
 def test_a_loop_without_an_end_ends_with_a_sentence(summit):
     def fit(xs, ys, fresh):
         while xs.abs().max() > 0:

@@ -54,7 +54,7 @@ def _draw_carried(generator: Generator) -> dict:
         each[0, 0], each[0, 2] = each[0, 1], each[1, 2]
     for each in (read, changes):
         each[..., -1, 0] = each[..., -1, 1]
-    if generator.initial_seed() % 2 == 0:  # the weakest: less than 1e-6 of the sum of all, more than that of the largest
+    if generator.initial_seed() % 2 == 0:  # the weakest: above 1e-6 of the largest, below 1e-6 of the sum
         written[..., 0] *= 1e-3
         values = torch.linalg.svdvals(written.flatten(0, 1) @ read.flatten(1))
         written[..., 0] *= 1.3e-6 * values[0] / values[8]

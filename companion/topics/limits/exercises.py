@@ -76,7 +76,7 @@ def _hopped(pointers: Tensor, times: int) -> Tensor:
     return place
 
 
-@exercise(draw=_draw_pointers, now="you know where k hops lead; with squared pointers as many rounds as k has binary digits do it")
+@exercise(draw=_draw_pointers, now="you know where k hops lead; squared pointers get there in a round a digit")
 def hops(pointers: Tensor, k: int) -> Tensor:
     place = torch.arange(len(pointers), device=pointers.device)
     for digit in range(k.bit_length()):
@@ -224,7 +224,7 @@ def _fetched(inputs: dict, answer: Tensor) -> str | None:
         if _near(moved, wanted):
             continue
         if _near(x[:, back] @ W_OV, wanted):
-            return f"in layer {layer} W_OV is transposed: its rows say where something is written, its columns what is read"
+            return f"in layer {layer} W_OV is transposed: its rows say where it writes, its columns what it reads"
         g, due = moved[..., tables : 2 * tables], wanted[..., tables : 2 * tables]
         if _near(g, due):
             return f"in layer {layer} g holds the table f that is looked at, but W_OV writes into other parts, too"
