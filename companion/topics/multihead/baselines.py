@@ -156,9 +156,10 @@ def refine(
         wanted = max(round(quantile * residual.numel()), 4 * d * d)
         available = int(candidates.isfinite().sum())
         if available < 2 * d * d:
+            rank = int(torch.linalg.matrix_rank(Y.flatten(0, 1)))
             raise NotCertifiedError(
-                f"only {available} rows of {residual.numel()} pass the certificate, {2 * d * d} are needed: is sum "
-                "W of full rank?"
+                f"only {available} rows of {residual.numel()} pass the certificate, {2 * d * d} are needed"
+                + (f"; the labels span {rank} of {d} dimensions, so that sum W has no full rank" if rank < d else "")
             )
         threshold = candidates.flatten().kthvalue(min(wanted, available)).values
         kept = candidates <= threshold
@@ -291,8 +292,8 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     if not report.loss < bar:
         raise NotCertifiedError(
             f"the certified rows fit to {report.promised:.2g}, but the layer that they determine has a held-out loss "
-            f"of {report.loss:.2g}, at most {bar:.2g} would do: is it such a layer, is sum W of full rank, is the "
-            "number of heads right, are the labels free of noise, and are there enough of them?"
+            f"of {report.loss:.2g}, at most {bar:.2g} would do; so it is for labels of another kind, of another number "
+            "of heads, with noise, or too few, and where sum W has no full rank"
         )
     return report
 

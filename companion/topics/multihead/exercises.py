@@ -165,6 +165,8 @@ WORLDS = {  # and whether a test should accept what was learned there
     "a layer of three heads": False,
     "a layer of two heads on half of the sequences, random labels on the others": False,
     "a layer of two heads, but one answer in 500 is 0": False,
+    "a layer of two heads whose answers are a fifth too small, and whose rows fit badly": False,
+    "a layer of two heads whose answers are a half too small, and whose rows fit badly": False,
 }
 
 
@@ -193,6 +195,7 @@ def _draw_worlds(generator: Generator) -> dict:
         _learned(*hostile("three heads", n, k, d, generator=generator)),
         (X[-500:], torch.where(half, Y, draw_normal(generator, n, k, d))[-500:], *honest[2:]),
         (X[-500:], rare * Y[-500:], *layer, 0.002),
+        *((X[-500:], Y[-500:], layer.thetas, share * layer.ws, 0.5) for share in (0.8, 0.5)),
     ]
     X, Y, thetas, ws = (torch.stack([world[part] for world in worlds]) for part in range(4))
     return {"X": X, "Y": Y, "thetas": thetas, "ws": ws, "promised": torch.tensor([world[4] for world in worlds]).to(X)}
