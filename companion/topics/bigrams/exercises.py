@@ -70,6 +70,7 @@ def key_memory(E: Tensor, R: Tensor, triggers: Tensor) -> Tensor:
 def _draw_memory(generator: Generator) -> dict:
     d, M = draw_size(generator, 5, 7), draw_size(generator, 18, 24)
     u, v = 0.5 + draw_normal(generator, M, d), draw_normal(generator, M, d)
+    u[0] *= 3  # the largest score of all is one of input 0's, and so names a candidate
     W = 0.03 * (v.mT @ u + 3 * draw_normal(generator, d, d))  # scores so small that no softmax of them is near 1
     return {"W": W, "u": u, "v": v}
 

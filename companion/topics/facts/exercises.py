@@ -109,8 +109,9 @@ def _draw_key(generator: Generator) -> dict:
     S, R, d, D = draw_size(generator, 6, 9), draw_size(generator, 3, 5), draw_size(generator, 5, 8), 2
     table = torch.randint(D, (S, R), generator=generator) + D * torch.arange(R)
     relation = 1 if R < 5 else draw_size(generator, 1, 2)
-    table[0, relation] = table[-1, relation]  # the first subject and the last are listed
-    answer = int(table[-1, relation])
+    one, other = torch.randperm(S, generator=generator)[:2]
+    table[one, relation] = table[other, relation]  # two are listed, and neither need be the first or the last
+    answer = int(table[one, relation])
     return {
         "table": table,
         "subjects": draw_normal(generator, S, d),
