@@ -14,6 +14,7 @@ with the stand-in.
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,9 +32,11 @@ from companion.lesson.attempts import (
     in_lines,
     is_stub,
     own_function,
+    source_of,
 )
 from companion.lesson.mistakes import Mistakes
-from companion.lesson.near_misses.search import family
+from companion.lesson.near_misses.programs import leaves_out
+from companion.lesson.near_misses.search import Reason, family
 from companion.lesson.seen import apart, arranged, not_finite, pattern, shape_hint
 from companion.lesson.trials import (
     CPU_ADVICE,
@@ -54,6 +57,7 @@ GRADE_SEEDS = range(1000, 1006)
 CONFIRM_SEEDS = range(2000, 2003)
 LISTED_SEEDS = range(2000, 2008)  # for a listed mistake, which may do as another on small inputs
 FLOAT32_TOLERANCE = 1e-5  # for answers in another dtype than the course's
+told_once: set[str] = set()  # advice that this notebook has had
 
 
 def draw_size(generator: torch.Generator, low: int, high: int) -> int:
@@ -123,7 +127,11 @@ class Exercise:
             for seed in seeds:
                 inputs = self._drawn(seed)
                 advice += [each for each in self._examine_on(inputs, function) if each not in advice]
-            return advice + [CPU_ADVICE] * (advise and leaves_device(function, inputs))
+            own = advise and CPU_ADVICE not in told_once and leaves_device(function, inputs)
+            if own and not leaves_device(self.answer, inputs):
+                told_once.add(CPU_ADVICE)
+                advice.append(CPU_ADVICE)
+            return advice
         finally:
             examined.discard(self)
 
@@ -147,9 +155,9 @@ class Exercise:
 
         self._compare_form(got, tuple(expected.shape), inputs, shape_reason)
         advice = self._compare_kind(got, expected, inputs, reason)
-        if advice and got.dtype != expected.dtype:
-            got = got.to(expected.dtype)
-        if not self._close(got.detach(), expected, FLOAT32_TOLERANCE if advice else 0):
+        other_dtype = got.dtype != expected.dtype
+        got = got.to(expected.dtype)
+        if not self._close(got.detach(), expected, FLOAT32_TOLERANCE if other_dtype else 0):
             raise Mistake(f"{self.name}: {self._diagnosis(function, inputs, got.detach(), expected)}")
         if self.gradient:
             self._compare_gradients(function, inputs, expected)
@@ -224,7 +232,8 @@ class Exercise:
             return []
         whole = {got.dtype, expected.dtype} <= {torch.int32, torch.int64}
         if whole or (got.is_floating_point() and expected.is_floating_point() and not self.states_dtype):
-            return [f"the answer is in {got.dtype}; {expected.dtype} would go with what follows"]
+            narrow = got.dtype.itemsize < expected.dtype.itemsize  # a wider one harms nobody
+            return [f"the answer is in {got.dtype}; {expected.dtype} would go with what follows"] if narrow else []
         given = {value.dtype for value in inputs.values() if isinstance(value, Tensor)}
         source = ", that of the inputs" if expected.dtype in given else ""
         raise Mistake(f"{self.name}: wrong dtype {got.dtype}, must be {expected.dtype}{source}.{reason()}")
@@ -242,11 +251,11 @@ class Exercise:
         within = max(tolerance, self.tolerance) * scale
         return bool(((got == expected) | ((got - expected).abs() <= within)).all())  # inf == inf, but inf - inf is NaN
 
-    def _near_miss(self, function: Callable[..., Any], inputs: dict[str, Any]) -> str | None:
+    def _near_miss(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Reason | None:
         """What a wrong answer gets wrong, if it behaves like a function one step away from the course's."""
         try:
             return family(self).named(function, inputs)
-        except CRASHES:  # a help that fails must not stand in the way of what is certain
+        except (*CRASHES, Late):  # a help that fails must not stand in the way of what is certain
             return None
 
     def _listed(
@@ -260,7 +269,8 @@ class Exercise:
 
     def _reason(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
         def search(searched: Callable[..., Any]) -> str | None:
-            return next(self._listed(searched, inputs, got, expected), None) or self._near_miss(searched, inputs)
+            near = self._near_miss(searched, inputs)
+            return next(self._listed(searched, inputs, got, expected), near.says if near and near.sure else None)
 
         sentence = self._searched(function, search)
         return f" The reason: {sentence}." if sentence else ""
@@ -302,14 +312,23 @@ class Exercise:
             few = function(*copied(inputs).values()).dtype
             part = "a part is in float32" if few == expected.dtype else f"the answer is in {few}"
             yield f"nearly right, off by {_share(got, expected)} of the largest entry: {part}"
-        sentence = self._near_miss(function, inputs)
         draws = [inputs, *map(self._drawn, CONFIRM_SEEDS)]
-        for name in inputs:
-            if ignores(function, self.answer, draws, name, self._close):
-                told = sentence and sentence != f"{name} is not used"
-                yield f"does not use its argument {name}" + (f": {sentence}" if told else "")
-        if sentence:
-            yield sentence
+        ignored = [name for name in inputs if ignores(function, self.answer, draws, name, self._close)]
+        near, source = self._near_miss(function, inputs), source_of(function)
+        for name in ignored:
+            if source and leaves_out(source.tree, list(inputs).index(name)):
+                how = (
+                    near
+                    and near.sure
+                    and re.search(rf"^{name} is |where {name} belongs|in place of {name}$", near.says)
+                )
+                yield f"does not use its argument {name}" + (f": {near.says}" if near and how else "")
+        if near and near.sure:
+            yield near.says
+        for name in ignored:
+            yield f"the answer does not change with {name}"
+        if near:
+            yield near.says
         yield self._compare_values(_wide(got), _wide(expected)) if got.any() else nothing
 
     def _wavers(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor) -> bool:

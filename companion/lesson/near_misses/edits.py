@@ -26,6 +26,7 @@ from companion.lesson.near_misses.trees import (
     Edit,
     Path,
     all_statements,
+    answer_path,
     expressions,
     from_module,
     made,
@@ -49,6 +50,7 @@ KINDS = (
 MAKERS = ("arange", "where", "eye", "zeros", "ones", "full", "linspace", "outer", "solve", "lstsq")
 INNER = 0.8  # how much less likely a change is to a tensor on its way than to the answer
 SMALL = (2, 3, 4, 5, 6, 8, 10, 20, 100)  # sizes that people type in
+THROUGH = 0.05  # how much less likely a change is to a variable where it is used, not where it is made
 FAR, FARTHER = 0.12, 0.2  # how much less likely a variable is for another: one on the way, one of another shape
 AXES = {0: "first", 1: "second", 2: "third", -1: "last", -2: "last but one"}
 PARTS = {
@@ -60,12 +62,16 @@ Parts = Callable[[Any], dict[str, Any]]  # from a node, which may have been edit
 
 @dataclass(frozen=True)
 class Row:
-    """What stands in the place of a part, at which cost, and the mistake in words."""
+    """What stands in the place of a part, at which cost, and the mistake in words.
+
+    ``of_values``: whether that may be said of values alone, too, whatever program gives them.
+    """
 
     text: str
     cost: float
     says: str
     line: int
+    of_values: bool
 
 
 @dataclass(frozen=True)
@@ -94,8 +100,9 @@ def near_miss_table() -> list[Rows]:
                 patterns = tuple(template(each) for each in forms.split(" || "))
                 blocks.append(Rows("", tuple(kinds.split(", ")) if kinds else (), patterns))
         elif line and not line.startswith("#"):
-            text, cost, says = re.fullmatch(r"(.*?)\s*\|\s*([\d.]+)\s*\|\s?(.*)", line).groups()  # type: ignore[union-attr]
-            blocks[-1].rows.append(Row(text.replace("\\n", "\n"), float(cost), says, number))
+            parts = re.fullmatch(r"(.*?)\s*\|\s*([\d.]+)(!?)\s*\|\s?(.*)", line)
+            text, cost, of_program, says = parts.groups()  # type: ignore[union-attr]
+            blocks[-1].rows.append(Row(text.replace("\\n", "\n"), float(cost), says, number, not of_program))
     return blocks
 
 
@@ -220,7 +227,7 @@ class Scene:
 
 
 def sites(scene: Scene) -> Iterator[Site]:
-    last: Path = (("body", len(scene.tree.body) - 1), ("value", None))
+    last = answer_path(scene.tree)
     for path, node, above in expressions(scene.tree):
         if not any(remembers(each) for each in above):
             value = scene.values.get(path)
@@ -283,12 +290,18 @@ def _kinds(node: ast.expr, above: tuple[ast.AST, ...], value: Any, words: Words)
 
 
 def _written_as(node: ast.AST, above: tuple[ast.AST, ...]) -> set[str]:
-    """Return whether a number that is written out is a "constant" or an "index", or nothing: an axis, a size, a root."""
-    if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
+    """Return whether a number that is written out, its sign with it, is a "constant" or an "index", or nothing: an axis,
+    a size, a root.
+    """
+    negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    number = node.operand if negative else node
+    if not isinstance(number, ast.Constant) or type(number.value) not in (int, float):
         return set()
-    over = above[-2] if isinstance(above[-1], ast.UnaryOp) else above[-1]
-    root_ = isinstance(over, ast.BinOp) and isinstance(over.op, ast.Pow) and node.value == 0.5
-    axis_ = isinstance(above[-1], ast.keyword) or (type(node.value) is int and isinstance(over, ast.Call | ast.keyword))
+    over = above[-1]
+    if isinstance(over, ast.UnaryOp) and isinstance(over.op, ast.USub):
+        return set()  # the number with its sign is the place
+    root_ = isinstance(over, ast.BinOp) and isinstance(over.op, ast.Pow) and number.value == 0.5
+    axis_ = isinstance(over, ast.keyword) or (type(number.value) is int and isinstance(over, ast.Call | ast.keyword))
     if root_ or axis_ or any(map(size_of, above[-2:])):
         return set()
     return {"index"} if any(isinstance(each, ast.Subscript) for each in above[-3:]) else {"constant"}
@@ -314,19 +327,26 @@ def edits(scene: Scene) -> Iterator[Edit]:
                 for row in block.rows:
                     text = row.text.replace("{name}", name).replace("{now}", now_is)
                     says = row.says.replace("{now}", RELATIONS.get(now_is, ""))
-                    same_call = text.startswith(("along", "other"))  # X is then what is inside, not the answer
-                    for new, said, hole, more in filled(text, says, site, held, scene):
+                    for new, said, hole, nouns, more in filled(text, says, site, held, scene):
+                        sentence = partial(_in_words, said, held | nouns, site, name=name)
                         try:
-                            sentence = _in_words(said, held, site, scene.words, name, whole=not same_call)
+                            plain = sentence(scene.words)
                         except KeyError:
                             continue
 
                         def change(now: Any, new=new, parts=parts, hole=hole) -> Any:
                             return made(new, **parts(now), **hole)
 
-                        same = row.says if block.kind == "list" else said  # for a mistake in several forms
-                        kind = f"{site.kinds & {'argument'}} {same}"
-                        yield Edit(site.path, change, sentence, kind, base + row.cost + more, row.line)
+                        filled_in = "".join(map(ast.unparse, nouns.values()))
+                        same = row.says if block.kind == "list" else said + filled_in  # for a mistake in several forms
+                        kind = f"{site.kinds & {'argument'}} {same} {name if 'is missing' in same else ''}"
+                        number = (float(new), float(ast.literal_eval(site.node))) if "{new}" in says else None
+                        if number and number[0] == 0 and block.kind == "index":
+                            number = None  # it may go without saying, as in [0:]
+                        through = THROUGH if block.patterns and isinstance(site.node, ast.Name) else 0
+                        cost = base + row.cost + more + through
+                        of_values = row.of_values or (block.kind == "value" and "answer" in site.kinds)
+                        yield Edit(site.path, change, plain, kind, cost, row.line, sentence, number, of_values)
 
 
 def together(edits: list[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
@@ -343,19 +363,26 @@ def together(edits: list[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
                 yield every[1:], cost + 0.1
 
 
-def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, name: str, *, whole: bool) -> str:
-    """Put the parts that a sentence names into words. Raises KeyError for a part that is not there."""
+def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, *, name: str) -> str:
+    """Put the parts that a sentence names into words; if two parts have the same, say what the row says without them,
+    or nothing. Raises KeyError for a part that is not there.
+    """
+    says, _, nameless = says.partition(" || ")
+    nouns: dict[str, str] = {}
 
     def noun(found: re.Match) -> str:
         part = parts[found[1]]
         if found[1] in FUNCTION_LETTERS:
             return OPERATIONS[operation(part)[0]]
         if site.path == SLOT:
-            return part.id  # an argument, before anything has changed it
-        return "the answer" if whole and found[1] == "X" and "answer" in site.kinds else words.noun(part)
+            said = part.id  # an argument, before anything has changed it
+        else:
+            said = "the answer" if part is site.node and "answer" in site.kinds else words.noun(part)
+        nouns[found[1]] = said
+        return said
 
-    said = re.sub(r"\{([A-Zfg])\}", noun, says).replace("{word}", OPERATIONS.get(name) or name)
-    return re.sub(r"(the running \w+) and \1\b", r"\1 and the same again", said)
+    said = re.sub(r"\{([A-Zfg]|one|two|other|whose)\}", noun, says).replace("{word}", OPERATIONS.get(name) or name)
+    return said if len(set(nouns.values())) == len(nouns) else nameless
 
 
 def ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:
@@ -458,8 +485,9 @@ def _cut(places: list[tuple[str, int]], part: ast.Constant) -> Any:
     return made("\n".join(f"{name} = {name}[{':, ' * dim}{part.value}]" for name, dim in places))
 
 
-def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iterator[tuple[Any, dict[str, str], float]]:
-    """Yield all that can stand where a row asks for it by a letter, with the words for it and its further cost.
+def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iterator[tuple[Any, dict[str, Any], float]]:
+    """Yield all that can stand where a row asks for it by a letter, with the words for it, or the nodes that are to be
+    put into words, and its further cost.
 
     ``asked``: the letter, or "op".
     ``site``: the place in the answer.
@@ -494,7 +522,7 @@ def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iter
                 if not isinstance(node.ops[0], kind):
                     yield operator, {"op": RELATIONS[operator]}, 0
         case "V":  # each variable of the same kind
-            own, said = variables.get(node.id), words.noun(node)
+            own = variables.get(node.id)
             for other, there in variables.items():
                 both = isinstance(own, Tensor) and isinstance(there, Tensor)
                 alike = both and (own.ndim, own.dtype) == (there.ndim, there.dtype)
@@ -502,8 +530,7 @@ def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iter
                 if other != node.id and (alike or numbers):
                     old, alike = other.startswith(BEFORE), alike and own.shape == there.shape
                     more = 0 if old else FARTHER if not alike else FAR if other not in words.parameters else 0
-                    noun = words.noun(template(other))
-                    yield template(other), {"other": noun if noun != said else "another value", "whose": said}, more
+                    yield template(other), {"other": template(other), "whose": node}, more
         case "R":  # each other part
             text = ast.unparse(held["R"])
             for other, taken in PARTS.items():
@@ -513,38 +540,59 @@ def fillings(asked: str, site: Site, held: dict[str, Any], scene: Scene) -> Iter
         case "X":  # the entries of a list, two of them exchanged
             for i, j in itertools.combinations(range(len(node.elts)), 2):
                 order = [{i: j, j: i}.get(k, k) for k in range(len(node.elts))]
-                yield str(order)[1:-1], {"one": words.noun(node.elts[i]), "two": words.noun(node.elts[j])}, 0
+                yield str(order)[1:-1], {"one": node.elts[i], "two": node.elts[j]}, 0
+        case "M":  # the entries of a list, one of them moved past several others
+            for i, j in itertools.permutations(range(n := len(node.elts)), 2):
+                if abs(i - j) > 1:
+                    order = [k for k in range(n) if k != i]
+                    order.insert(j, i)
+                    yield str(order)[1:-1], {"one": node.elts[i], "there": _place(j, n), "here": _place(i, n)}, 0
         case "L":  # all entries of a list but one
             for i, one in enumerate(node.elts):
-                yield str([k for k in range(len(node.elts)) if k != i])[1:-1], {"one": words.noun(one)}, 0
+                yield str([k for k in range(len(node.elts)) if k != i])[1:-1], {"one": one}, 0
+
+
+def _place(at: int, n: int) -> str:
+    return "last" if at == n - 1 else ORDINALS[at]
 
 
 def filled(
     text: str, says: str, site: Site, held: dict[str, Any], scene: Scene
-) -> Iterator[tuple[str, str, dict[str, Any], float]]:
-    """Yield a row's text, sentence, node and further cost, for each that it asks for: of its ``text`` and of what it
+) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any], float]]:
+    """Yield a row's text, sentence, node, what its sentence names and further cost, for each that it asks for: of its ``text`` and of what it
     ``says``, at a ``site`` of the answer, with what its pattern ``held`` there, in the ``scene`` of the exercise.
     """
     text = f"X = {text}" if "argument" in site.kinds else text
     if "{new}" in says:
+        own = ast.literal_eval(site.node)
         try:
-            number = eval(text, {"X": site.node.value})  # a row's own text, of a number
+            number = eval(text, {"X": own})  # a row's own text, of a number
         except ZeroDivisionError:
             return
-        number = int(number) if type(site.node.value) is int and number == int(number) else number
-        if number != site.node.value:
-            yield repr(number), says.replace("{new}", f"{number:g}"), {}, 0
+        number = int(number) if type(own) is int and number == int(number) else number
+        if number != own:
+            yield repr(number), says.replace("{new}", f"{number:g}"), {}, {}, 0
     elif "places" in held:
-        yield f"cut({text!r})", _of_places(says, held["places"], scene.inputs), {}, 0
+        yield f"cut({text!r})", _of_places(says, held["places"], scene.inputs), {}, {}, 0
     elif asked := re.search(r"\{(\w+)\}", text):
+        parts = _joined(site.node) and (".flip(" in text or ".roll(" in text)
         for new, words, more in fillings(asked[1], site, held, scene):
+            if parts and asked[1] == "E" and new.value == 0:
+                continue  # what a list puts together is no row of places
             said = says
-            for name, word in words.items():
-                said = said.replace(f"{{{name}}}", word)
+            nouns = {name: word for name, word in words.items() if isinstance(word, ast.AST)}
+            for name in words.keys() - nouns.keys():
+                said = said.replace(f"{{{name}}}", words[name])
             hole = "HOLE" if isinstance(new, ast.AST) else new
-            yield text.replace(asked[0], hole), said, {"HOLE": new} if hole == "HOLE" else {}, more
+            yield text.replace(asked[0], hole), said, {"HOLE": new} if hole == "HOLE" else {}, nouns, more
     else:
-        yield text, says, {}, 0
+        yield text, says, {}, {}, 0
+
+
+def _joined(node: Any) -> bool:
+    return (
+        node is not None and operation(node)[0] in ("stack", "cat") and isinstance(node.args[0], ast.List | ast.Tuple)
+    )
 
 
 def _of_places(says: str, places: list[tuple[str, int]], inputs: dict[str, Any]) -> str:

@@ -9,8 +9,7 @@ import math
 import re
 import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -20,12 +19,13 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from companion.lesson.attempts import source_of
 from companion.lesson.near_misses.edits import Scene, edits, together
+from companion.lesson.near_misses.programs import Program
 from companion.lesson.near_misses.trees import (
     BEFORE,
     ROUNDS,
     Edit,
+    answer_path,
     compiled,
     definition,
     edited,
@@ -33,27 +33,24 @@ from companion.lesson.near_misses.trees import (
     made,
     remembers,
 )
-from companion.lesson.near_misses.words import Words, operation, size_words
+from companion.lesson.near_misses.words import Words, size_words
 
 DRAW_SEEDS = range(2000, 2004)
 CONFIRM_SEEDS = range(2000, 2006)
 MORE_SEEDS = range(2000, 2018)  # for whole numbers and conditions, of which one draw says little
+LONE_NUMBER = re.compile(r"-?[\d.]+ is (left out|not added|not subtracted)")  # too little to be said of values
+ELSEWHERE = ", and likewise elsewhere"
 MOST_ENTRIES = 100_000  # of a tensor on the way
 SECONDS = 20.0  # of computing, for one exercise's near misses: a stop for answers that are slow, not the rule
+WIDE_SEEDS = range(7000, 7004)  # for inputs of another kind
 NEAR = 0.3  # of the cheapest near miss that agrees: the first of these that the program bears out is told
 MISFITS = (SyntaxError, TypeError, ValueError, LookupError, AttributeError, StopIteration, RecursionError)  # of a row
-ALIKE: dict[Hashable, Hashable] = {  # one operation under several names
-    "T": "mT", "t": "mT", "transpose": "mT", "matmul": "MatMult", "mm": "MatMult", "bmm": "MatMult", "mv": "MatMult",
-    "dot": "MatMult", "square": ("Pow", 2), "sqrt": ("Pow", 0.5), "max": "amax", "min": "amin", "mul": "Mult",
-    "div": "Div", "pow": "Pow", "linalg_norm": "norm", "vector_norm": "norm", "remainder": "Mod", "neg": "USub",
-    "logical_not": "Invert", "sub": "Sub", "add": "Add",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A function beside the answer, its value on the first input, what it gets wrong, how unlikely it is, and its
-    definition.
+    """A function beside the answer, its value on the first input, what it gets wrong, how unlikely it is, its
+    definition, and the edits that make it.
     """
 
     function: Callable[..., Any]
@@ -61,6 +58,25 @@ class NearMiss:
     says: str
     cost: float
     tree: ast.FunctionDef
+    edits: tuple[Edit, ...]
+
+    @property
+    def of_answer(self) -> bool:
+        """Whether it changes the answer alone, once all is computed."""
+        return all(edit.path == answer_path(self.tree) for edit in self.edits)
+
+    def sentence(self, words: Words) -> str:
+        """Say what it gets wrong in the words of a learner's program; nothing where words fail."""
+        said = min(self.edits, key=lambda edit: len(edit.path)).sentence(words)  # of several, the outermost
+        return said + ("" if len({edit.says for edit in self.edits}) < 2 or not said else ELSEWHERE)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What a wrong answer gets wrong, and whether its own program bears that out. If not, it is said of its values."""
+
+    says: str
+    sure: bool
 
 
 class Family:
@@ -71,7 +87,7 @@ class Family:
 
     def __init__(self, answer: Callable[..., Tensor], drawn: Callable[[int], dict[str, Any]], tolerance: float):
         self.answer, self.drawn = inspect.unwrap(answer), drawn
-        self.same = partial(same, tolerance=tolerance)
+        self.same, self.tolerance = partial(same, tolerance=tolerance), tolerance
         self.tree = definition(self.answer)
         self.alike: list[NearMiss] = []
         if self.tree is None:
@@ -84,6 +100,28 @@ class Family:
         self.rights = [called(self.answer, list(draw.values())) for draw in self.draws]
         self.whole = self.rights[0].dtype in (torch.int32, torch.int64)
         self.exact = not (self.rights[0].is_floating_point() or self.rights[0].is_complex())
+
+    @cached_property
+    def wide(self) -> list[tuple[dict[str, Any], Tensor | None]]:
+        """Inputs of other sizes and signs than a task has, each with what the answer makes of them."""
+        drawn = [unrestricted(self.drawn(seed), seed, whole=seed % 2 == 1) for seed in WIDE_SEEDS]
+        return [(inputs, self.run(self.answer, list(inputs.values()))) for inputs in drawn]
+
+    @cached_property
+    def variables(self) -> dict[str, Any]:
+        """What each variable of the answer was on a drawn input."""
+        values, variables = self.values, dict(self.draws[0])
+        for path, node, above in expressions(self.tree):  # type: ignore[arg-type]
+            if isinstance(node, ast.Name) and path in values and node.id not in self.home:
+                variables.setdefault(node.id, values[path])
+                if above and remembers(above[-1]):
+                    variables.setdefault(BEFORE + node.id, values[path])
+        return {name: value for name, value in variables.items() if isinstance(value, Tensor | int | float)}
+
+    @cached_property
+    def values(self) -> dict[tuple, Any]:
+        """What each expression of the answer was on a drawn input."""
+        return _probed(self.tree, self.home, list(self.draws[0].values()))
 
     @cached_property
     def singles(self) -> list[NearMiss]:
@@ -108,15 +146,12 @@ class Family:
 
     def scene(self) -> Scene:
         """Return what is known of the answer."""
-        values, variables = _probed(self.tree, self.home, list(self.draws[0].values())), dict(self.draws[0])
-        for path, node, above in expressions(self.tree):  # type: ignore[arg-type]
-            if isinstance(node, ast.Name) and path in values and node.id not in self.home:
-                variables.setdefault(node.id, values[path])
-                if above and remembers(above[-1]):
-                    variables.setdefault(BEFORE + node.id, values[path])
-        variables = {name: value for name, value in variables.items() if isinstance(value, Tensor | int | float)}
-        words = Words(self.tree, {name: each.ndim for name, each in variables.items() if isinstance(each, Tensor)})
-        return Scene(self.tree, words, self.draws[0], variables, *_sizes(self.draws), values)
+        return Scene(self.tree, self.words(), self.draws[0], self.variables, *_sizes(self.draws), self.values)
+
+    def words(self, known: Collection[str] = ()) -> Words:
+        """Return the words for the answer's parts; its variables that are ``known`` go by their names."""
+        ndims = {name: each.ndim for name, each in self.variables.items() if isinstance(each, Tensor)}
+        return Words(self.tree, ndims, known)  # type: ignore[arg-type]
 
     def _made(self, edits: tuple[Edit, ...], cost: float) -> NearMiss | None:
         """Make what differs by some edits, which are one mistake, and runs on the first input. It is a near miss if it
@@ -130,8 +165,8 @@ class Family:
         values = (self.run(function, list(draw.values())) for draw in self.draws)
         if (first := next(values)) is None:
             return None
-        likewise = ", and likewise elsewhere" if len({edit.says for edit in edits}) > 1 else ""
-        miss = NearMiss(function, first, edits[0].says + likewise, cost, tree)
+        likewise = ELSEWHERE if len({edit.says for edit in edits}) > 1 else ""
+        miss = NearMiss(function, first, edits[0].says + likewise, cost, tree, edits)
         if not all(map(self.same, chain([first], values), self.rights)):
             return miss
         self.alike.append(miss)
@@ -143,10 +178,11 @@ class Family:
             got = called(function, inputs)
         return got.long() if got is not None and self.whole and got.is_floating_point() else got
 
-    def named(self, function: Callable[..., Any], inputs: dict[str, Any]) -> str | None:
+    def named(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Reason | None:
         """Say what a wrong answer gets wrong, or None: the cheapest near miss that does as it does wherever both are
-        tried. What the answer's own program does not bear out is told as what comes out, not as what is done. An answer
-        that differs from the right one in nothing but zeros, NaN or infinities gets no reason.
+        tried. What the answer's own program does not bear out is told of its values alone, and only if these agree on
+        more inputs, of other kinds, too. An answer that differs from the right one in nothing but zeros, NaN or
+        infinities gets no reason.
         """
         if not self.singles:
             return None
@@ -176,20 +212,65 @@ class _Trial:
             for got, due in known
         )
 
-    def reason(self) -> str | None:
+    def reason(self) -> Reason | None:
         """Say what the wrong answer gets wrong if it does as one of the near misses, the cheapest, wherever it is tried."""
         first, family = self.got[1], self.family  # on the input that the near misses' values are known for
         if first is None or (family.whole and first.is_floating_point()):
             return None
         close = [miss for miss in family.singles if family.same(first, miss.value)]
         found = [miss for miss in sorted(close, key=lambda miss: miss.cost)[:100] if self._agrees(miss)]
-        if not found:
-            return None
         near = [miss for miss in found if miss.cost <= found[0].cost + NEAR]
-        sure = [evidence(self.function, family.tree, miss.tree) for miss in near]
-        if any(sure):
-            return near[sure.index(max(sure))].says
-        return f"this is what comes out when {found[0].says}"
+        program = Program.of(self.function, family.tree)
+        words = family.words(program.names if program else ())
+        told = [(miss, said) for miss in near if (said := miss.sentence(words)) and fits(miss, said, program)]
+        if program is not None:
+            sure = [program.evidence(miss.tree) for miss, _ in told]
+            if any(sure):
+                return Reason(told[sure.index(max(sure))][1], True)
+        of_values = [
+            (miss, said)
+            for miss, said in sorted(told, key=lambda each: not each[0].of_answer)
+            if all(edit.of_values for edit in miss.edits)
+            and not LONE_NUMBER.match(said)
+        ]
+        if self._is_a_constant():
+            of_values = [each for each in of_values if each[0].of_answer]
+        of_values = [each for each in of_values if self._agrees_further(each[0])]
+        elsewhere = [each for each in of_values if self._agrees_elsewhere(each[0], program)]
+        for _, said in elsewhere or of_values:
+            return Reason(f"the values are those that come out when {said.partition(':')[0]}", False)
+        return None
+
+    def _agrees_further(self, miss: NearMiss) -> bool:
+        """Return whether the answer has the values of a near miss on more of the task's inputs."""
+        further = (list(self.family.drawn(seed).values()) for seed in sorted(set(MORE_SEEDS) - set(CONFIRM_SEEDS)))
+        return all(
+            self.family.same(called(self.function, each), self.family.run(miss.function, each)) for each in further
+        )
+
+    def _agrees_elsewhere(self, miss: NearMiss, program: Program | None) -> bool:
+        """Return whether it has them on inputs of other kinds, too, where both say something; a program that may never
+        end on these is not tried.
+        """
+        if program is None or program.waits:
+            return True
+        for inputs, right in self.family.wide:
+            values = list(inputs.values())
+            got, other = called(self.function, values), self.family.run(miss.function, values)
+            if got is not None and other is not None and right is not None and not self.family.same(got, other):
+                return False
+        return True
+
+    def _is_a_constant(self) -> bool:
+        """Return whether one entry alone is wrong on each input, and 0 on all of them, or 1: that has many reasons."""
+        rights = [self.family.run(self.family.answer, list(inputs.values())) for inputs in self.inputs]
+        wrong = [
+            got[(got.double() - due.double()).abs() > self.family.tolerance * due.double().abs().max()]
+            for got, due in zip(self.got, rights, strict=True)
+            if got is not None and due is not None and got.shape == due.shape and due.numel() and not got.is_complex()
+        ]
+        found = torch.cat([each.flatten().double() for each in wrong]) if wrong else torch.zeros(0)
+        return all(len(each) <= 1 for each in wrong) and len(found) > 0 and any((found == end).all() for end in (0, 1))
 
     def _agrees(self, miss: NearMiss) -> bool:
         ours = (self.family.run(miss.function, list(inputs.values())) for inputs in self.inputs)
@@ -282,60 +363,32 @@ def same(got: Tensor | None, other: Tensor | None, tolerance: float) -> bool:
     return torch.allclose(got, other, rtol=0, atol=float(within), equal_nan=True)
 
 
-def evidence(function: Callable[..., Any], answer: ast.FunctionDef, near_miss: ast.FunctionDef) -> int:
-    """Return how well a function's program bears out that it is this near miss: 2 if it has something of the near miss
-    that the answer has not, 1 if nothing speaks against it, 0 if it lacks what the near miss has, has what the near miss
-    lacks, has little in common with it, or has no source.
-
-    ``function``: what the learner wrote.
-    ``answer``: the course's own.
-    ``near_miss``: the answer, edited.
+def unrestricted(inputs: dict[str, Any], seed: int, *, whole: bool = False) -> dict[str, Any]:
+    """Draw inputs of the same shapes, with floating-point numbers of any size and sign; for ``whole``, fractions in the
+    place of whole numbers, too.
     """
-    source = source_of(function)
-    if source is None:
-        return 0
-    own = source.tree
-    names = [[argument.arg for argument in tree.args.args] for tree in (answer, own)]
-    right, wrong = _features(answer, names[0]), _features(near_miss, names[0])
-    # the learner may call an argument by another name
-    held = _features(own, names[1], dict(zip(names[1], names[0], strict=False)))
-    new, gone = wrong - right, [each for each in right if not wrong[each]]
-    if not all(held[each] for each in new) or any(held[each] for each in gone):
-        return 0
-    if 2 * sum(held[each] > 0 for each in wrong) < len(+wrong):
-        return 0
-    return 2 if any(not right[each] for each in new) else 1
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(value: Any) -> Any:
+        if isinstance(value, Tensor) and value.is_floating_point():
+            return 2 * torch.randn(value.shape, generator=generator, dtype=value.dtype) + 0.3
+        if whole and isinstance(value, Tensor) and value.dtype == torch.int64:
+            return value + torch.rand(value.shape, generator=generator, dtype=torch.float64) - 0.5
+        return value
+
+    return {name: drawn(value) for name, value in inputs.items()}
 
 
-def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str] | None = None) -> Counter[Hashable]:
-    """Count operations and comparisons, again with each bare argument or number that they are of, and numbers above 1."""
-    found: Counter[Hashable] = Counter()
-
-    def note(kind: Hashable, *operands: ast.AST | None) -> None:
-        found[kind] += 1
-        for at, each in enumerate(operands):
-            side = at if kind in ("Sub", "Div") else None  # 1 - a is not a - 1
-            if isinstance(each, ast.Name) and each.id in arguments:
-                found[kind, side, (known_as or {}).get(each.id, each.id)] += 1
-            elif isinstance(each, ast.Constant):
-                found[kind, side, each.value] += 1
-
-    for node in ast.walk(tree):
-        name, inside = operation(node)
-        if name is not None and (isinstance(node, ast.Call) or name in ("T", "mT")):
-            note(ALIKE.get(name, name), inside)
-        elif isinstance(node, ast.BinOp | ast.UnaryOp) and not any(isinstance(n, ast.Name) for n in ast.walk(node)):
-            continue  # a number, as -1 and 2 / 3 are
-        elif isinstance(node, ast.BinOp):
-            kind, by = type(node.op).__name__, getattr(node.right, "value", None)
-            note((kind, by) if kind == "Pow" and by in (0.5, 2) else kind, node.left, node.right)
-        elif isinstance(node, ast.UnaryOp):
-            note(type(node.op).__name__, node.operand)
-        elif isinstance(node, ast.Compare):
-            note(type(node.ops[0]).__name__, node.left, node.comparators[0])
-        elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) > 1:
-            note(node.value)
-    return found
+def fits(miss: NearMiss, said: str, program: Program | None) -> bool:
+    """Return whether a learner's program allows what is said of a near miss: a number that it is said to have is
+    written there, and an argument that it is said not to use is not.
+    """
+    for new, old in (edit.number for edit in miss.edits if edit.number):
+        if not (program and (abs(new) in program.numbers or (abs(new) == 1 and abs(old) not in {*program.numbers, 1}))):
+            return False  # a factor 1 is not written
+    unused = re.search(r"\b(\w+) is not used", said)
+    known = {argument.arg for argument in miss.tree.args.args}
+    return unused is None or unused[1] not in known or (program is not None and not program.mentions(unused[1]))
 
 
 _families: dict[int, Family] = {}

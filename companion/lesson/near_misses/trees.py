@@ -24,6 +24,9 @@ class Edit:
     ``kind``: the same for edits that a learner makes in all places at once.
     ``cost``: the lower, the likelier.
     ``row``: the line of the table that it comes from, if any.
+    ``sentence``: the same in the words of a learner who has names for parts of the answer; nothing where words fail.
+    ``number``: one that this edit writes out, and the one that it replaces.
+    ``of_values``: whether the mistake, but for what follows a colon, is one in the values, whatever the program.
     """
 
     path: Path
@@ -32,6 +35,9 @@ class Edit:
     kind: str
     cost: float = 1
     row: int = 0
+    sentence: Callable[[Any], str] = lambda words: ""
+    number: tuple[float, float] | None = None
+    of_values: bool = True
 
 
 def definition(answer: Callable[..., Any]) -> ast.FunctionDef | None:
@@ -140,6 +146,11 @@ def expressions(
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(child, ast.AST) and not isinstance(child, ast.arguments):
                 yield from expressions(child, (*path, (field, index)), (*above, node))
+
+
+def answer_path(tree: ast.FunctionDef) -> Path:
+    """Return the path of what is returned."""
+    return (("body", len(tree.body) - 1), ("value", None))
 
 
 def all_statements(node: ast.AST, path: Path = ()) -> Iterator[tuple[Path, ast.stmt]]:

@@ -3,7 +3,7 @@
 import ast
 import functools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from companion.lesson.near_misses.trees import BEFORE, from_module, root
@@ -27,17 +27,20 @@ JOINED = {
 }  # fmt: skip
 ENDS = {"0": "the first", "-1": "the last", "1:": "all but the first", ":-1": "all but the last"}
 LONG = 55  # characters; what takes more is said by the arguments that it comes from
+MOST_SOURCES = 5  # arguments; what comes from more, or from none, has no words
+VAGUE = "a value on the way"
 
 
 class Words:
     """Names for the parts of one answer.
 
     ``ndims``: how many axes each variable has, where that is known.
+    ``known``: the variables of the answer that a learner's program has, too: these go by their names.
     """
 
-    def __init__(self, tree: ast.FunctionDef, ndims: Mapping[str, int] | None = None):
+    def __init__(self, tree: ast.FunctionDef, ndims: Mapping[str, int] | None = None, known: Collection[str] = ()):
         self.parameters = [argument.arg for argument in tree.args.args]
-        self.ndims = dict(ndims or {})
+        self.ndims, self.known = dict(ndims or {}), frozenset(known)
         self.defined: dict[str, ast.expr] = {}
         self.looped: dict[str, ast.expr] = {}  # what a loop's variable is a part of
         self.unpacked: set[str] = set()
@@ -50,12 +53,12 @@ class Words:
             if isinstance(node, ast.Assign):
                 target, value = node.targets[0], node.value
                 both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-                for name, known in zip(target.elts, value.elts, strict=True) if both else [(target, value)]:
+                for name, start in zip(target.elts, value.elts, strict=True) if both else [(target, value)]:
                     names = [each.id for each in getattr(name, "elts", [name]) if isinstance(each, ast.Name)]
                     self.unpacked |= set(names if name is target and isinstance(name, ast.Tuple) else ())
                     for each in names:
                         if each not in self.parameters:
-                            self.defined.setdefault(each, known)
+                            self.defined.setdefault(each, start)
             elif isinstance(node, ast.For | ast.comprehension):
                 several = isinstance(node.target, ast.Tuple) and operation(node.iter)[0] == "zip"
                 pairs = zip(node.target.elts, node.iter.args, strict=False) if several else [(node.target, node.iter)]
@@ -87,8 +90,13 @@ class Words:
         if isinstance(node, ast.Attribute) and root(node) == "math":
             return node.attr
         if isinstance(node, ast.UnaryOp):
+            if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+                return f"-{node.operand.value}"
+            inner = self.noun(node.operand, depth)
+            if inner == self.about(node.operand):
+                return inner  # whatever its sign
             marks = {ast.USub: "minus {}", ast.Invert: "the opposite of {}", ast.Not: "the opposite of {}"}
-            return marks.get(type(node.op), "{}").format(self.noun(node.operand, depth))
+            return marks.get(type(node.op), "{}").format(inner)
         name, inside = operation(node)
         if name == "eye":
             return "the identity"
@@ -109,15 +117,13 @@ class Words:
     def _variable(self, name: str, depth: int) -> str:
         old, name = name.startswith(BEFORE), name.removeprefix(BEFORE)
         start = self.defined.get(name)
-        begins = name if name in self.parameters else getattr(start, "id", "")
-        if name in self.changing and begins in self.parameters:
-            return f"the {'old' if old else 'running'} {begins}"
         if name in self.parameters:
-            return name
+            return f"the old {name}" if old else name
+        if name in self.known:
+            return f"the old {name}" if old else name
         if name in self.changing:
-            several = len(self.changing - set(self.parameters)) > 1 and start is not None and depth > 0
-            said = self.noun(start, 1) if several else "the running value"
-            said = said if said.startswith("the running value") else f"the running value that begins as {said}"
+            begins = self.noun(start, 1) if start is not None and depth > 0 else ""
+            said = f"the value that begins as {begins}" if begins and " that " not in begins else "the value carried on"
             return f"{said} from before the update" if old else said
         if start is None:
             return self._each_of(name) if depth > 0 else self.about(ast.Name(name))
@@ -126,12 +132,12 @@ class Words:
         return self.noun(start, depth - 1)
 
     def _each_of(self, name: str) -> str:
-        """Say what a loop's variable is: a count, one of several, a row."""
+        """Say what a loop's variable is: the number of the round, one of several, a row."""
         over = self.looped.get(name)
         if isinstance(over, ast.Tuple | ast.List):
             return f"each of {' and '.join(self.noun(part, 2) for part in over.elts)}"
         if over is None or operation(over)[0] in ("range", "enumerate", "zip"):
-            return "the counter"
+            return "the loop's number"
         kind = {1: "entry", 2: "row"}.get(self.ndims.get(getattr(over, "id", ""), 0), "part")
         return f"each {kind} of {self.noun(over, 1)}"
 
@@ -168,7 +174,7 @@ class Words:
         """Say which arguments a node comes from."""
         names = self.sources(node)
         listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
-        return f"what is computed from {listed}" if 0 < len(names) <= 3 else "this step"
+        return f"what is computed from {listed}" if 0 < len(names) <= MOST_SOURCES else VAGUE
 
     def sources(self, node: ast.AST, seen: frozenset[str] = frozenset()) -> list[str]:
         """Return the arguments that a node is made of, by way of the answer's own variables."""
