@@ -117,7 +117,9 @@ WRONG = [
     (power, lambda a, b, k: a, "the answer is the argument a, unchanged"),
     (power, lambda a, b, k: b[:], "the answer is the argument b, unchanged"),
     (power, lambda a, b, k: torch.zeros_like(a), "every entry is 0"),
-    (power, lambda a, b, k: torch.ones_like(a), "does not use its argument a"),
+    (power, lambda a, b, k: torch.ones_like(a), "does not use its argument b"),
+    (power, lambda a, b, k: torch.ones_like(a) + 0 * b, "does not use its argument k"),
+    (power, lambda a, b, k: torch.ones_like(a) + 0 * b * k, "the answer does not change with a"),
     (power, lambda a, b, k: a @ a * k, "does not use its argument b"),
     (power, lambda a, b, k: a @ b, "does not use its argument k"),
     (tokens, lambda ids: torch.arange(7), "does not use its argument ids"),
@@ -129,7 +131,7 @@ WRONG = [
     (number, lambda a, v: -(a @ v).sum(), "the sign is flipped"),
     (mask, lambda a, v: a <= v, "True and False are exchanged"),
     (mask, lambda a, v: a > 0, "does not use its argument v"),
-    (mask, lambda a, v: torch.ones_like(a, dtype=torch.bool), "does not use its argument a"),
+    (mask, lambda a, v: torch.ones_like(a, dtype=torch.bool), "does not use its argument v"),
     (ranks, lambda a, v: a.argsort(-1).argsort(-1), "wrong values in "),
     (scores, lambda a, v: a.masked_fill(a > v, -1e9), "wrong values in "),
     (scores, lambda a, v: a.masked_fill(a <= v, -torch.inf), "wrong values in "),
@@ -246,6 +248,12 @@ def test_a_right_answer_is_called_correct(exercise, function, capsys):
     exercise.grade(function)
 
 
+@pytest.fixture(autouse=True)
+def no_advice_told_yet(monkeypatch):
+    """A notebook gets some advice once."""
+    monkeypatch.setattr(machinery, "told_once", set())
+
+
 @pytest.mark.parametrize("exercise, function, advice", ADVISED)
 def test_what_harms_nobody_is_advice(exercise, function, advice, capsys):
     exercise.check(function)
@@ -253,6 +261,20 @@ def test_what_harms_nobody_is_advice(exercise, function, advice, capsys):
     assert first == f"{exercise.name}: correct"
     assert " ".join(second).startswith(f"  Advice: {advice}") and max(map(len, second)) <= 80
     exercise.grade(function)
+
+
+def test_advice_on_devices_comes_once_and_never_where_the_course_does_the_same(capsys):
+    made_here = Exercise("here", lambda a, v: a + torch.zeros(len(v)), flat)
+    made_here.check(lambda a, v: torch.zeros(len(v)) + a)
+    for _ in range(2):
+        power.check(lambda a, b, k: (a @ b * k).cpu())
+    assert capsys.readouterr().out.count("made on the CPU") == 1
+
+
+def test_a_wider_dtype_needs_no_advice(capsys):
+    column.check(lambda a, v: a.double() @ v.double())
+    tokens.check(lambda ids: 2 * ids)
+    assert "Advice" not in capsys.readouterr().out
 
 
 def test_one_set_of_inputs_does_not_settle_a_diagnosis():

@@ -50,6 +50,12 @@ def inputs_drawn_once(monkeypatch):
     monkeypatch.setattr(Exercise, "_drawn", drawn)
 
 
+@pytest.fixture(autouse=True)
+def no_advice_told_yet(monkeypatch):
+    """Each answer gets the advice that a notebook gets once."""
+    monkeypatch.setattr(machinery, "told_once", set())
+
+
 @pytest.mark.parametrize("exercise, case", EACH)
 def test_each_answer_gets_what_it_deserves(exercise, case, monkeypatch, capsys):
     if case.message and not foreseen(exercise, case) and not isinstance(exercise, Summit):

@@ -34,7 +34,7 @@ from companion.lesson.near_misses.trees import (
     root,
     template,
 )
-from companion.lesson.near_misses.words import COMPARISONS, OPERATIONS, RELATIONS, Words, operation, size_of
+from companion.lesson.near_misses.words import COMPARISONS, OPERATIONS, RELATIONS, VAGUE, Words, operation, size_of
 from companion.lesson.seen import ORDINALS
 
 FUNCTIONS = {
@@ -382,7 +382,15 @@ def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, *, nam
         return said
 
     said = re.sub(r"\{([A-Zfg]|one|two|other|whose)\}", noun, says).replace("{word}", OPERATIONS.get(name) or name)
-    return said if len(set(nouns.values())) == len(nouns) else nameless
+    said = said.replace("1 minus minus ", "1 plus ")
+    return said if VAGUE not in said and _told_apart(list(nouns.values())) else nameless
+
+
+def _told_apart(nouns: list[str]) -> bool:
+    """Return whether no two parts have one name, nor one a vague name that begins another's."""
+    return not any(
+        one == two or ("computed from" in one and two.startswith(one)) for one, two in itertools.permutations(nouns, 2)
+    )
 
 
 def ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:

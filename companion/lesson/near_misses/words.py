@@ -122,7 +122,7 @@ class Words:
         if name in self.known:
             return f"the old {name}" if old else name
         if name in self.changing:
-            begins = self.noun(start, 1) if start is not None and depth > 0 else ""
+            begins = self.noun(start, 1) if start is not None else ""
             said = f"the value that begins as {begins}" if begins and " that " not in begins else "the value carried on"
             return f"{said} from before the update" if old else said
         if start is None:
