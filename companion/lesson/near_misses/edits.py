@@ -387,10 +387,9 @@ def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, *, nam
 
 
 def _told_apart(nouns: list[str]) -> bool:
-    """Return whether no two parts have one name, nor one a vague name that begins another's."""
-    return not any(
-        one == two or ("computed from" in one and two.startswith(one)) for one, two in itertools.permutations(nouns, 2)
-    )
+    """Return whether no two parts have one name, nor one a vague name that is part of another's."""
+    pairs = itertools.permutations(nouns, 2)
+    return not any(one == two or ("computed from" in one and one in two) for one, two in pairs)
 
 
 def ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:

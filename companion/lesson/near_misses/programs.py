@@ -40,10 +40,10 @@ class Program:
         return None if source is None else cls(source.tree, answer)
 
     @cached_property
-    def names(self) -> set[str]:
-        """The variables that it makes."""
+    def names(self) -> Counter[str]:
+        """The variables that it makes, and in how many places."""
         nodes = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name)]
-        return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
+        return Counter(node.id for node in nodes if isinstance(node.ctx, ast.Store))
 
     @cached_property
     def known_as(self) -> dict[str, str]:

@@ -230,11 +230,10 @@ class _Trial:
         of_values = [
             (miss, said)
             for miss, said in sorted(told, key=lambda each: not each[0].of_answer)
-            if all(edit.of_values for edit in miss.edits)
-            and not LONE_NUMBER.match(said)
+            if all(edit.of_values for edit in miss.edits) and not LONE_NUMBER.match(said)
         ]
         if self._is_a_constant():
-            of_values = [each for each in of_values if each[0].of_answer]
+            return None
         of_values = [each for each in of_values if self._agrees_further(each[0])]
         elsewhere = [each for each in of_values if self._agrees_elsewhere(each[0], program)]
         count = self.family.exact and not self.family.rights[0].ndim  # one small number agrees too often
@@ -382,11 +381,14 @@ def unrestricted(inputs: dict[str, Any], seed: int, *, whole: bool = False) -> d
 
 def fits(miss: NearMiss, said: str, program: Program | None) -> bool:
     """Return whether a learner's program allows what is said of a near miss: a number that it is said to have is
-    written there, and an argument that it is said not to use is not.
+    written there, an argument that it is said not to use is not, and what is said to stay as it is changes nowhere.
     """
     for new, old in (edit.number for edit in miss.edits if edit.number):
         if not (program and (abs(new) in program.numbers or (abs(new) == 1 and abs(old) not in {*program.numbers, 1}))):
             return False  # a factor 1 is not written
+    unchanged = re.match(r"(\w+) is not changed", said)
+    if unchanged and program and program.names[unchanged[1]] > 1:
+        return False
     unused = re.search(r"\b(\w+) is not used", said)
     known = {argument.arg for argument in miss.tree.args.args}
     return unused is None or unused[1] not in known or (program is not None and not program.mentions(unused[1]))
