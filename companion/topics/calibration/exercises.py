@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
+from companion.lesson.bars import stays_within
 from companion.lesson.exercise import draw_normal, draw_size, exercise
 from companion.lesson.summit import summit
 from companion.topics.calibration.data import corpus, zipf_facts
@@ -162,14 +163,14 @@ def _judged(inputs: dict, g: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def _keeps_its_budgets(inputs: dict, g: Tensor) -> str | None:
     wrong, _, _, _ = _judged(inputs, g)
     row = int((wrong - inputs["budgets"]).argmax())
-    if wrong[row] <= inputs["budgets"][row] + 0.005:
+    if stays_within("share that is false beside its budget", wrong[row].item(), inputs["budgets"][row].item() + 0.005):
         return None
     return f"with a budget of {inputs['budgets'][row]:g}, a share {wrong[row]:.2f} of what it writes is false"
 
 
 def _is_calibrated_when_free(inputs: dict, g: Tensor) -> str | None:
     _, mis, g, p = _judged(inputs, g)
-    if mis[-1] <= BAR:
+    if stays_within("miscalibration with a budget of 1", mis[-1].item(), BAR):
         return None
     k = int((g[-1] - p).abs().argmax())
     name = "has never come" if k == 0 else f"came {k} time{'s' * (k > 1)}"
@@ -183,7 +184,7 @@ def _is_on_the_line(inputs: dict, g: Tensor) -> str | None:
     wrong, mis, g, p = _judged(inputs, g)
     excess = wrong + mis - p[0]
     row = int(excess.argmax())
-    if excess[row] <= BAR:
+    if stays_within("sum above the missing mass", excess[row].item(), BAR):
         return None
     k = 1 + int((p - g[row])[1:].argmax())
     return (

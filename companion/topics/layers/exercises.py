@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from companion.lesson.bars import reaches
 from companion.lesson.exercise import draw_normal, draw_size, exercise
 from companion.lesson.summit import summit
 
@@ -168,7 +169,7 @@ def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
 
 
 def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
-    if (share := _share(inputs, answers)) >= ENOUGH:
+    if reaches("share of the values that are recalled", share := _share(inputs, answers).item(), ENOUGH):
         return None
     guessed = 1 / (2 * SIZE)
     rival = f"guessing recalls {guessed:.0%}" if share < 2 * guessed else "keeping the last two pairs as they are 30 %"

@@ -3,6 +3,7 @@
 import torch
 from torch import Generator, Tensor
 
+from companion.lesson.bars import reaches, stays_within
 from companion.lesson.exercise import draw_normal, draw_size, exercise
 from companion.lesson.summit import summit
 from companion.topics.multihead.baselines import NotCertifiedError, fit_layer
@@ -128,13 +129,13 @@ def _is_let_through(inputs: dict, Y: Tensor) -> str | None:
     except (NotCertifiedError, ValueError) as error:
         return f"the learner does not get as far as the test, because {error}"
     bar = 5 * report.promised**2
-    if report.loss >= bar:
+    if not stays_within("share of the labels' square beside what the test allows", report.loss, bar):
         return (
             f"the first test refuses: the answer leaves {report.loss:.2g} of the labels' square, and {bar:.2g} is "
             f"allowed, 5 times the square of the {report.promised:.2g} to which the certified rows fit. The "
             "worse those fit, the more is allowed"
         )
-    if report.loss < 0.5:
+    if not reaches("share of the labels' square that is left", report.loss, 0.5):
         return (
             f"the first test accepts, but the answer is wrong about {report.loss:.2g} of the labels' square only: that "
             "is a layer with a fault. Ask for labels of which it explains less than half"

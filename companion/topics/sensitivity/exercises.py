@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
+from companion.lesson.bars import reaches
 from companion.lesson.exercise import draw_normal, draw_size, exercise
 from companion.lesson.summit import summit
 from companion.topics.sensitivity.data import Sparse, strings, truth_table, turned
@@ -170,7 +171,7 @@ def _goes_by_the_rule(inputs: dict, logits: Tensor) -> str | None:
     labels, rule, n = inputs["labels"], inputs["_rule"], inputs["bits"].shape[1]
     seen, new, near = (logits > 0).long().split([len(labels), len(rule), 60 * n])
     right, trained = ((a == b).double().mean().item() for a, b in ((new, rule), (seen, labels)))
-    if right >= 0.97:
+    if reaches("share of new strings that are right", right, 0.97):
         return None
     S = (near.view(60, n) != new[:60, None]).double().mean().item()
     told = (
