@@ -110,12 +110,12 @@ class Summit(Exercise):
             if twin := self._twin(few, begun):
                 raise Mistake(f"{self.name}: {twin}")
         got = self._answered(function, inputs)
+        if self.repeatable and not self._close(self._answered(function, inputs), got):  # first, or chance is judged
+            raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
         for stage in self.stages:
             if missing := stage(inputs, got):
                 twin = "" if self.first_steps else self._twin(inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
-        if self.repeatable and not self._close(self._answered(function, inputs), got):
-            raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
 
     def _twin(self, inputs: dict[str, Any], got: Tensor) -> str:
         """Return the name of the listed mistake that gives what the answer gave; empty if none does."""

@@ -14,7 +14,8 @@ from companion.lesson.summit import summit
 
 def _draw_changes(generator: Generator) -> dict:
     """A layer that sees some positions and not others, with one number or another, once with two that cancel, twice
-    by little, one position from everywhere alike, one everywhere alike, and with rounding everywhere.
+    by little, once with all numbers by little and twice by too little, one position from everywhere alike, one
+    everywhere alike, and with rounding everywhere.
     """
     time, width, out = draw_size(generator, 5, 7), draw_size(generator, 2, 3), draw_size(generator, 3, 4)
     changes = draw_normal(generator, time, width, time, out)
@@ -24,6 +25,7 @@ def _draw_changes(generator: Generator) -> dict:
     changes[0, 0, 1, :2] = changes.new_tensor([1, -1])
     changes[[1, 3], :, 0] = 0
     changes[[1, 3], 0, 0, 0] = changes.new_tensor([2e-6, 1e-4])
+    changes[4, :, 2], changes[4, :, 4], changes[4, :, 1] = 3e-6, 7e-7, 2.5e-7
     changes[:, :, 3] = changes[2] = 1
     return {"changes": changes + 1e-10 * draw_normal(generator, *changes.shape)}
 
