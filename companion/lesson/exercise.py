@@ -146,12 +146,12 @@ class Exercise:
                 raise Mistake(f"{self.name}: changes its argument {name} in place; work on a new tensor instead")
         expected = self.answer(**copied(inputs))
 
-        def reason() -> str:
-            return self._reason(function, inputs, got.detach(), expected)
+        def reason(*, sure: bool = False) -> str:
+            return self._reason(function, inputs, got.detach(), expected, sure=sure)
 
         def shape_reason() -> str:
             spread = got.shape == (*expected.shape, *expected.shape[-1:]) and expected.ndim
-            return (first_spread(function, inputs) if spread else "") + reason()
+            return (first_spread(function, inputs) if spread else "") + reason(sure=True)
 
         self._compare_form(got, tuple(expected.shape), inputs, shape_reason)
         advice = self._compare_kind(got, expected, inputs, reason)
@@ -267,10 +267,16 @@ class Exercise:
             if self._close(got, imitation) and not self._close(imitation, expected) and self._imitates(wrong, function):
                 yield diagnosis
 
-    def _reason(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
+    def _reason(
+        self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor, *, sure: bool = False
+    ) -> str:
+        """Say why, after what was seen; only what the answer's program bears out where that is exact already."""
+
         def search(searched: Callable[..., Any]) -> str | None:
             near = self._near_miss(searched, inputs)
-            return next(self._listed(searched, inputs, got, expected), near.says if near and near.sure else None)
+            return next(
+                self._listed(searched, inputs, got, expected), near.says if near and (near.sure or not sure) else None
+            )
 
         sentence = self._searched(function, search)
         return f" The reason: {sentence}." if sentence else ""

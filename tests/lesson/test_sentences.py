@@ -130,7 +130,7 @@ return torch.cat([first, torch.zeros(1, dtype=first.dtype)])""",
         "length 1",
         None,
     ),
-    ("explained", "return C.sum(1) @ torch.linalg.inv(G) @ C.sum(1)", "summed", None),
+    ("explained", "return (C.mT @ torch.linalg.inv(G) @ C).sum()", "summed", None),
     (
         "weight_by_degree",
         """

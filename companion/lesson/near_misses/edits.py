@@ -381,15 +381,20 @@ def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, *, nam
         nouns[found[1]] = said
         return said
 
-    said = re.sub(r"\{([A-Zfg]|one|two|other|whose)\}", noun, says).replace("{word}", OPERATIONS.get(name) or name)
-    said = said.replace("1 minus minus ", "1 plus ")
-    return said if VAGUE not in said and _told_apart(list(nouns.values())) else nameless
+    for text in (says, nameless):
+        nouns.clear()
+        said = re.sub(r"\{([A-Zfg]|one|two|other|whose)\}", noun, text).replace("{word}", OPERATIONS.get(name) or name)
+        said = said.replace("1 minus minus ", "1 plus ")
+        if VAGUE not in said and _told_apart(list(nouns.values())):
+            return said
+    return ""
 
 
 def _told_apart(nouns: list[str]) -> bool:
     """Return whether no two parts have one name, nor one a vague name that is part of another's."""
-    pairs = itertools.permutations(nouns, 2)
-    return not any(one == two or ("computed from" in one and one in two) for one, two in pairs)
+    vague = [noun[noun.find("what is computed from") :] if "what is computed from" in noun else "" for noun in nouns]
+    alike = any(one and two.startswith(one) for one, two in itertools.permutations(vague, 2))
+    return len(set(nouns)) == len(nouns) and not alike
 
 
 def ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:

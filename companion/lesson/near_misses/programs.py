@@ -66,6 +66,14 @@ class Program:
         """Return whether an argument, by the answer's name, occurs in it."""
         return not leaves_out(self.tree, [each.arg for each in self.answer.args.args].index(argument))
 
+    def shows(self, near_miss: ast.FunctionDef) -> bool:
+        """Return whether the program has what is new in a near miss, which the answer has nowhere."""
+        ours = list(self.known_as.values())
+        right, wrong = _features(self.answer, ours), _features(near_miss, ours)
+        held = _features(self.tree, self.known_as.keys(), self.known_as)
+        new = [each for each in wrong if not right[each] and each not in ("clone", "expand_as")]
+        return bool(new) and all(held[each] for each in new)
+
     def evidence(self, near_miss: ast.FunctionDef) -> int:
         """Return how well the program bears out that it is this near miss: 2 if it has something of the near miss that
         the answer has not, 1 if nothing speaks against it, 0 if it lacks what the near miss has, has what the near miss
@@ -131,7 +139,8 @@ def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str
             continue  # a number, as -1 and 2 / 3 are
         elif isinstance(node, ast.BinOp):
             kind, by = type(node.op).__name__, getattr(node.right, "value", None)
-            note((kind, by) if kind == "Pow" and by in (0.5, 2) else kind, node.left, node.right)
+            root_or_square = kind == "Pow" and by in (0.5, 2)
+            note((kind, by), node.left) if root_or_square else note(kind, node.left, node.right)
         elif isinstance(node, ast.UnaryOp):
             note(type(node.op).__name__, node.operand)
         elif isinstance(node, ast.Compare):

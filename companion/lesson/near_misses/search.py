@@ -230,7 +230,8 @@ class _Trial:
         of_values = [
             (miss, said)
             for miss, said in sorted(told, key=lambda each: not each[0].of_answer)
-            if all(edit.of_values for edit in miss.edits) and not LONE_NUMBER.match(said)
+            if (all(edit.of_values for edit in miss.edits) or (program and program.shows(miss.tree)))
+            and not LONE_NUMBER.match(said)
         ]
         if self._is_a_constant():
             return None

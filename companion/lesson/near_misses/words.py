@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -123,7 +124,11 @@ class Words:
             return f"the old {name}" if old else name
         if name in self.changing:
             begins = self.noun(start, 1) if start is not None else ""
-            said = f"the value that begins as {begins}" if begins and " from " not in begins else "the value carried on"
+            said = (
+                f"the value that begins as {begins}"
+                if begins and not re.search("from|carried", begins)
+                else "the value carried on"
+            )
             return f"{said} from before the update" if old else said
         if start is None:
             return self._each_of(name) if depth > 0 else self.about(ast.Name(name))
