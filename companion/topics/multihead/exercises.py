@@ -129,7 +129,7 @@ def _is_let_through(inputs: dict, Y: Tensor) -> str | None:
     except (NotCertifiedError, ValueError) as error:
         return f"the learner does not get as far as the test, because {error}"
     bar = 5 * report.promised**2
-    if not stays_within("share of the labels' square beside what the test allows", report.loss, bar):
+    if not stays_within("what the answer leaves, as a share of what the first test allows", report.loss / bar, 1):
         return (
             f"the first test refuses: the answer leaves {report.loss:.2g} of the labels' square, and {bar:.2g} is "
             f"allowed, 5 times the square of the {report.promised:.2g} to which the certified rows fit. The "
