@@ -121,19 +121,13 @@ def shift_scores(P: Tensor, beta: float) -> Tensor:
 
 
 def _draw_suspects(generator: Generator) -> dict:
-    return suspects(12, generator)
+    return suspects(24, generator)
 
 
 def _are_accuracies(_: dict, table: Tensor) -> str | None:
     if table.min() < 0 or table.max() > 1:
         return f"an accuracy lies between 0 and 1; yours go from {table.min():.2g} to {table.max():.2g}"
     return None
-
-
-ASKS = (
-    "is the future masked, are scores undivided, do the other wires read the other stream and does the layer add to "
-    "that one, do settled positions alone count?"
-)
 
 
 def _misjudged(table: Tensor) -> str | None:
@@ -147,12 +141,12 @@ def _misjudged(table: Tensor) -> str | None:
         if not CARRIES[m, wire] and lacks < 0.95:
             return (
                 f"{suspect} does not use layer 1 in its {name}, and yet you find it only {lacks:.0%} right when "
-                f"they alone lack it: {ASKS}"
+                "they alone lack it"
             )
         if alone[m, wire] and has < 0.95:
             return (
                 f"{suspect} needs layer 1 in its {name} alone, and yet you find it only {has:.0%} right when they "
-                f"alone have it: {ASKS}"
+                "alone have it"
             )
         if not alone[m, wire] and has > 0.5:
             return f"layer 1 in its {name} alone is not enough for {suspect}, and yet you find it {has:.0%} right"
@@ -170,7 +164,7 @@ def _tells_the_suspects_apart(_: dict, table: Tensor) -> str | None:
 
 
 def _measures_exactly(inputs: dict, table: Tensor) -> str | None:
-    """The stage at which near chance, too, the accuracies are those of a layer that sees nothing of the future."""
+    """The stage at which near chance, too, the accuracies are those of the layer that is asked for."""
     due = which_wire.answer(**inputs)
     at = (table - due).abs().flatten().argmax()
     found, right = table.flatten()[at].item(), due.flatten()[at].item()
@@ -179,8 +173,7 @@ def _measures_exactly(inputs: dict, table: Tensor) -> str | None:
     m, wire, column = (int(i) for i in torch.unravel_index(at, due.shape))
     return (
         f"the suspects are told apart, but where suspect {m + 1}'s {WIRES[wire]} alone {('lack', 'have')[column]} "
-        f"layer 1 you find {found:.0%} right, and {right:.0%} are: does the mask hide every later position, the next "
-        "one, too?"
+        f"layer 1 you find {found:.0%} right, and {right:.0%} are"
     )
 
 

@@ -29,6 +29,9 @@ def suspects(sentences: int, generator: torch.Generator) -> dict[str, Tensor]:
     So that only a right measurement finds them right, a sentence repeats a phrase up to its middle and runs backwards
     from there, which misleads whoever sees the future. And what suspect 1's second layer adds holds the token now as
     well, which the logits take away where layer 1 has written it: they miss it in any stream but that of layer 1.
+    Layer 1 of suspect 3 says the token now, and layer 2 overrules it: where layer 2 finds nothing, a stream to which
+    layer 1 has not written says nothing, and one to which it has is wrong. A query of suspect 2 that layer 1 has not
+    told where to look prefers its own position, and after it the fourth before: a mask that hides it shows.
 
     ``before``, ``after`` (suspects, sentences, T, d): the stream that layer 1 reads, and what layer 2 reads.
     ``second`` (suspects, 4, heads, d_h, d): layer 2's W_Q, W_K, W_V, W_O; a head that does the work, and one
@@ -47,12 +50,18 @@ def suspects(sentences: int, generator: torch.Generator) -> dict[str, Tensor]:
     shift = Head(BETA[0] * row["position"][1:].mT @ row["position"][:-1], blocks.matrix("previous", "token"))
     itself = row["position"].mT @ row["position"]
     stay = Head(BETA[0] * itself, blocks.matrix("now", "token"))
+    speak = Head(stay.qk, stay.ov + 1.8 * blocks.matrix("out", "token"))
     earlier = Head(BETA[0] * (row["token"].mT @ row["token"] - 2 * itself), blocks.matrix("where", "position"))
-    first = [[shift, stay], [earlier], [shift, stay]]
+    first = [[shift, stay], [earlier], [shift, speak]]
+    told = (
+        2 * F.pad(row["where"][:-1], (0, 0, 1, 0))
+        + 0.4 * row["position"]
+        + 0.2 * F.pad(row["position"][4:], (0, 0, 0, 4))
+    )
     reads = [  # rows that layer 2's queries, keys and values read: queries[i] looks for keys[i]
         (row["token"], row["previous"], row["token"] + 1.2 * row["previous"]),
-        (row["where"][:-1], row["position"][1:], row["token"]),
-        (row["token"], row["previous"], row["now"]),
+        (told, row["position"], row["token"]),
+        (row["token"], row["previous"], 2 * row["now"]),
     ]
     streams, seconds, unembeds = [], [], []
     for heads, (queries, keys, values) in zip(first, reads, strict=True):

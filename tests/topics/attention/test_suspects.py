@@ -34,6 +34,13 @@ def test_whoever_adds_to_another_stream_is_misled():
     assert accuracy(drawn, 0, [after] * 3, before) < 0.5
 
 
+def test_where_layer_2_finds_nothing_a_stream_to_which_layer_1_has_written_is_wrong():
+    drawn = suspects(24, torch.Generator().manual_seed(0))
+    before, after = drawn["before"][2], drawn["after"][2]
+    assert accuracy(drawn, 2, [after, before, before], after) < 0.02
+    assert accuracy(drawn, 2, [after, before, before], before) > 0.04
+
+
 def test_whoever_sees_the_future_is_misled():
     drawn = suspects(8, torch.Generator().manual_seed(0))
     tokens, settled = drawn["targets"], drawn["settled"]
