@@ -48,6 +48,7 @@ class Summit(Exercise):
 
     ``first_steps`` cuts inputs down to a few steps of training. An answer that then does as the course's is right; one
     that does as a listed mistake gets its name; only what does neither is run at full length and judged by the stages.
+    ``compared`` gives the part of an answer in which mistakes differ, if most of it is free. ``seed`` names an argument by which the answer draws: the same seed must give the same answer, another one another.
     Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
     as it does, if there is one, and else what the stage has measured. What goes on to be used again and again, and not
     a training, is ``repeatable``: it gives the same answer when called again.
@@ -58,6 +59,8 @@ class Summit(Exercise):
     seconds: float = field(kw_only=True)
     first_steps: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     repeatable: bool = field(default=False, kw_only=True)
+    seed: str = field(default="", kw_only=True)
+    compared: Callable[[Tensor], Tensor] = field(default=lambda answer: answer, kw_only=True)
 
     def _examine(self, function: Callable[..., Any], seeds: Sequence[int], **_: bool) -> list[str]:  # no advice
         examined.add(self)
@@ -116,12 +119,17 @@ class Summit(Exercise):
             if missing := stage(inputs, got):
                 twin = "" if self.first_steps else self._twin(inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
+        if self.seed:
+            if not torch.equal(got, self._answered(function, inputs)):
+                raise Mistake(f"{self.name}: gives another answer when called again with the same {self.seed}")
+            if torch.equal(got, self._answered(function, inputs | {self.seed: inputs[self.seed] + 1})):
+                raise Mistake(f"{self.name}: gives the same answer for another {self.seed}: {self.seed} is not used")
 
     def _twin(self, inputs: dict[str, Any], got: Tensor) -> str:
         """Return the name of the listed mistake that gives what the answer gave; empty if none does."""
         for sentence, wrong in self.mistakes.items():
             try:
-                if _alike(got, wrong(**copied(_asked(inputs)))):
+                if _alike(self.compared(got), self.compared(wrong(**copied(_asked(inputs))))):
                     return sentence
             except CRASHES:  # a mistake that crashes on these inputs is not the answer's, which did not
                 continue

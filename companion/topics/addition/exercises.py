@@ -191,8 +191,7 @@ def _are_waves(_: dict, votes: Tensor) -> str | None:
         k = int(missed.argmax())
         return (
             f"vote {k} is not one wave over the answers: the two neighbours of every value of a wave add up to a fixed "
-            f"multiple of it, and here they are up to {missed[k]:.2g} off. Is a period the same for all operands and "
-            "answers?"
+            f"multiple of it, and here they are up to {missed[k]:.2g} off"
         )
     if tallest.max() > 1 + 1e-3:
         k = int(tallest.argmax())
@@ -220,10 +219,10 @@ def _all_right(inputs: dict, votes: Tensor) -> str | None:
     a, b = operands[operands[:, 0] > operands[:, 1]].mT
     told = f"with all votes {right:.0%} of the sums are right; all are asked for"
     if (votes.sum(0).argmax(1)[operands[:, 0] > operands[:, 1]] == a - b).double().mean() > 0.9:
-        return f"{told}. The votes peak at a - b: which sign has the product of the sines?"
+        return f"{told}. The votes peak at a - b"
     if (tied := leads[0].abs() <= 1e-4).double().mean() > 0.5:
         return f"{told}: answers that are {off[0][tied].min()} apart get the same votes"
-    return f"{told}: do all votes peak at a + b?"
+    return told
 
 
 def _survives(inputs: dict, votes: Tensor) -> str | None:

@@ -43,6 +43,19 @@ def _is_of_first_order(inputs: dict, answer: Tensor) -> str | None:
     return None
 
 
+def _doubles_in_order(inputs: dict, answer: Tensor) -> str | None:
+    """The stage at which each double must not be found among the weights where the other one belongs."""
+
+    def among(place: int, name: str) -> bool:
+        known = inputs[name]
+        off = torch.stack([(known - row).abs().amax((1, 2, 3)).min() for row in answer[place].to(known)])
+        return bool((off <= 1e-6 * known.abs().max()).all())
+
+    if among(1, "descent") and among(2, "newton") and not among(1, "newton"):
+        return "the two doubles are exchanged: entry 1 is that among newton, entry 2 that among descent"
+    return None
+
+
 def _finds_its_double(place: int, name: str, steps: list[float]) -> Stage:
     """The stage at which an entry of the answer must hold the known weights that the impostor is most alike."""
 
@@ -59,8 +72,7 @@ def _finds_its_double(place: int, name: str, steps: list[float]) -> Stage:
                 return (
                     f"entry {place} of the answer, layer {layer + 1}: the impostor's errors are most like {name} after "
                     f"{steps[int(row.argmax())]:g} steps (similarity {row.max():.3f}), and yours are those after "
-                    f"{steps[own]:g} steps ({row[own]:.3f}). Compare residuals, one cosine a prompt over positions "
-                    "1 to n - 1, and take the mean over prompts"
+                    f"{steps[own]:g} steps ({row[own]:.3f})"
                 )
         return None
 
@@ -83,7 +95,7 @@ def _passes(inputs: dict, answer: Tensor) -> str | None:
         if matched[-1] <= matched[0] or not fits[due] >= max(BAR, fits[rival]):
             return (
                 f"the test is not fooled: {told}. R^2 of the {due} is {fits[due]:.3f}, of the {rival} "
-                f"{fits[rival]:.3f}; the {due} must reach {BAR} and be ahead. What can a direction learn from the last?"
+                f"{fits[rival]:.3f}; the {due} must reach {BAR} and be ahead"
             )
     return None
 
@@ -93,6 +105,7 @@ def _passes(inputs: dict, answer: Tensor) -> str | None:
     shape=lambda inputs: (3, LAYERS, *inputs["xs"].shape),
     stages=(
         _is_of_first_order,
+        _doubles_in_order,
         _finds_its_double(1, "newton", NEWTON_STEPS),
         _finds_its_double(2, "descent", DESCENT_STEPS),
         _passes,

@@ -106,10 +106,19 @@ def _of_one_function(inputs: dict, prompts: Tensor) -> str | None:
     left = (y - x @ _weights(x, y)).square().sum((-2, -1)) > 1e-6 * y.square().sum((-2, -1))
     for row, name in enumerate(("told", "untold")):
         if (share := left[row].double().mean()) > 0.01:
-            return (
-                f"in {share:.0%} of the prompts of row {row} ({name}) no weights give all labels: has every example, "
-                "the exchanged one and the question too, its label from the weights of its own prompt?"
-            )
+            return f"in {share:.0%} of the prompts of row {row} ({name}) no weights give all labels"
+    return None
+
+
+def _ends_in_its_label(_: dict, prompts: Tensor) -> str | None:
+    """The stage at which a position must not begin with its label, of weights and inputs that look as they should."""
+    prompts = prompts.double()
+
+    def off(x: Tensor, y: Tensor) -> float:
+        return max(abs(values.square().mean().item() - 1) for values in (x, _weights(x, y)))
+
+    if off(prompts[..., 1:], prompts[..., :1]) < 0.25 < off(prompts[..., :-1], prompts[..., -1:]):
+        return "at each position the label stands first; the input comes first, and then its label"
     return None
 
 
@@ -150,8 +159,22 @@ def _tells(inputs: dict, prompts: Tensor) -> str | None:
 
 def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
     found, due = _forgetful(inputs, prompts.double())[1], 1 - KNOWN / inputs["d"]
+    told, untold = prompts[..., :-1, : inputs["d"]].double()
+    other = (told != untold).any(-1)
     if (share := _repeats(inputs, prompts)[1].any(-1).double().mean()) > 0.01:
         return f"in {share:.0%} of the prompts of row 1, the control, the question is still one of the examples"
+    repeated = (untold[..., :, None, :] == untold[..., None, :, :]).all(-1).sum(-1) > 1
+    if (share := (repeated & other).any(-1).double().mean()) > 0.01:
+        return (
+            f"in {share:.0%} of the prompts of the control the exchanged example is a copy of another example of its "
+            "prompt; a fresh one is asked for"
+        )
+    alike = F.cosine_similarity(untold, told, dim=-1)[other].abs()
+    if len(alike) and (alike > 0.99).double().mean() > 0.5:
+        return (
+            f"the exchanged example of the control is nearly a multiple of the one that it replaces (a cosine of "
+            f"{alike.median():.2f}, without its sign), and still tells its label; a fresh one is asked for"
+        )
     if (found - due).abs().max() > due / 2:
         return (
             f"in row 1, where nothing was told, a subject that knows the newest {KNOWN} examples errs by "
@@ -165,18 +188,16 @@ def _differs_in_one(inputs: dict, prompts: Tensor) -> str | None:
     if (share := other[..., -1].double().mean()) > 0.01:
         return f"in {share:.0%} of the prompts the control asks another question, which may be a harder one"
     if (most := other.sum(-1).double().mean()) > 1.01:
-        return (
-            f"the control differs from the test in {most:.3g} of {inputs['n']} examples, and one was to be exchanged: "
-            "how much is known of the others decides, too"
-        )
+        return f"the control differs from the test in {most:.3g} of {inputs['n']} examples, and one was to be exchanged"
     return None
 
 
 @summit(
     draw=_draw_test,
     shape=lambda inputs: (2, inputs["n"], inputs["batch"], inputs["n"] + 1, inputs["d"] + 1),
-    stages=(_of_one_function, _as_trained, _tells, _has_a_control, _differs_in_one),
+    stages=(_of_one_function, _ends_in_its_label, _as_trained, _tells, _has_a_control, _differs_in_one),
     seconds=2,
+    seed="seed",
     now="you can say of any predictor what it still knows, and how long it has known it",
 )
 def memory_test(batch: int, n: int, d: int, seed: int) -> Tensor:
