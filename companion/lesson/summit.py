@@ -48,10 +48,12 @@ class Summit(Exercise):
 
     ``first_steps`` cuts inputs down to a few steps of training. An answer that then does as the course's is right; one
     that does as a listed mistake gets its name; only what does neither is run at full length and judged by the stages.
-    ``compared`` gives the part of an answer in which mistakes differ, if most of it is free. ``seed`` names an argument by which the answer draws: the same seed must give the same answer, another one another.
     Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
-    as it does, if there is one, and else what the stage has measured. What goes on to be used again and again, and not
-    a training, is ``repeatable``: it gives the same answer when called again.
+    as it does, if there is one, and else what the stage has measured.
+
+    ``compared`` gives the part of an answer in which mistakes differ, if most of it is free. What goes on to be used
+    again and again, and not a training, is ``repeatable``: called again, it gives the same answer. ``seed`` names an
+    argument by which the answer draws: the same seed must give the same answer, another seed another one.
     """
 
     shape: Callable[[dict[str, Any]], tuple[int, ...]] = field(kw_only=True)
