@@ -1,5 +1,5 @@
-"""What near misses say: every sentence of every row is one of what an answer does, with a name for each part; and answers
-that readers put to the checks, whose reasons were false or no sentences, get none of these.
+"""What near misses say: every sentence of every row is one of what an answer does, with a name for each part; and
+answers that readers put to the checks, whose reasons were false or no sentences, get none of these.
 """
 
 import dataclasses
