@@ -159,8 +159,8 @@ def _draw_filter(generator: Generator) -> dict:
     # a few bins in the middle, so that some eigenvalues lie below the first edge and above the last
     below = (torch.linspace(0.1, 0.9, draw_size(generator, 4, 5)).double() * len(eigenvalues)).long()
     edges = (4 * eigenvalues[below]).round().unique() / 4
-    # An eigenvalue equal to an edge has it on either side by the rounding of whoever asks, but for quarters on a diagonal,
-    # which eigh returns as they are: every third prompt has some
+    # An eigenvalue equal to an edge has it on either side by the rounding of whoever asks, but for quarters on a
+    # diagonal, which eigh returns as they are: every third prompt has some
     whole = eigenvalues[torch.randint(len(eigenvalues), (len(S[::3]), d), generator=generator)].round()
     on_edge = torch.rand(whole.shape, generator=generator) < 0.6
     whole = torch.where(on_edge, edges[torch.randint(len(edges), whole.shape, generator=generator)], whole)
