@@ -39,7 +39,7 @@ toy = Exercise("scaled", scaled, draw)
         (lambda Q, K: (Q @ K.mT / Q.shape[-1] ** 0.5).exp(), "are not divided by their sum"),
         (
             lambda Q, K: (Q @ Q.mT / Q.shape[-1] ** 0.5).softmax(-1),
-            "does not use its argument K: Q is used where K belongs",
+            "its argument K: Q is used where K belongs",
         ),
         (lambda Q, K: (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(-1).sum(0), "The reason: "),
         (lambda Q, K: (Q @ K.mT).pow(3).cumsum(0).cos(), "wrong values in "),

@@ -50,7 +50,6 @@ KINDS = (
 MAKERS = ("arange", "where", "eye", "zeros", "ones", "full", "linspace", "outer", "solve", "lstsq")
 INNER = 0.8  # how much less likely a change is to a tensor on its way than to the answer
 SMALL = (2, 3, 4, 5, 6, 8, 10, 20, 100)  # sizes that people type in
-THROUGH = 0.05  # how much less likely a change is to a variable where it is used, not where it is made
 FAR, FARTHER = 0.12, 0.2  # how much less likely a variable is for another: one on the way, one of another shape
 AXES = {0: "first", 1: "second", 2: "third", -1: "last", -2: "last but one"}
 PARTS = {
@@ -343,8 +342,7 @@ def edits(scene: Scene) -> Iterator[Edit]:
                         number = (float(new), float(ast.literal_eval(site.node))) if "{new}" in says else None
                         if number and number[0] == 0 and block.kind == "index":
                             number = None  # it may go without saying, as in [0:]
-                        through = THROUGH if block.patterns and isinstance(site.node, ast.Name) else 0
-                        cost = base + row.cost + more + through
+                        cost = base + row.cost + more
                         of_values = row.of_values or (block.kind == "value" and "answer" in site.kinds)
                         yield Edit(site.path, change, plain, kind, cost, row.line, sentence, number, of_values)
 

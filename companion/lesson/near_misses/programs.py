@@ -130,7 +130,7 @@ def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str
                     found["part", part] += 1
         if isinstance(node, ast.List | ast.Tuple):
             for one, two in itertools.pairwise(node.elts):
-                if isinstance(one, ast.Name) and isinstance(two, ast.Name) and isinstance(node.ctx, ast.Load):
+                if isinstance(one, ast.Name) and isinstance(two, ast.Name):
                     found["before", one.id, two.id] += 1
         name, inside = operation(node)
         if name is not None and (isinstance(node, ast.Call) or name in ("T", "mT")):

@@ -257,7 +257,9 @@ class _Trial:
             return True
         for inputs, right in self.family.wide:
             values = list(inputs.values())
-            got, other = called(self.function, values), self.family.run(miss.function, values)
+            with _Guard():
+                got = called(self.function, values)
+            other = self.family.run(miss.function, values)
             if got is not None and other is not None and right is not None and not self.family.same(got, other):
                 return False
         return True
