@@ -216,7 +216,7 @@ wrong = off[off != 0]
 near = ((wrong.abs() <= 2) & (wrong % 10 == 0)).double().mean()
 return torch.stack([near, (wrong % 10 == 0).double().mean(), (off == 0).double().mean()])""",
         "smallest entry",
-        None,
+        "",
     ),
     (
         "error_signature",

@@ -67,12 +67,15 @@ class Program:
         return not leaves_out(self.tree, [each.arg for each in self.answer.args.args].index(argument))
 
     def shows(self, near_miss: ast.FunctionDef) -> bool:
-        """Return whether the program has what is new in a near miss, which the answer has nowhere."""
+        """Return whether the program has what a near miss has and the answer has nowhere, and nowhere what it has lost."""
         ours = list(self.known_as.values())
         right, wrong = _features(self.answer, ours), _features(near_miss, ours)
         held = _features(self.tree, self.known_as.keys(), self.known_as)
         new = [each for each in wrong if not right[each] and each not in ("clone", "expand_as")]
-        return bool(new) and all(held[each] for each in new)
+        if any(isinstance(each, tuple) and each[0] == "part" for each in wrong - right):
+            return False  # many programs have a first and a last of something
+        lost = [each for each in right if not wrong[each]]
+        return bool(new or lost) and all(held[each] for each in new) and not any(held[each] for each in lost)
 
     def evidence(self, near_miss: ast.FunctionDef) -> int:
         """Return how well the program bears out that it is this near miss: 2 if it has something of the near miss that

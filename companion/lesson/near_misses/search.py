@@ -234,7 +234,7 @@ class _Trial:
             and not LONE_NUMBER.match(said)
         ]
         if self._is_a_constant():
-            return None
+            of_values = [each for each in of_values if each[0].of_answer]
         of_values = [each for each in of_values if self._agrees_further(each[0])]
         elsewhere = [each for each in of_values if self._agrees_elsewhere(each[0], program)]
         count = self.family.exact and not self.family.rights[0].ndim  # one small number agrees too often
