@@ -24,7 +24,7 @@ EQUAL = {
     "induction_score": [
         (SIGN, "weights are shares: not negative, not above 1"),
         ("divided by its sum along its fourth axis", "the weights of a query have the sum 1"),
-        ("is masked", "no query looks ahead"),
+        ("is hidden", "no query looks ahead"),
     ],
     "adam_step": [(SIGN, "v is a mean of squares: not negative, and drawn small")],
     "rest": [
@@ -47,8 +47,11 @@ EQUAL = {
         ("between 0 and 1", "an inner product of unit vectors"),
     ],
     "hopfield_sweep": [
-        ("brought to length 1|inverted|only the sign|rounded", "states are +1 or -1, and all between is whole"),
-        ("1 is (added to|taken from) what is computed from states", "fields are odd, so that 1 changes no sign"),
+        ("brought to length 1|1 over|only the sign|rounded", "states are +1 or -1, and all between is whole"),
+        (
+            "1 is (added to|taken from) (what is computed from states|the product of states)",
+            "fields are odd, so that 1 changes no sign",
+        ),
     ],
     "chance_right": [(SIGN, "variances are not negative, and drawn below 1")],
     "logit_variance": [(f"{SIGN}|rounded", "counts are whole, and not negative")],
@@ -72,12 +75,12 @@ EQUAL = {
     "interval": [(SIGN, "the values' mean is above 0")],
     "conjugate_gradient": [
         (
-            "is missing: only what is computed from b and S|another value is used|b is used where|"
-            "the running value from before|multiplies both terms",
+            "is left out: only what is computed from b and S|begins as b from before the update is used|"
+            "b is used where|multiplies both terms|^$",
             "a residual is orthogonal to the earlier ones",
         ),
-        ("transposed|symmetric|wrong order", "S is symmetric"),
-        ("the running b is used", "the first direction is the first residual"),
+        ("transposed|symmetric|the order is the other one", "S is symmetric"),
+        ("begins as b is used", "the first direction is the first residual"),
         (SIGN, "step sizes are positive, and here below 1"),
     ],
     "growth_r2": [
@@ -95,7 +98,10 @@ EQUAL = {
         ("the division .* comes before the sum", "a sum divided is the sum of the parts divided"),
     ],
     "delta_write": [("brought to length 1", "keys have length 1")],
-    "rls_update": [("transposed|symmetric|wrong order", "P is symmetric"), (SIGN, "and positive definite")],
+    "rls_update": [
+        ("transposed|symmetric|the order is the other one", "P is symmetric"),
+        (SIGN, "and positive definite"),
+    ],
     "recall": [("brought to length 1", "keys have length 1")],
     "binary_search": [("sorted", "what is stored is sorted")],
     "gumbel_lookup": [
@@ -119,7 +125,10 @@ EQUAL = {
     ],
     "floor": [(SIGN, "shares are not negative, and not above 1")],
     "validity_bound": [
-        ("what should be left out of g is picked, and", "g and p have the sum 1: what is left out differs as much"),
+        (
+            "what should be left out of g is picked: the choice is upside down, and",
+            "g and p have the sum 1: what is left out differs as much",
+        ),
         (f"{SIGN}|by (its|the) sum", "g and p are distributions: not negative, of sum 1"),
     ],
     "best_score": [(SIGN, "q and t are probabilities, and no answer is worth more than 1 point")],
