@@ -48,6 +48,7 @@ class Summit(Exercise):
 
     ``first_steps`` cuts inputs down to a few steps of training. An answer that then does as the course's is right; one
     that does as a listed mistake gets its name; only what does neither is run at full length and judged by the stages.
+    ``retaught`` gives the same few steps with other labels: an answer that is the same for these has learned nothing.
     Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
     as it does, if there is one, and else what the stage has measured.
 
@@ -60,6 +61,7 @@ class Summit(Exercise):
     stages: Sequence[Stage] = field(kw_only=True)
     seconds: float = field(kw_only=True)
     first_steps: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
+    retaught: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     repeatable: bool = field(default=False, kw_only=True)
     seed: str = field(default="", kw_only=True)
     compared: Callable[[Tensor], Tensor] = field(default=lambda answer: answer, kw_only=True)
@@ -114,6 +116,10 @@ class Summit(Exercise):
                 return
             if twin := self._twin(few, begun):
                 raise Mistake(f"{self.name}: {twin}")
+            if self.retaught is not None and torch.equal(begun, self._answered(function, self.retaught(inputs))):
+                raise Mistake(
+                    f"{self.name}: the answer is the same whatever labels it is trained on: nothing is learned"
+                )
         got = self._answered(function, inputs)
         if self.repeatable and not self._close(self._answered(function, inputs), got):  # first, or chance is judged
             raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")

@@ -127,6 +127,13 @@ def test_what_begins_otherwise_is_named_if_it_is_known_and_else_goes_on(trained,
     assert str(caught.value).startswith(message)
 
 
+def test_what_is_the_same_for_other_labels_has_learned_nothing(trained):
+    taught = replace(trained, stages=(), retaught=lambda inputs: inputs | {"ys": -inputs["ys"]})
+    taught.check(lambda xs, ys, fresh: climb(xs, 3 * ys, fresh))
+    with pytest.raises(Mistake, match=r"^fit: the answer is the same whatever labels it is trained on"):
+        taught.check(lambda xs, ys, fresh: fresh[:, 0])
+
+
 def test_what_begins_otherwise_and_arrives_is_right(trained):
     replace(trained, stages=()).check(lambda xs, ys, fresh: climb(xs, 3 * ys, fresh))
 

@@ -233,6 +233,7 @@ def _answers_rightly(inputs: dict, answer: Tensor) -> str | None:
     draw=_draw_recurrences,
     shape=lambda inputs: (3, inputs["N"], inputs["N"]),
     first_steps=_fewer,
+    retaught=lambda inputs: _fewer(inputs) | {"targets": _fewer(inputs)["targets"].flip(-1)},
     stages=(_stage(0, "W_O2"), _stage(1, "W_K2"), _stage(2, "W_K1"), _future_is_hidden, _answers_rightly),
     seconds=4,
     now="one gradient step for each memory, and the whole circuit is there",

@@ -123,13 +123,13 @@ def _recalled(answers: Tensor, asked: Tensor) -> Tensor:
 
 
 def _draw_memory(generator: Generator) -> dict[str, Any]:
-    """Pairs to recall; then one longer sequence again and again: as it is, with its later values turned round, with
-    each number that is written nudged, and on the way on which all values turn into others.
+    """Pairs to recall; then one longer sequence again and again: as it is, with others in place of its later values,
+    with each number that is written nudged, and on the way on which all values turn into others.
     """
     drawn, longer = _pairs(300, FEW, generator), _pairs(1, MANY, generator)
     written = 2 * MANY * SIZE
     again = {name: longer[name].expand(2 + written + 2 * TURNS + 1, -1, -1).clone() for name in list(longer)[:3]}
-    again["values"][1, MANY // 2 : MANY] *= -1
+    again["values"][1, MANY // 2 : MANY] = longer["values"][0, MANY - 1].roll(1)  # all alike: on one axis
     nudges = NUDGE * torch.eye(written, dtype=longer["keys"].dtype).view(-1, MANY, 2 * SIZE)
     again["keys"][2 : 2 + written, :MANY] += nudges[..., :SIZE]
     again["values"][2 : 2 + written, :MANY] += nudges[..., SIZE:]

@@ -203,15 +203,16 @@ def _attention(inputs: dict, answer: Tensor) -> str | None:
             continue
         t = int(alpha.argmin())
         word = int(pattern[:, t, back[t]].argmin())
-        told = f"in layer {layer} position {t} gives {alpha[t]:.0%} of its attention to {back[t]}, 2^{layer} back"
+        where = f"2^{layer} back" if t - back[t] == 2**layer else "where the word begins"
+        told = f"in layer {layer} position {t} gives {alpha[t]:.0%} of its attention to {back[t]}, {where}"
         if _pattern(W_QK.mT, x)[:, rows, back].min() >= 0.99:
             return f"{told}, and 99 % if W_QK is transposed: its rows belong to the query"
         if layer and pattern[:, rows, (rows - 1).clamp(min=0)].min() >= 0.99:
             return f"{told}; every position looks one back, as in layer 0"
         if _pattern(30 * W_QK, x)[:, rows, back].min() >= 0.99:
             return f"{told}, more than to any other, but too little: with scores 30 times as large it is 99 %"
-        most = int(pattern[word, t].argmax())
-        return f"{told}, and {pattern[word, t, most]:.0%} to {most}"
+        other = pattern[word, t].index_fill(0, back[t], 0)  # to which else it gives most
+        return f"{told}, and {other.max():.0%} to {int(other.argmax())}"
     return None
 
 
