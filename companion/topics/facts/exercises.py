@@ -249,8 +249,8 @@ def _lies_evenly(inputs: dict, film: Tensor) -> str | None:
         return None
     worst = int((shown - even).abs().argmax())
     return (
-        f"the frames do not show evenly what happens: of the {before} before the loss falls below .05, frame {worst} has "
-        f"the loss that descent has after {shown[worst]:.0%} of the steps there, not after {even[worst]:.0%}"
+        f"the frames do not show evenly what happens: of the {before} before the loss falls below .05, frame {worst} "
+        f"has the loss that descent has after {shown[worst]:.0%} of the steps there, not after {even[worst]:.0%}"
     )
 
 
