@@ -579,7 +579,7 @@ def filled(
             number = eval(text, {"X": own})  # a row's own text, of a number
         except ZeroDivisionError:
             return
-        number = int(number) if type(own) is int and number == int(number) else number
+        number = int(number) if type(own) is int and number == int(number) else float(f"{number:.12g}")  # 10 * 1e-6
         if number != own:
             yield repr(number), says.replace("{new}", f"{number:g}"), {}, {}, 0
     elif "places" in held:

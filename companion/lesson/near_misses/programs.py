@@ -137,7 +137,8 @@ def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str
                     found["before", one.id, two.id] += 1
         name, inside = operation(node)
         if name is not None and (isinstance(node, ast.Call) or name in ("T", "mT")):
-            note(ALIKE.get(name, name), inside)
+            squared = name == "pow" and isinstance(node.args[-1], ast.Constant) and node.args[-1].value == 2
+            note(("Pow", 2) if squared else ALIKE.get(name, name), inside)
         elif isinstance(node, ast.BinOp | ast.UnaryOp) and not any(isinstance(n, ast.Name) for n in ast.walk(node)):
             continue  # a number, as -1 and 2 / 3 are
         elif isinstance(node, ast.BinOp):

@@ -88,6 +88,8 @@ class Words:
             return "infinity" if node.value == float("inf") else str(node.value)
         if (size := self.size(node)) is not None:
             return size
+        if isinstance(node, ast.Attribute) and root(node) in ("math", "torch") and node.attr == "inf":
+            return "infinity"
         if isinstance(node, ast.Attribute) and root(node) == "math":
             return node.attr
         if isinstance(node, ast.UnaryOp):
