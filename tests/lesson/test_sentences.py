@@ -128,9 +128,14 @@ return ((told - told.mean(0)).mT @ counts / len(counts)).norm(dim=0)""",
 first = torch.linalg.lstsq((Z[:-1] - Z[-1]).mT, (y - Z[-1])[:, None]).solution[:, 0]
 return torch.cat([first, torch.zeros(1, dtype=first.dtype)])""",
         "length 1",
-        None,
+        "the last entry is 0, not what the others leave of 1",
     ),
-    ("explained", "return (C.mT @ torch.linalg.inv(G) @ C).sum()", "summed", None),
+    (
+        "explained",
+        "return (C.mT @ torch.linalg.inv(G) @ C).sum()",
+        "summed",
+        "all entries of a matrix product are added up, where its diagonal alone is due",
+    ),
     (
         "weight_by_degree",
         """
@@ -233,7 +238,7 @@ return torch.stack([(off == 0).double().mean(), near, tens])""",
 values = torch.linalg.svdvals(changes[seen - 1, :, seen:].flatten(1))
 return (values > 1e-6 * values[0]).sum()""",
         "seen is not used",
-        None,
+        "along its first axis only the last of what should be kept of changes is kept",
     ),
     (
         "numbers_carried",
