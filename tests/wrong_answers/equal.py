@@ -25,6 +25,7 @@ EQUAL = {
         (SIGN, "weights are shares: not negative, not above 1"),
         ("divided by its sum along its fourth axis", "the weights of a query have the sum 1"),
         ("is hidden", "no query looks ahead"),
+        ("the smaller of", "of a share and a 0 or 1 the smaller is the product"),
     ],
     "adam_step": [(SIGN, "v is a mean of squares: not negative, and drawn small")],
     "rest": [
@@ -155,6 +156,7 @@ EQUAL = {
         ),
     ],
     "push": [
+        ("the smaller of", "where an answer is 1, the other factor is not negative; where it is 0, it is below 0"),
         ("answers is missing", "the penalty counts only where answers is 0"),
         (f"{SIGN}|rounded|squared|root|comes in twice", "answers are 0 and 1, the feature is positive"),
     ],
