@@ -28,11 +28,12 @@ from torch import Tensor
 from companion.lesson.attempts import Mistake, examined
 from companion.lesson.exercise import Exercise
 from companion.lesson.seen import not_finite
-from companion.lesson.trials import CRASHES, copied, first_not_finite
+from companion.lesson.trials import CRASHES, copied, first_not_finite, reseeded
 
 PATIENCE = 15  # times the seconds that a right answer may take: whoever trains for longer waits in vain
 AGREES = 0.95  # of the entries of two tables that were trained alike: where two scores tie, rounding decides
 CLOSE = 1e-3  # relative to the largest entry: two runs of the same few steps differ by rounding
+SEEDS = (*range(1, 10), 42, 123, 1234, 2024, 2025, 2026)  # that people take where 0 is not asked for
 Stage = Callable[[dict[str, Any], Tensor], str | None]
 
 
@@ -49,6 +50,7 @@ class Summit(Exercise):
     ``first_steps`` cuts inputs down to a few steps of training. An answer that then does as the course's is right; one
     that does as a listed mistake gets its name; only what does neither is run at full length and judged by the stages.
     ``retaught`` gives the same few steps with other labels: an answer that is the same for these has learned nothing.
+    Where an answer may have ``any_start``, what the course's gives from each of `SEEDS` is right, too.
     Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
     as it does, if there is one, and else what the stage has measured.
 
@@ -61,6 +63,7 @@ class Summit(Exercise):
     stages: Sequence[Stage] = field(kw_only=True)
     seconds: float = field(kw_only=True)
     first_steps: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
+    any_start: bool = field(default=False, kw_only=True)
     retaught: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     repeatable: bool = field(default=False, kw_only=True)
     seed: str = field(default="", kw_only=True)
@@ -116,6 +119,10 @@ class Summit(Exercise):
                 return
             if twin := self._twin(few, begun):
                 raise Mistake(f"{self.name}: {twin}")
+            for seed in SEEDS if self.any_start else ():
+                with reseeded(seed):
+                    if _alike(begun, self.answer(**copied(_asked(few)))):
+                        return
             if self.retaught is not None and torch.equal(begun, self._answered(function, self.retaught(inputs))):
                 raise Mistake(
                     f"{self.name}: the answer is the same whatever labels it is trained on: nothing is learned"

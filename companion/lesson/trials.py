@@ -80,6 +80,17 @@ def float64_by_default() -> Iterator[None]:
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
 
 
+@contextlib.contextmanager
+def reseeded(seed: int) -> Iterator[None]:
+    """Have `torch.manual_seed` take ``seed``, whatever it is given, until the block ends."""
+    before = torch.manual_seed
+    torch.manual_seed = lambda _: before(seed)
+    try:
+        yield
+    finally:
+        torch.manual_seed = before
+
+
 class _Wider(TorchFunctionMode):
     """Whatever asks for float32, or for 16 bits, gets float64."""
 
@@ -109,7 +120,9 @@ def gradients_by(function: Callable[..., Any], values: list[Any], places: list[i
     """Return the gradient of a weighted sum of what a function gives, with respect to some of its arguments: their
     entries one after the other, NaN for an argument that no gradient reaches.
 
-    ``values``: the arguments, in order; those at ``places`` are tensors of floating-point numbers.
+    ``function``: what the learner wrote, or the course's answer.
+    ``values``: its arguments, in order.
+    ``places``: of the arguments in question, which are tensors of floating-point numbers.
     ``weights``: of the shape of what the function gives.
     """
     leaves = [values[place].detach().requires_grad_() for place in places]

@@ -134,6 +134,25 @@ def test_what_is_the_same_for_other_labels_has_learned_nothing(trained):
         taught.check(lambda xs, ys, fresh: fresh[:, 0])
 
 
+def test_another_start_is_right_where_any_may_be_taken(trained):
+    def started(seed):
+        def fit(xs, ys, fresh):
+            torch.manual_seed(seed)
+            return climb(xs, ys, fresh) + fresh @ torch.randn(3, dtype=xs.dtype)
+
+        return fit
+
+    with torch.random.fork_rng(devices=[]):
+        free = replace(trained, answer=started(0), any_start=True)
+        free.check(started(7))
+        assert torch.manual_seed(3) is torch.default_generator
+        for refused in (started(11), lambda *inputs: 2 * started(7)(*inputs)):
+            with pytest.raises(Mistake, match="it has not arrived"):
+                free.check(refused)
+        with pytest.raises(Mistake, match="it has not arrived"):
+            replace(free, any_start=False).check(started(7))
+
+
 def test_what_begins_otherwise_and_arrives_is_right(trained):
     replace(trained, stages=()).check(lambda xs, ys, fresh: climb(xs, 3 * ys, fresh))
 

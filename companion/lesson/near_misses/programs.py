@@ -41,25 +41,25 @@ class Program:
 
     @cached_property
     def names(self) -> Counter[str]:
-        """The variables that it makes, and in how many places."""
+        """Return the variables that it makes, and in how many places."""
         nodes = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name)]
         return Counter(node.id for node in nodes if isinstance(node.ctx, ast.Store))
 
     @cached_property
     def known_as(self) -> dict[str, str]:
-        """The answer's names of its arguments, which a learner may call otherwise."""
+        """Return the answer's names of its arguments, which a learner may call otherwise."""
         theirs, ours = ([argument.arg for argument in tree.args.args] for tree in (self.tree, self.answer))
         return dict(zip(theirs, ours, strict=False))
 
     @cached_property
     def numbers(self) -> set[float]:
-        """The sizes of the numbers that are written in it."""
+        """Return the sizes of the numbers that are written in it."""
         nodes = [node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant)]
         return {abs(value) for value in nodes if type(value) in (int, float)}
 
     @property
     def waits(self) -> bool:
-        """Whether it has a loop that inputs of another kind may never end."""
+        """Return whether it has a loop that inputs of another kind may never end."""
         return any(isinstance(node, ast.While) for node in ast.walk(self.tree))
 
     def mentions(self, argument: str) -> bool:

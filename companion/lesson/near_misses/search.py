@@ -62,7 +62,7 @@ class NearMiss:
 
     @property
     def of_answer(self) -> bool:
-        """Whether it changes the answer alone, once all is computed."""
+        """Return whether it changes the answer alone, once all is computed."""
         return all(edit.path == answer_path(self.tree) for edit in self.edits)
 
     def sentence(self, words: Words) -> str:
@@ -109,7 +109,7 @@ class Family:
 
     @cached_property
     def variables(self) -> dict[str, Any]:
-        """What each variable of the answer was on a drawn input."""
+        """Return what each variable of the answer was on a drawn input."""
         values, variables = self.values, dict(self.draws[0])
         for path, node, above in expressions(self.tree):  # type: ignore[arg-type]
             if isinstance(node, ast.Name) and path in values and node.id not in self.home:
@@ -120,7 +120,7 @@ class Family:
 
     @cached_property
     def values(self) -> dict[tuple, Any]:
-        """What each expression of the answer was on a drawn input."""
+        """Return what each expression of the answer was on a drawn input."""
         return _probed(self.tree, self.home, list(self.draws[0].values()))
 
     @cached_property

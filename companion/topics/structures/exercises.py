@@ -240,6 +240,7 @@ def _finds_more_than_binary_search(inputs: dict, table: Tensor) -> str | None:
     draw=_draw_training,
     shape=lambda inputs: (len(inputs["test_points"]), inputs["points"].shape[2] + inputs["uniform"].shape[1]),
     first_steps=lambda inputs: inputs["_beginning"],
+    any_start=True,
     retaught=lambda inputs: inputs["_beginning"] | {"nearest": inputs["_beginning"]["nearest"].flip(-1)},
     stages=(_is_a_store, _says_what_is_asked, _has_not_peeked, _finds_more_than_binary_search),
     seconds=4,
