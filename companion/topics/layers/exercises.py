@@ -126,7 +126,7 @@ def _draw_memory(generator: Generator) -> dict[str, Any]:
     """Pairs to recall; then one longer sequence again and again: as it is, with others in place of its later values,
     with each number that is written nudged, and on the way on which all values turn into others.
     """
-    drawn, longer = _pairs(300, FEW, generator), _pairs(1, MANY, generator)
+    drawn, longer = _pairs(1_200, FEW, generator), _pairs(1, MANY, generator)
     written = 2 * MANY * SIZE
     again = {name: longer[name].expand(2 + written + 2 * TURNS + 1, -1, -1).clone() for name in list(longer)[:3]}
     again["values"][1, MANY // 2 : MANY] = longer["values"][0, MANY - 1].roll(1)  # all alike: on one axis
