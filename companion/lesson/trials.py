@@ -77,9 +77,6 @@ def float64_by_default() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-NARROW = (torch.float32, torch.float16, torch.bfloat16)
-
-
 @contextlib.contextmanager
 def reseeded(seed: int) -> Iterator[None]:
     """Have `torch.manual_seed` take ``seed``, whatever it is given, until the block ends."""
@@ -89,6 +86,9 @@ def reseeded(seed: int) -> Iterator[None]:
         yield
     finally:
         torch.manual_seed = before
+
+
+NARROW = (torch.float32, torch.float16, torch.bfloat16)
 
 
 class _Wider(TorchFunctionMode):

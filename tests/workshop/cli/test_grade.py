@@ -124,6 +124,14 @@ def test_points_given_by_a_person_count_and_stay(tmp_path):
     assert (row["points"], row["open-question"], row["needs_a_person"]) == ("9", "3", "")
 
 
+def let_the_sandbox_fail(monkeypatch):
+    def fails(*_, **__):
+        raise sandbox.SandboxError("no more user namespaces")
+
+    monkeypatch.setattr("companion.workshop.grading.sandbox.workers.Process", fails)
+    monkeypatch.setattr(classroom, "alone", here)
+
+
 @safe
 def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, capsys):
     root = checkout(tmp_path)
@@ -132,11 +140,7 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
     hand_in(root, "anna", solved())
     hand_in(root, "bert", handed_in({}))
 
-    def fails(*_, **__):
-        raise sandbox.SandboxError("no more user namespaces")
-
-    monkeypatch.setattr("companion.workshop.grading.sandbox.workers.Process", fails)
-    monkeypatch.setattr(classroom, "alone", here)
+    let_the_sandbox_fail(monkeypatch)
     assert run(root, NAME) == 1
     assert "NOT MARKED" in capsys.readouterr().out
     assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == ["bert", "carl"]
@@ -182,11 +186,7 @@ def test_where_the_sandbox_fails_from_the_start_nothing_is_marked(tmp_path, monk
     root = checkout(tmp_path)
     hand_in(root, "anna", handed_in({}))
 
-    def fails(*_, **__):
-        raise sandbox.SandboxError("no more user namespaces")
-
-    monkeypatch.setattr("companion.workshop.grading.sandbox.workers.Process", fails)
-    monkeypatch.setattr(classroom, "alone", here)
+    let_the_sandbox_fail(monkeypatch)
     assert run(root, NAME) == 1
     assert "they could not be tried (SandboxError: no more user namespaces, 3 times)" in capsys.readouterr().out
     assert not marked

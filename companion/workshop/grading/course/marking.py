@@ -37,7 +37,7 @@ from companion.workshop.grading.sandbox.workers import Workers
 
 RIGHT, WRONG, STOPPED, CRASHED, OLDER = "right", "wrong", "stopped", "crashed", "older"
 NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+|(?<=should be )-?\d+|(?<=wrong value )-?\d+|(?<=\]: )-?\d+")
-TRIES = 3  # secret inputs that must refuse a summit's answer; on one draw of forty, lesson 08 refuses a right answer
+TRIES = 3  # secret inputs that must refuse a summit's answer: one that trains in a way of its own may have bad luck
 Entry = dict[str, Any]
 ELSEWHERE = """
     Tensor Parameter ndarray float64 float32 int64 bool_ generator function method OutOfMemoryError LinAlgError

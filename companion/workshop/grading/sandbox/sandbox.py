@@ -54,9 +54,7 @@ class Limits:
     reading: float = 40  # for running the whole notebook at smoke scale, where what an answer needs cannot be told
     wall: float = 600  # for all of one submission, on the wall clock, whatever it is that takes so long
     memory: int = 416 << 20  # on top of what Python and torch take; lesson 06's summit, answered right, takes 222 MiB
-    space: int = (
-        5 << 29
-    )  # of addresses, which cost nothing until they are used, on top of those that torch's build maps
+    space: int = 5 << 29  # of addresses, which cost nothing until they are used; on top of what torch's build maps
     processes: int = 64  # threads; a second process is never allowed
     file: int = 16 << 20  # one file
     scratch: int = 32 << 20  # all files, which are memory, too
