@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from companion.workshop.grading.course.names import file_name
-from companion.workshop.grading.course.settings import Override, Settings
+from companion.workshop.grading.course.settings import Settings
+from companion.workshop.grading.course.tables import Override
 from companion.workshop.grading.notebook.handout import Handout
 
 Scores = dict[str, float | None]  # by question; None where a person has not marked it yet

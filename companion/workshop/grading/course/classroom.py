@@ -37,7 +37,8 @@ from companion.workshop.grading.course.feedback import page, summary, table
 from companion.workshop.grading.course.handins import HandIn
 from companion.workshop.grading.course.marking import WRONG, mark, nothing, prepare
 from companion.workshop.grading.course.names import file_name, one_line
-from companion.workshop.grading.course.settings import SettingsError, read_overrides, read_roster, read_settings
+from companion.workshop.grading.course.settings import SettingsError, read_settings
+from companion.workshop.grading.course.tables import read_overrides, read_roster
 from companion.workshop.grading.notebook.handout import Handout
 from companion.workshop.grading.notebook.submissions import Unreadable, parsed
 from companion.workshop.grading.sandbox.sandbox import Limits

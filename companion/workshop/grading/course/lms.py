@@ -30,7 +30,8 @@ from companion.workshop.grading.course.book import Book
 from companion.workshop.grading.course.feedback import spreadsheet
 from companion.workshop.grading.course.handins import keep
 from companion.workshop.grading.course.names import file_name, student
-from companion.workshop.grading.course.settings import Settings, SettingsError, read_roster, read_settings
+from companion.workshop.grading.course.settings import Settings, SettingsError, read_settings
+from companion.workshop.grading.course.tables import read_roster
 
 MOODLE = re.compile(r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_file(_.*)?")
 CANVAS = re.compile(r"(?P<name>.+?)(?P<late>_late)?_(?P<id>\d+)_\d+_(?P<file>.+)", re.IGNORECASE)
