@@ -27,6 +27,7 @@ class Book:
     key: str = ""
     persons: dict[str, dict[str, tuple[float | None, float]]] = field(default_factory=dict)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)  # on the instructor's own files
     written: float = -math.inf  # when grades.csv was
 
     def label(self, student: str) -> str:

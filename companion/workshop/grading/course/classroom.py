@@ -19,7 +19,7 @@ import json
 import platform
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -37,8 +37,9 @@ from companion.workshop.grading.course.feedback import page, summary, table
 from companion.workshop.grading.course.handins import HandIn
 from companion.workshop.grading.course.marking import WRONG, mark, nothing, prepare
 from companion.workshop.grading.course.names import file_name, one_line
-from companion.workshop.grading.course.settings import SettingsError, read_settings
+from companion.workshop.grading.course.settings import SettingsError, odd_encoding, read_settings
 from companion.workshop.grading.course.tables import read_overrides, read_roster
+from companion.workshop.grading.course.unmatched import unmatched
 from companion.workshop.grading.notebook.handout import Handout
 from companion.workshop.grading.notebook.submissions import Unreadable, parsed
 from companion.workshop.grading.sandbox.sandbox import Limits
@@ -75,6 +76,7 @@ def grade(
     (folder / "results").mkdir(parents=True, exist_ok=True)
     with locked(grading):
         settings, seeds = read_settings(grading / "settings.toml"), _seeds(grading, handout.name)
+        roster, overrides = read_roster(grading / "roster.csv"), read_overrides(folder / "overrides.csv", handout)
         hand_ins = handins.collect(grading, handout.name, settings, limits.notebook)
         if only and only not in hand_ins:
             raise SettingsError(f"--student {only!r} has handed in nothing; there is {', '.join(hand_ins) or 'nobody'}")
@@ -88,12 +90,13 @@ def grade(
         book = Book(
             handout,
             settings,
-            read_roster(grading / "roster.csv"),
-            read_overrides(folder / "overrides.csv", handout),
+            roster,
+            overrides,
             key=_secret(grading),
             persons=formgrader.persons(grading, handout),
             results={name: result | hand_ins[name].dated for name, result in results.items() if result},
         )
+        book.remarks += _remarks(root, book, hand_ins.keys())
         failed = []
         calls = (delayed(_attempt)(hand_in, handout, seeds, limits, unsafe) for hand_in in new)
         marked = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(calls)
@@ -114,6 +117,18 @@ def grade(
     nobody = f"Nobody has handed in: there is no grading/submitted/STUDENT/{handout.name}/*.ipynb"
     print(f"{summary(book, failed)}\n{told if hand_ins else nobody}")
     return failed
+
+
+def _remarks(root: Path, book: Book, handed_in: Collection[str]) -> list[str]:
+    """What an instructor should know of the course's own files: how they were read, and what matches nobody."""
+    grading, lesson = root / "grading", book.handout.name
+    files = (grading / "settings.toml", grading / "roster.csv", grading / lesson / "overrides.csv")
+    lessons = {lesson, *(path.stem for path in (root / "solutions").glob("*/*.ipynb") if path.stem == path.parent.name)}
+    students = {"handed_in": handed_in, "roster": book.roster.keys()}
+    return [
+        *filter(None, map(odd_encoding, files)),
+        *unmatched(book.settings, book.overrides, lesson, lessons=lessons, **students),
+    ]
 
 
 def _publish(grading: Path, folder: Path, book: Book, failed: list[str]) -> None:

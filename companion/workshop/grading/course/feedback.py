@@ -73,6 +73,7 @@ def summary(book: Book, failed: list[str]) -> str:
         lines += ["", f"{question.id}: {waiting} written answers to be marked by a person (`grade --formgrader`)."]
     lines += ["", "## What the checks say", "", *said] if said else []
     lines += ["", "## What needs a person", ""]
+    lines += [f"- {markdown(remark)}" for remark in book.remarks]
     for student in book.everybody():
         reasons = [reason for reason in book.needs(student) if not reason.startswith("to be marked")]
         lines += [f"- {markdown(book.label(student))}: {markdown('; '.join(reasons))}"] if reasons else []

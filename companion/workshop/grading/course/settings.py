@@ -17,12 +17,17 @@ at_most = 0.5                          # what is lost at most; "per_day = 1" tak
 "02-in-context-regression" = "Lesson 2 (4711)"
 """
 
+import codecs
 import math
 import tomllib
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+import unicodedata
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+
+LATENESS = {"grace_minutes": 366 * 24 * 60, "per_day": 1, "at_most": 1}  # what [late] may have, and how much of it
+FIRST_YEAR, LAST_YEAR = 1971, 2199
 
 
 class SettingsError(ValueError):
@@ -59,25 +64,90 @@ class Settings:
 
 
 def read_settings(path: Path) -> Settings:
-    """Read the settings in a file; those of no file if there is none. Raises SettingsError."""
+    """Read the settings in a file; those of no file if there is none. Raises SettingsError, which names the key, its
+    value and what is allowed.
+    """
     if not path.exists():
         return Settings()
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        late = table.pop("late", {})
-        settings = Settings(**table, **late)
-    except (tomllib.TOMLDecodeError, TypeError, UnicodeDecodeError) as error:
+        given = tomllib.loads(unicodedata.normalize("NFC", decoded(path)))
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path.name}: {error}") from None
-    dates = [*settings.deadlines.items(), *(item for own in settings.extensions.values() for item in own.items())]
-    for name, date in dates:
-        if not isinstance(date, datetime) or date.tzinfo is None:
-            raise SettingsError(
-                f"{path.name}: the deadline of {name} must be a date and time with its zone, is {date!r}"
-            )
-    for name, share in (("per_day", settings.per_day), ("at_most", settings.at_most)):
-        if not (isinstance(share, int | float) and 0 <= share <= 1):
-            raise SettingsError(f"{path.name}: {name} = {share!r}; must be from 0 to 1")
-    return settings
+    late = _of_kind(path.name, "late", given.pop("late", {}))
+    top = {each.name for each in fields(Settings)} - LATENESS.keys()
+    _known(path.name, given, top | {"late"}, "key")
+    _known(path.name, late, set(LATENESS), "key in [late]")
+    if not isinstance(given.get("anonymous", False), bool):
+        raise SettingsError(f"{path.name}: anonymous = {given['anonymous']!r}; must be true or false, without quotes")
+    for name, most in LATENESS.items():
+        if not _in_range(late.get(name, 0), most):
+            raise SettingsError(f"{path.name}: {name} = {late[name]!r}; must be a number from 0 to {most}")
+    for lesson, when in _of_kind(path.name, "deadlines", given.get("deadlines", {})).items():
+        _require_moment(f"{path.name}: the deadline of {lesson}", when)
+    for student, own in _of_kind(path.name, "extensions", given.get("extensions", {})).items():
+        for lesson, when in _of_kind(path.name, f'extensions."{student}"', own).items():
+            _require_moment(f"{path.name}: the extension of {student} for {lesson}", when)
+    for lesson, title in _of_kind(path.name, "assignments", given.get("assignments", {})).items():
+        if not isinstance(title, str):
+            raise SettingsError(f"{path.name}: the assignment of {lesson} must be a text in quotes, is {title!r}")
+    return Settings(**given, **late)
+
+
+def _of_kind(file: str, key: str, value: Any) -> dict[str, Any]:
+    """The ``value`` of a key that begins a table."""
+    if not isinstance(value, dict):
+        raise SettingsError(f"{file}: {key} = {_said(value)}; must be a table: [{key}], and its lines below")
+    return value
+
+
+def _said(value: Any) -> str:
+    return str(value) if isinstance(value, date | time) else repr(value)  # as TOML has it
+
+
+def _known(file: str, given: dict[str, Any], known: set[str], what: str) -> None:
+    for key in sorted(given.keys() - known):
+        place = " (it belongs into [late])" if key in LATENESS else ""
+        raise SettingsError(f"{file}: there is no {what} {key!r}{place}; there is {', '.join(sorted(known))}")
+
+
+def _in_range(value: Any, most: int) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most  # no nan is
+
+
+def _require_moment(what: str, when: Any) -> None:
+    if not isinstance(when, datetime) or when.tzinfo is None:
+        wanted = "a date and time with its zone, such as 2026-11-30T23:59:00+01:00"
+        raise SettingsError(f"{what} must be {wanted}, is {_said(when)}")
+    if not FIRST_YEAR <= when.year <= LAST_YEAR:
+        raise SettingsError(f"{what} must be in the years {FIRST_YEAR} to {LAST_YEAR}, is {when}")
+
+
+def decoded(path: Path) -> str:
+    """Read a file that a person wrote in whatever program: in UTF-8, with or without its mark, in UTF-16 if it begins
+    with that one's mark, else in Windows-1252. Raises SettingsError where it is nothing of these.
+    """
+    encoding = _encoding(path.read_bytes())
+    try:
+        return path.read_text(encoding=encoding)
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path.name}: is neither UTF-8 nor UTF-16 nor Windows-1252; save it as UTF-8") from None
+
+
+def odd_encoding(path: Path) -> str:
+    """Return which encoding a file was taken to have, as a sentence, if it is not UTF-8; else an empty text."""
+    encoding = _encoding(path.read_bytes()) if path.exists() else "utf-8-sig"
+    name = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}.get(encoding)
+    return f"{path.name}: is not UTF-8 and was read as {name}; save it as UTF-8 if a name looks wrong" if name else ""
+
+
+def _encoding(data: bytes) -> str:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
 
 
 def stamp(when: datetime) -> str:
