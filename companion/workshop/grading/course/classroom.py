@@ -113,7 +113,8 @@ def grade(
                 book.written = time.monotonic()
         formgrader.record(grading, handout, source, book, {hand_in.student for hand_in in new})
         _publish(grading, folder, book, failed)
-    told = f"{len(new)} marked, {len(hand_ins) - len(new)} as before; see {folder.relative_to(root)}"
+    many = f"{len(new) - len(failed)} marked, {len(hand_ins) - len(new)} as before"
+    told = f"{many}{f', {len(failed)} NOT marked' if failed else ''}; see {folder.relative_to(root)}"
     nobody = f"Nobody has handed in: there is no grading/submitted/STUDENT/{handout.name}/*.ipynb"
     print(f"{summary(book, failed)}\n{told if hand_ins else nobody}")
     return failed
