@@ -22,6 +22,10 @@ PAGE = Template(
     undefined=StrictUndefined,
 )
 MOST = 10  # diagnoses of one exercise in the summary
+NUMBER = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?)?")  # and what Moodle writes for none
+# Where some spreadsheet begins a cell, and before what it takes for a formula's begin, on East Asian keyboards, too.
+# Blanks and quotes in between may be taken off
+FORMULA = re.compile(r"""(^|[;,\t\r\n])(?=[\s"]*[=+\-@＝＋－＠])""")
 
 
 def table(book: Book) -> str:
@@ -38,7 +42,9 @@ def table(book: Book) -> str:
 
 
 def spreadsheet(head: list[str], rows: list[list[str]]) -> str:
-    """Return a table as CSV, no text of which a spreadsheet takes for a formula."""
+    """Return a table as CSV, no text of which a spreadsheet takes for a formula, wherever it divides the cells: where
+    numbers have decimal commas, a file with commas is read with semicolons.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(head)
@@ -47,7 +53,7 @@ def spreadsheet(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _no_formula(text: str) -> str:
-    return f"'{text}" if text != "-" and text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return text if NUMBER.fullmatch(text) else FORMULA.sub(r"\1'", text)
 
 
 def summary(book: Book, failed: list[str]) -> str:
