@@ -12,8 +12,7 @@ from datetime import datetime
 import pytest
 import torch
 from workshop.grading.reading import small_handout
-from workshop.grading.sharing import here
-from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, checkout, edited, hand_in, handed_in, solved
+from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, edited, hand_in, handed_in, solved
 
 from companion import __version__
 from companion.workshop.grading.course import classroom, marking
@@ -25,25 +24,6 @@ from companion.workshop.grading.sandbox import bubblewrap
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 DUE = "2026-11-30T12:00:00+00:00"
-
-
-@pytest.fixture
-def course(tmp_path, monkeypatch):
-    """A checkout; everything that is handed in as anything but a stub is right."""
-    root = checkout(tmp_path)
-
-    def marks(submission, handout, *_, **__):
-        result = classroom.nothing("", handout)
-        for name in submission.answers:
-            right = name not in submission.stubs
-            outcome = ("right", "correct") if right else ("not attempted", "not attempted")
-            result["exercises"][name] = dict(zip(("outcome", "diagnosis"), outcome, strict=True))
-            result["exercises"][name]["points"] = POINTS[name] * right
-        return result | {"written": submission.written, "answers": submission.answers, "flags": submission.flags}
-
-    monkeypatch.setattr(classroom, "mark", marks)
-    monkeypatch.setattr(classroom, "alone", here)
-    return root
 
 
 def grade(root, **options):

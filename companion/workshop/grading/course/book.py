@@ -4,7 +4,7 @@ import hmac
 import math
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.course.settings import Settings
@@ -14,27 +14,51 @@ from companion.workshop.grading.notebook.handout import Handout
 Scores = dict[str, float | None]  # by question; None where a person has not marked it yet
 
 
+class Given(NamedTuple):
+    """What a person gave for an answer in the form grader: points (None if not yet) and extra credit, and whether the
+    answer has changed since.
+    """
+
+    points: float | None = None
+    extra: float = 0.0
+    changed: bool = False
+
+    @property
+    def counts(self) -> int:
+        """Return 2 for points, 1 for extra credit alone, 0 for nothing."""
+        return 2 if self.points is not None else int(self.extra != 0)
+
+    @property
+    def total(self) -> float:
+        """Return points and extra credit."""
+        return (self.points or 0.0) + self.extra
+
+
+Persons = dict[str, dict[str, Given]]  # by the name in the gradebook and question
+
+
 @dataclass
 class Book:
-    """One lesson's results by student, and all that makes points of them. ``persons`` gives, by the name in the
-    gradebook and question, the points that a person gave there and extra credit.
-    """
+    """One lesson's results by student, and all that makes points of them, with what ``persons`` gave."""
 
     handout: Handout
     settings: Settings
     roster: dict[str, dict[str, str]]
     overrides: dict[tuple[str, str], Override]
     key: str = ""
-    persons: dict[str, dict[str, tuple[float | None, float]]] = field(default_factory=dict)
+    persons: Persons = field(default_factory=dict)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)  # on the instructor's own files
     written: float = -math.inf  # when grades.csv was
 
     def label(self, student: str) -> str:
         """Return the name under which a student is marked: a pseudonym, if marking is anonymous."""
-        if not self.settings.anonymous:
-            return student
-        return "participant-" + hmac.new(self.key.encode(), student.encode(), "sha256").hexdigest()[:8]
+        return self.labels(student)[0]
+
+    def labels(self, student: str) -> tuple[str, str]:
+        """Return this name, and the one that the student has where `Settings.anonymous` is the other way."""
+        pseudonym = "participant-" + hmac.new(self.key.encode(), student.encode(), "sha256").hexdigest()[:8]
+        return (pseudonym, student) if self.settings.anonymous else (student, pseudonym)
 
     def everybody(self) -> list[str]:
         """Return all students, also those on the roster who handed in nothing."""
@@ -42,20 +66,27 @@ class Book:
 
     def scores(self, student: str) -> Scores:
         """Points by question, before lateness."""
-        from_persons = self.persons.get(file_name(self.label(student)), {})
-        return {question.id: self._score(student, question.id, from_persons) for question in self.handout.questions}
+        return {question.id: self._score(student, question.id) for question in self.handout.questions}
 
-    def _score(self, student: str, name: str, from_persons: dict) -> float | None:
+    def given(self, student: str, name: str) -> tuple[Given, Given]:
+        """Return what a person gave for the answer to the question ``name``, and what was given for it under the other
+        name: where there are points under both, the current name's count.
+        """
+        by_name = [self.persons.get(file_name(label), {}).get(name, Given()) for label in self.labels(student)]
+        current, other = by_name
+        return (current, other) if current.counts >= other.counts else (other, current)
+
+    def _score(self, student: str, name: str) -> float | None:
         if (student, name) in self.overrides:
             return self.overrides[student, name].points
-        manual, extra = from_persons.get(name, (None, 0.0))
-        if manual is not None:
-            return manual + extra
+        given, _ = self.given(student, name)
+        if given.points is not None:
+            return given.total
         result = self.results.get(student)
         if result is None:
             return 0.0
         if name in result["exercises"]:
-            return result["exercises"][name]["points"] + extra
+            return result["exercises"][name]["points"] + given.extra
         return 0.0 if result["written"].get(name) == "" or result["problem"] else None
 
     def total(self, student: str) -> float:
@@ -78,6 +109,13 @@ class Book:
             reasons.append("is not on the roster")
         if waiting := [question.id for question in self.handout.written if scores[question.id] is None]:
             reasons.append(f"to be marked: {', '.join(waiting)}")
+        given = {question.id: self.given(student, question.id) for question in self.handout.questions}
+        if changed := [name for name, (first, _) in given.items() if first.points is not None and first.changed]:
+            reasons.append(f"marked before it was changed: {', '.join(changed)}")
+        for name, (first, then) in given.items():
+            if then.counts and first.total != then.total:
+                points = f"{first.total:g} counts, not {then.total:g}"
+                reasons.append(f"marked by name and by pseudonym: {name} ({points})")
         ended = [(name, entry["outcome"]) for name, entry in result["exercises"].items()]
         if ended := [f"{name} {outcome}" for name, outcome in ended if outcome in ("stopped", "crashed")]:
             reasons.append(", ".join(ended))

@@ -65,8 +65,8 @@ def grade(
     """Grade the submissions of one lesson (its ``handout`` and, for the form grader, its ``source``) in the checkout
     ``root``, ``jobs`` at a time, without a sandbox if ``unsafe``; return the names of those that could not be marked,
     because the sandbox failed. ``only`` names the one student whose hand-in is marked, ``force`` marks again what is
-    known, and ``limits`` is what each may use. Raises SettingsError, and ReferenceFails where the course's own answers
-    do not pass (`reference`).
+    known, and ``limits`` is what each may use. Raises SettingsError, ReferenceFails where the course's own answers do
+    not pass (`reference`), and GradebookError where nbgrader's gradebook cannot be read or written.
 
     Submissions are marked through joblib: ``joblib.parallel_config(backend="dask")`` around this call spreads them over
     a cluster whose machines share the disk. Results are kept and the gradebook is written here, by one process.
@@ -111,7 +111,11 @@ def grade(
             if time.monotonic() - book.written > OFTEN:
                 atomic_write(folder / "grades.csv", table(book))
                 book.written = time.monotonic()
-        formgrader.record(grading, handout, source, book, {hand_in.student for hand_in in new})
+        try:
+            book.persons = formgrader.record(grading, handout, source, book, {hand_in.student for hand_in in new})
+        except formgrader.GradebookError:
+            _publish(grading, folder, book, failed)
+            raise
         _publish(grading, folder, book, failed)
     many = f"{len(new) - len(failed)} marked, {len(hand_ins) - len(new)} as before"
     told = f"{many}{f', {len(failed)} NOT marked' if failed else ''}; see {folder.relative_to(root)}"

@@ -2,6 +2,8 @@
 
 import copy
 import html
+import json
+import logging
 import os
 import shutil
 import subprocess
@@ -14,11 +16,12 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry, SubmittedAssignment
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution
+from sqlalchemy.exc import SQLAlchemyError
 
-from companion.core.files import atomic_write, mathjax
-from companion.workshop.grading.course.book import Book
+from companion.core.files import atomic_write, mathjax, rename_over
+from companion.workshop.grading.course.book import Book, Given, Persons
 from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.notebook.handout import Handout
 
@@ -39,57 +42,143 @@ POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src data: 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
 )
+# nbgrader logs there, with a traceback, what it raises
+logging.getLogger("tornado.application").addHandler(logging.NullHandler())
 
 
-def persons(grading: Path, handout: Handout) -> dict[str, dict[str, tuple[float | None, float]]]:
-    """Return what persons gave in the form grader: points (None if they have not) and extra credit, by name and
-    question.
-    """
+class GradebookError(RuntimeError):
+    """nbgrader's gradebook cannot be read or written; the message says why."""
+
+
+def persons(grading: Path, handout: Handout) -> Persons:
+    """Return what persons gave in the form grader. Raises GradebookError."""
     if not (grading / "gradebook.db").exists():
         return {}
     with _gradebook(grading) as book:
-        try:
-            submissions = book.assignment_submissions(handout.name)
-        except MissingEntry:
-            return {}
-        return {
-            submission.student.id: {
-                grade.name: (grade.manual_score, grade.extra_credit or 0.0)
-                for notebook in submission.notebooks
-                for grade in notebook.grades
-            }
-            for submission in submissions
-        }
+        return _persons(book, handout.name)
 
 
-def record(grading: Path, handout: Handout, source: Path, points: Book, new: set[str]) -> None:
+def _persons(book: Gradebook, lesson: str) -> Persons:
+    try:
+        submissions = book.assignment_submissions(lesson)
+    except MissingEntry:
+        return {}
+    return {
+        submission.student.id: {name: _given(grade) for name, grade in _grades(submission).items()}
+        for submission in submissions
+    }
+
+
+def _grades(submission: SubmittedAssignment) -> dict[str, Grade]:
+    return {grade.name: grade for notebook in submission.notebooks for grade in notebook.grades}
+
+
+def _given(grade: Grade) -> Given:
+    """What a person gave. Where there are points by a person, others are needed only if `record` says so."""
+    changed = grade.manual_score is not None and grade.needs_manual_grade
+    return Given(grade.manual_score, grade.extra_credit or 0.0, changed)
+
+
+def record(grading: Path, handout: Handout, source: Path, points: Book, new: set[str]) -> Persons:
     """Write ``points`` for a lesson (its ``handout`` and ``source``) into the gradebook in ``grading`` and into
-    ``autograded/``: of those who are ``new`` in this run, or are not there.
+    ``autograded/``: of those who are ``new`` in this run, or stand there otherwise. Return what persons gave. Raises
+    GradebookError.
 
-    Points that a person has given stay. Where the submission has changed since, the form grader asks for them again.
+    Points that a person has given stay. The form grader asks for them again where the answer is another than the one
+    that it showed; whether the submission was marked again is all one. What was given under a student's other name
+    (`Book.labels`) moves to the current one; where both have points, both stay.
     """
     solution = nbformat.read(source, as_version=4)
     with _gradebook(grading) as book:
         _assignment(book, handout.name, solution)
-        there = {submission.student.id for submission in book.assignment_submissions(handout.name)}
+        there = {submission.student.id: submission for submission in book.assignment_submissions(handout.name)}
         for student, result in points.results.items():
-            name = file_name(points.label(student))  # nbgrader looks for a folder of the student's name
-            path = grading / "autograded" / name / handout.name / f"{handout.name}.ipynb"
-            if student in new or name not in there or not path.exists():
+            name, other = map(file_name, points.labels(student))  # nbgrader looks for a folder of the student's name
+            here, elsewhere = (grading / "autograded" / label / handout.name for label in (name, other))
+            path, notebook = here / f"{handout.name}.ipynb", _marked(solution, handout, result)
+            text, before = nbformat.writes(notebook), _text(path)
+            if student in new or name not in there or other in there or text != before:
                 book.update_or_create_student(name)
-                book.update_or_create_submission(handout.name, name)
-                _save(book, handout.name, name, result)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                atomic_write(path, nbformat.writes(_marked(solution, handout, result)))
+                submission = book.update_or_create_submission(handout.name, name)
+                _complete(book, submission)
+                is_moved = other in there and _move(there[other], submission)
+                changed = _changed(before or _text(elsewhere / path.name), notebook, handout)
+                _save(submission, result, changed)
+                book.db.commit()  # before the notebook: a run that is stopped here finds it changed again
+                atomic_write(path, text)
+                if is_moved:
+                    book.remove_submission(handout.name, other)
+                    shutil.rmtree(elsewhere, ignore_errors=True)
+        return _persons(book, handout.name)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _complete(book: Gradebook, submission: SubmittedAssignment) -> None:
+    """Give a submission the grades of questions that the lesson did not have when it came."""
+    for notebook in submission.notebooks:
+        lacking = {cell.id for cell in notebook.notebook.grade_cells} - {grade.cell_id for grade in notebook.grades}
+        book.db.add_all(Grade(cell_id=number, notebook=notebook) for number in sorted(lacking))
+
+
+def _move(old: SubmittedAssignment, new: SubmittedAssignment) -> bool:
+    """Copy what a person gave for one submission to another of the same student, where nothing was given; whether all
+    of it is there now.
+    """
+    grades, is_whole = _grades(new), True
+    for name, grade in _grades(old).items():
+        if name not in grades or not _given(grade).counts:
+            continue
+        mine = grades[name]
+        if _given(grade).counts > _given(mine).counts:
+            mine.manual_score, mine.extra_credit = grade.manual_score, grade.extra_credit
+            mine.needs_manual_grade = grade.needs_manual_grade
+        is_whole = is_whole and _given(grade).total == _given(mine).total
+    comments = {comment.name: comment for notebook in new.notebooks for comment in notebook.comments}
+    for comment in (comment for notebook in old.notebooks for comment in notebook.comments):
+        if comment.name in comments and not comments[comment.name].manual_comment:
+            comments[comment.name].manual_comment = comment.manual_comment
+    return is_whole
+
+
+def _changed(before: str, notebook: NotebookNode, handout: Handout) -> set[str]:
+    """The questions whose answers stand in a notebook otherwise than in the text of the one ``before``."""
+    try:
+        old = {_name(cell): "".join(cell["source"]) for cell in json.loads(before)["cells"]}
+    except (ValueError, KeyError, TypeError):
+        old = {}
+    new = {_name(cell): cell.source for cell in notebook.cells}
+    return {each.id for each in handout.questions if old.get(each.answer_id) != new.get(each.answer_id)}
+
+
+def _name(cell: dict[str, Any]) -> str | None:
+    return cell["metadata"].get("nbgrader", {}).get("grade_id")
 
 
 @contextmanager
 def _gradebook(grading: Path) -> Iterator[Gradebook]:
     if shutil.which("alembic") is None:  # nbgrader starts it by name
         os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    with warnings.catch_warnings(), Gradebook(f"sqlite:///{grading / 'gradebook.db'}") as book:
-        warnings.simplefilter("ignore")  # of SQLAlchemy, about what nbgrader does with it
-        yield book
+    path = grading / "gradebook.db"
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of SQLAlchemy, about what nbgrader does with it
+            if not path.exists():  # one that was made by half would stay so
+                Gradebook(f"sqlite:///{beside}").close()
+                rename_over(beside, path)
+            with Gradebook(f"sqlite:///{path}") as book:
+                yield book
+    except (SQLAlchemyError, InvalidEntry, subprocess.CalledProcessError) as error:
+        said = getattr(error, "orig", None) or error
+        raise GradebookError(f"{path.name} cannot be read or written: {said}") from None
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _assignment(book: Gradebook, lesson: str, solution: NotebookNode) -> None:
@@ -113,16 +202,16 @@ def _assignment(book: Gradebook, lesson: str, solution: NotebookNode) -> None:
         book.update_or_create_source_cell(name, lesson, lesson, **facts)
 
 
-def _save(book: Gradebook, lesson: str, student: str, result: dict[str, Any]) -> None:
-    for name, entry in result["exercises"].items():
-        grade = book.find_grade(name, lesson, lesson, student)
-        grade.auto_score, grade.needs_manual_grade = entry["points"], grade.manual_score is not None
-    [graded] = book.find_submission(lesson, student).notebooks
-    for grade in (grade for grade in graded.grades if grade.name not in result["exercises"]):
-        empty = result["written"].get(grade.name) == ""  # one that was not found is for a person to look for
-        grade.auto_score = 0.0 if empty else None
-        grade.needs_manual_grade = not empty or grade.manual_score is not None
-    book.db.commit()
+def _save(submission: SubmittedAssignment, result: dict[str, Any], changed: set[str]) -> None:
+    """Write a result into a submission's grades; of answers that have ``changed``, a person's are asked for again."""
+    for name, grade in _grades(submission).items():
+        entry = result["exercises"].get(name)
+        empty = result["written"].get(name) == ""  # one that was not found is for a person to look for
+        grade.auto_score = entry["points"] if entry else 0.0 if empty else None
+        if grade.manual_score is None:
+            grade.needs_manual_grade = not (entry or empty)
+        elif name in changed:
+            grade.needs_manual_grade = True
 
 
 def _marked(solution: NotebookNode, handout: Handout, result: dict[str, Any]) -> NotebookNode:
