@@ -17,11 +17,22 @@ from companion.workshop.grading.course.settings import SettingsError
 from companion.workshop.grading.notebook.handout import Handout, HandoutError, handout
 from companion.workshop.grading.sandbox import bubblewrap
 
+GOES_ON = "what was marked is kept, and the same command goes on from there"
+
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Grade the lessons, then open the form grader if asked to. 1 if a submission could not be marked, or a lesson,
-    whose own answers do not pass here; 2 if nothing could be done.
+    whose own answers do not pass here; 2 if nothing could be done, or no more; 130 if somebody has stopped it.
     """
+    try:
+        return _done(arguments, root)
+    except KeyboardInterrupt:
+        print("\ngrade: stopped" + (f"; {GOES_ON}" if arguments.lessons else ""))
+        return 130
+
+
+def _done(arguments: Namespace, root: Path) -> int:
+    """Do what is asked; return as `main`."""
     if arguments.self_test:
         return _self_test(arguments.self_test)
     try:
@@ -38,24 +49,34 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         return 2
     status = 0
     for lesson in lessons:
-        try:
-            for archive in arguments.take_in:
-                unpacked = lms.take_in(Path(archive), root / "grading", lesson.name)
-                late = f"; marked as late: {', '.join(unpacked.late)}" if unpacked.late else ""
-                broken = f"; cannot be unpacked: {', '.join(unpacked.broken)}" if unpacked.broken else ""
-                print(one_line(f"{archive}: notebooks of {len(unpacked.students)} students{late}{broken}"))
-            options = {"only": arguments.student, "force": arguments.force}
-            left = grade(lesson, root, jobs=arguments.jobs, unsafe=arguments.unsafe, **options)
-        except ReferenceFails as error:
-            print(one_line(f"grade: {error}"))
-            left = [lesson.name]
-        except (HandoutError, SettingsError, OSError) as error:  # the last: of a disk that is full, for example
-            print(one_line(f"grade: {error}"))
-            return 2
-        status = status or int(bool(left))
+        ended = _marked(lesson, arguments, root)
+        if ended > 1:
+            return ended
+        status = status or ended
     if arguments.formgrader:
         formgrader.serve(root)
     return status
+
+
+def _marked(lesson: Lesson, arguments: Namespace, root: Path) -> int:
+    """Take in what is to be taken in, and grade one lesson; return as `main`."""
+    try:
+        for archive in arguments.take_in:
+            unpacked = lms.take_in(Path(archive), root / "grading", lesson.name)
+            late = f"; marked as late: {', '.join(unpacked.late)}" if unpacked.late else ""
+            broken = f"; cannot be unpacked: {', '.join(unpacked.broken)}" if unpacked.broken else ""
+            print(one_line(f"{archive}: notebooks of {len(unpacked.students)} students{late}{broken}"))
+        options = {"only": arguments.student, "force": arguments.force}
+        return int(bool(grade(lesson, root, jobs=arguments.jobs, unsafe=arguments.unsafe, **options)))
+    except ReferenceFails as error:
+        print(one_line(f"grade: {error}"))
+        return 1
+    except (HandoutError, SettingsError) as error:
+        print(one_line(f"grade: {error}"))
+        return 2
+    except (formgrader.GradebookError, OSError) as error:  # of a disk that is full, for example
+        print(one_line(f"grade: {error}; {GOES_ON}"))
+        return 2
 
 
 def _self_test(minutes: float) -> int:

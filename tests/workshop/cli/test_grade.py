@@ -1,13 +1,20 @@
 """``grade`` goes on where it stopped, marks again only what changed, and says when it cannot work safely."""
 
 import csv
+import errno
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from argparse import Namespace
 
+import psutil
 import pytest
 import torch
 from workshop.grading.sharing import here
-from workshop.grading.small_lesson import NAME, checkout, hand_in, handed_in, solved
+from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, checkout, hand_in, handed_in, solved
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
@@ -64,7 +71,7 @@ def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked
 
 
 @safe
-def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch):
+def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch, capsys):
     root = checkout(tmp_path)
     for name in ("anna", "bert", "carl"):
         hand_in(root, name, handed_in({}))
@@ -78,14 +85,100 @@ def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch):
         write(path, text)
 
     monkeypatch.setattr(classroom, "atomic_write", dies)
-    with pytest.raises(KeyboardInterrupt):
-        run(root, NAME)
+    assert run(root, NAME) == 130
+    assert "grade: stopped; what was marked is kept, and the same command goes on" in capsys.readouterr().out
     monkeypatch.setattr(classroom, "atomic_write", write)
     first = set(marked[:1])
     marked.clear()
     assert run(root, NAME) == 0
     assert first.isdisjoint(marked) and len(marked) == 2
     assert len(table(root).splitlines()) == 4
+
+
+@pytest.mark.parametrize("full", ["results", "grades.csv", "feedback", "autograded"])
+def test_a_full_disk_ends_in_a_sentence_and_loses_nothing(tmp_path, monkeypatch, capsys, full):
+    root = checkout(tmp_path)
+    for name in ("anna", "bert"):
+        hand_in(root, name, solved())
+    monkeypatch.setattr(bubblewrap, "missing", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(classroom, "_result", right)
+    monkeypatch.setattr(classroom.reference, "require", lambda *_, **__: None)
+    write = classroom.atomic_write
+
+    def no_room(path, content):
+        if full in path.parts:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, content)
+
+    with monkeypatch.context() as patch:
+        for module in (classroom, formgrader):
+            patch.setattr(module, "atomic_write", no_room)
+        assert run(root, NAME, unsafe=True) == 2
+        said = capsys.readouterr().out.splitlines()[-1]
+        assert "No space left on device; what was marked is kept, and the same command goes on" in said
+    assert run(root, NAME, unsafe=True) == 0
+    marked = {"results": 2, "grades.csv": 1}.get(full, 0)
+    assert f"{marked} marked, {2 - marked} as before" in capsys.readouterr().out
+    assert [row["points"] for row in csv.DictReader(table(root).decode().splitlines())] == ["6", "6"]
+    assert len(list((root / "grading" / "autograded").iterdir())) == 2
+
+
+def right(path, handout, *_):
+    """A result in which all is right."""
+    entries = {name: {"outcome": "right", "diagnosis": "correct", "points": POINTS[name]} for name in AUTOMATIC}
+    return classroom.nothing("", handout) | {"exercises": entries, "written": {"open-question": ""}}
+
+
+def test_a_gradebook_that_is_none_ends_in_a_sentence(tmp_path, monkeypatch, capsys):
+    root = checkout(tmp_path)
+    monkeypatch.setattr(bubblewrap, "missing", lambda: "bubblewrap is not installed")
+    (root / "grading" / "gradebook.db").write_bytes(b"no database, but of some length" * 100)
+    assert run(root, NAME, unsafe=True) == 2
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith("grade: gradebook.db cannot be read or written: file is not a database; what was marked is")
+
+
+PROGRAM = f"""
+import sys
+from argparse import Namespace
+from pathlib import Path
+from companion.workshop.cli import grade
+if __name__ == "__main__":
+    sys.exit(grade.main(Namespace(lessons=[{NAME!r}], **{SAID!r}), Path(sys.argv[1])))
+"""
+
+
+def program(root, **environment):
+    """``grade`` as a program of its own."""
+    ours = {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(root)],
+        env=os.environ | ours | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+@safe
+def test_ctrl_c_ends_in_a_sentence_leaves_no_process_and_loses_nothing(tmp_path, marked):
+    root = checkout(tmp_path)
+    for name in ("anna", "bert", "carl", "dora", "emil"):  # wrong answers: that takes a while
+        hand_in(root, name, solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return M"))
+    process, results = program(root), root / "grading" / NAME / "results"
+    while process.poll() is None and not list(results.glob("*.json")):
+        time.sleep(0.05)
+    ours = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=300)
+    assert process.returncode == 130, said.decode()
+    assert b"grade: stopped; what was marked is kept" in said and b"Traceback" not in said
+    assert not psutil.wait_procs(ours, 10)[1]
+    assert [path for path in (root / "grading").rglob(".*") if path.name != ".lock"] == []
+    kept = len(list(results.iterdir()))
+    assert 0 < kept < 5
+    assert run(root, NAME) == 0
+    assert len(marked) == 5 - kept and len(table(root).splitlines()) == 6
 
 
 @safe

@@ -5,6 +5,7 @@ import html
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -175,7 +176,7 @@ def _gradebook(grading: Path) -> Iterator[Gradebook]:
             with Gradebook(f"sqlite:///{path}") as book:
                 yield book
     except (SQLAlchemyError, InvalidEntry, subprocess.CalledProcessError) as error:
-        said = getattr(error, "orig", None) or error
+        said = re.sub(r"^\(\S+\) ", "", str(error)).partition("\n")[0]  # the kind of the error, and the SQL
         raise GradebookError(f"{path.name} cannot be read or written: {said}") from None
     finally:
         beside.unlink(missing_ok=True)
