@@ -161,6 +161,19 @@ def program(root, **environment):
 
 
 @safe
+def test_names_in_any_script_are_kept_where_the_locale_is_ascii(tmp_path):
+    root, names = checkout(tmp_path), ["Jörg Müller", "王小明"]
+    for name in names:
+        hand_in(root, name, handed_in({}))
+    process = program(root, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    said, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, said.decode()
+    assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == names
+    for folder in ("kept", "feedback", "autograded"):
+        assert sorted(path.name for path in (root / "grading" / folder).iterdir()) == names
+
+
+@safe
 def test_ctrl_c_ends_in_a_sentence_leaves_no_process_and_loses_nothing(tmp_path, marked):
     root = checkout(tmp_path)
     for name in ("anna", "bert", "carl", "dora", "emil"):  # wrong answers: that takes a while
