@@ -20,8 +20,9 @@ from companion.lesson.attempts import own_function
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course import book, classroom, feedback, formgrader, lms
 from companion.workshop.grading.notebook import submissions, syntax
+from companion.workshop.grading.notebook.files import Unreadable
 from companion.workshop.grading.notebook.handout import handout
-from companion.workshop.grading.notebook.submissions import Unreadable, assemble, cells
+from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.notebook.syntax import needed, parse, pieces, plain
 from companion.workshop.grading.sandbox.worker import NoMagic
 

@@ -40,8 +40,9 @@ from companion.workshop.grading.course.names import file_name, one_line
 from companion.workshop.grading.course.settings import SettingsError, odd_encoding, read_settings
 from companion.workshop.grading.course.tables import read_overrides, read_roster
 from companion.workshop.grading.course.unmatched import unmatched
+from companion.workshop.grading.notebook.files import Unreadable
 from companion.workshop.grading.notebook.handout import Handout
-from companion.workshop.grading.notebook.submissions import Unreadable, parsed
+from companion.workshop.grading.notebook.submissions import parsed
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 COMPANION = Path(__file__).resolve().parents[3]

@@ -16,7 +16,7 @@ from typing import Any
 from companion.core.files import atomic_write
 from companion.workshop.grading.course.names import file_name, student
 from companion.workshop.grading.course.settings import Settings, parse_stamp, stamp
-from companion.workshop.grading.notebook.submissions import Unreadable, read_notebook, refused
+from companion.workshop.grading.notebook.files import Unreadable, read_notebook, refused
 
 OLDEST, NEWEST = datetime(1971, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
