@@ -1,5 +1,6 @@
 """``grade``: which lessons does `companion.workshop.grading` mark, and is there a sandbox?"""
 
+import functools
 import os
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 from companion.workshop.cli.lessons import Lesson, LessonError, select_lessons
 from companion.workshop.cli.release import generate
 from companion.workshop.cli.setup import ROOT, go_on_as
-from companion.workshop.grading.course import classroom, formgrader, lms
+from companion.workshop.grading.course import classroom, formgrader, handins, lms
+from companion.workshop.grading.course.folders import Answered
 from companion.workshop.grading.course.names import one_line
 from companion.workshop.grading.course.reference import ReferenceFails
 from companion.workshop.grading.course.settings import SettingsError
@@ -65,10 +67,8 @@ def _marked(lesson: Lesson, arguments: Namespace, root: Path) -> int:
     """Take in what is to be taken in, and grade one lesson; return as `main`."""
     try:
         for archive in arguments.take_in:
-            unpacked = lms.take_in(Path(archive), root / "grading", lesson.name)
-            late = f"; marked as late: {', '.join(unpacked.late)}" if unpacked.late else ""
-            broken = f"; cannot be unpacked: {', '.join(unpacked.broken)}" if unpacked.broken else ""
-            print(one_line(f"{archive}: notebooks of {len(unpacked.students)} students{late}{broken}"))
+            unpacked = lms.take_in(Path(archive), root / "grading", lesson.name, _answered(lesson, root))
+            print(one_line(f"{archive}: {unpacked}"))
         options = {"only": arguments.student, "force": arguments.force}
         return int(bool(grade(lesson, root, jobs=arguments.jobs, unsafe=arguments.unsafe, **options)))
     except ReferenceFails as error:
@@ -107,6 +107,12 @@ def _can_run(*, unsafe: bool) -> bool:
 def grade(lesson: Lesson, root: Path = ROOT, **options) -> list[str]:
     """Grade one lesson's submissions (`classroom.grade`); the names of those that could not be marked."""
     return classroom.grade(questions(lesson, root), lesson.source, root, **options)
+
+
+def _answered(lesson: Lesson, root: Path) -> Answered:
+    """Return what says of a notebook whether it holds answers to the lesson, which is read once that is asked."""
+    of = functools.cache(lambda: questions(lesson, root))
+    return lambda data: handins.answered(data, of())
 
 
 def questions(lesson: Lesson, root: Path) -> Handout:

@@ -109,7 +109,7 @@ def test_what_was_given_under_a_name_is_taken_as_a_whole(current, other, counts)
     book = Book(small_handout(), Settings(), {}, {}, key="k")
     result = classroom.nothing("", small_handout()) | {"flags": [], "elsewhere": [], "days_late": 0}
     book.results = {"anna": result}
-    mine, pseudonym = book.labels("anna")
+    mine, pseudonym = book.both_folders("anna")
     book.persons = {mine: {WRITTEN: current}, pseudonym: {WRITTEN: other}}
     assert book.scores("anna")[WRITTEN] == counts
 

@@ -1,4 +1,4 @@
-"""Zips as Canvas and Moodle make them: whose notebook is whose, which one counts, and when it was handed in."""
+"""Zips as Canvas and Moodle make them: what is whose, which notebook counts, and when it was handed in."""
 
 import zipfile
 from datetime import UTC, datetime
@@ -23,10 +23,10 @@ class Unsaid(zipfile.ZipInfo):
 
 
 def archive(path, members, info=zipfile.ZipInfo, when=DOWNLOADED):
-    """A zip of these files; each holds its own name."""
-    with zipfile.ZipFile(path, "w") as file:
+    """A zip of these files; each holds its own name, unless it is said what."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name in members:
-            file.writestr(info(name, when), name)
+            file.writestr(info(name, when), members[name] if isinstance(members, dict) else name)
     return path
 
 
@@ -41,9 +41,10 @@ def grading(tmp_path):
 
 
 def counted(grading):
-    """By student: which file counts, and how many days late it is."""
-    hand_ins = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)
-    return {name: (hand_in.path.read_text(), hand_in.days_late) for name, hand_in in hand_ins.items()}
+    """By student: which file counts, or why none can be read, and how many days late it is."""
+    versions = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)
+    first = {name: hand_ins[0] for name, hand_ins in versions.items()}
+    return {name: (one.path.read_text() if one.path else one.problem, one.days_late) for name, one in first.items()}
 
 
 CANVAS = {
@@ -137,7 +138,8 @@ def test_one_notebook_of_no_date_and_one_that_is_broken_cost_nobody_else_anythin
         data = data[:place] + bytes(4) + data[place + 4 :]
     path.write_bytes(data)
     assert lms.take_in(path, grading, NAME) == lms.Taken(["anna", "x 13"], [], ["wang"])
-    assert counted(grading).keys() == {"anna", "x 13"}
+    assert counted(grading).keys() == {"anna", "x 13", "wang"}
+    assert counted(grading)["wang"] == ("it is damaged in the zip: download that again", 0)
 
 
 def test_what_is_no_such_zip_is_refused(grading, tmp_path):
@@ -147,3 +149,134 @@ def test_what_is_no_such_zip_is_refused(grading, tmp_path):
     for wrong in (archive(tmp_path / "w.zip", ["a.ipynb"]), grading / "roster.csv", broken, tmp_path / "none.zip"):
         with pytest.raises(SettingsError, match=r"no zip that can be read|holds no notebook"):
             lms.take_in(wrong, grading, NAME)
+
+
+# -- every file is answered for
+
+ZIPS = {
+    "Canvas": lambda name, number, file, late="": f"{name}{late}_{number}_9{number}_{file}",
+    "Moodle": lambda name, number, file, late="": f"{name}_{number}_{FOLDER}/{file}",
+}
+SENT = {
+    "submission.zip": "there is submission.zip, no notebook (.ipynb): nothing is unpacked, "
+    f"hand in {NAME}.ipynb itself",
+    f"{NAME}.html": f"there is {NAME}.html, no notebook (.ipynb): hand in {NAME}.ipynb itself",
+    f"{NAME}.py": f"there is {NAME}.py, no notebook (.ipynb): hand in {NAME}.ipynb itself",
+    f"{NAME}.ipynb.txt": f"there is {NAME}.ipynb.txt, no notebook (.ipynb): if {NAME}.ipynb.txt is the notebook, "
+    f"rename it to {NAME}.ipynb",
+}
+
+
+@pytest.mark.parametrize("sent", SENT)
+@pytest.mark.parametrize("kind", ZIPS)
+def test_who_sent_no_notebook_is_named_and_stands_in_the_table(grading, tmp_path, kind, sent):
+    name = ZIPS[kind]
+    members = {name("bert", 41, f"{NAME}.ipynb"): "{}", name("carl", 42, sent): "x", name("carl", 42, "b.pdf"): "x"}
+    taken = lms.take_in(archive(tmp_path / "z.zip", members), grading, NAME)
+    assert taken.students == ["bert 41"] and taken.without == {"carl 42": [sent, "b.pdf"]}
+    assert f"no notebook from 1: carl 42 ({' and '.join(sorted([sent, 'b.pdf']))})" in str(taken)
+    both = f"there is {' and '.join(sorted(['b.pdf', sent]))}, no"
+    assert counted(grading)["carl 42"] == (SENT[sent].replace(f"there is {sent}, no", both), 0)
+    again = archive(tmp_path / "y.zip", {name("carl", 42, f"{NAME}.ipynb"): "good"}, when=(2026, 12, 4, 10, 0, 0))
+    assert lms.take_in(again, grading, NAME).students == ["carl 42"]
+    assert counted(grading)["carl 42"] == ("good", 0)
+    versions = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)["carl 42"]
+    assert not versions[0].remarks or "replaces an earlier version" in versions[0].remarks[0]
+
+
+@pytest.mark.parametrize(
+    "member, student",
+    [
+        ("berganna_11_text.html", "anna"),
+        ("berganna_LATE_11_link.html", "anna"),
+        ("anon_a1B2c_text.html", "anon a1B2c"),
+        ("Anna Berg_21_assignsubmission_onlinetext/onlinetext.html", "anna"),
+        ("Anna Berg_21_assignsubmission_onlinetext_onlinetext.html", "anna"),
+    ],
+)
+def test_a_text_that_was_typed_in_is_answered_for(grading, tmp_path, member, student):
+    assert [*lms.take_in(archive(tmp_path / "t.zip", [member]), grading, NAME).without] == [student]
+    assert "no notebook" in counted(grading)[student][0]
+
+
+def test_what_is_nobodys_is_named(grading, tmp_path):
+    members = [f"berganna_11_901_{NAME}.ipynb", "grades.xlsx", "__MACOSX/x.ipynb", ".DS_Store", "a folder/"]
+    taken = lms.take_in(archive(tmp_path / "c.zip", members), grading, NAME)
+    assert str(taken) == "notebooks of 1 students; named as no student's file: grades.xlsx"
+
+
+@pytest.mark.parametrize("kind", ZIPS)
+def test_a_notebook_too_large_is_refused_as_in_a_folder(grading, tmp_path, kind):
+    members = {ZIPS[kind]("bert", 41, f"{NAME}.ipynb"): "x" * (25 << 20)}
+    assert lms.take_in(archive(tmp_path / "z.zip", members), grading, NAME).students == ["bert 41"]
+    assert counted(grading)["bert 41"][0].startswith("the notebook has 25 MiB; at most 20 are read")
+
+
+@pytest.mark.parametrize("kind", ZIPS)
+def test_a_solved_copy_beside_an_untouched_notebook(grading, tmp_path, kind):
+    files = {f"{NAME}.ipynb": "untouched", f"{NAME}-Copy1.ipynb": "solved", f"{NAME}-further.ipynb": "solved, too"}
+    members = {ZIPS[kind]("bert", 41, file): text for file, text in files.items()}
+    lms.take_in(archive(tmp_path / "z.zip", members), grading, NAME, lambda data: data.startswith(b"solved"))
+    [hand_in] = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)["bert 41"]
+    assert hand_in.path.read_text() == "solved"
+    assert f"{NAME}-Copy1.ipynb is marked, because {NAME}.ipynb holds no answers" in hand_in.remarks[0]
+
+
+@pytest.mark.parametrize("kind", ZIPS)
+def test_files_of_python_come_with_the_notebook(grading, tmp_path, kind):
+    files = {f"{NAME}.ipynb": "{}", "helpers.py": "x = 1", "more-1.py": "y = 1", f"{NAME}.py": "", "a.pdf": ""}
+    members = {ZIPS[kind]("bert", 41, file): text for file, text in files.items()}
+    members |= {ZIPS[kind]("carl", 42, "other.py"): "", ZIPS[kind]("carl", 42, f"{NAME}.ipynb"): "{}"}
+    lms.take_in(archive(tmp_path / "z.zip", members), grading, NAME)
+    versions = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)
+    assert versions["bert 41"][0].helpers() == {"helpers.py": "x = 1", "more.py": "y = 1"}
+    assert versions["carl 42"][0].helpers() == {"other.py": ""}
+    said = " ".join(versions["bert 41"][0].remarks)
+    assert f"not read beside the notebook: {NAME}.py (" in said and "not read beside the notebook: a.pdf" in said
+
+
+# -- in which order they came
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("kind", ZIPS)
+def test_of_two_downloads_after_the_deadline_the_second_counts(grading, tmp_path, kind, again):
+    """Both count as in time, since neither says that it was late; taking in the first once more changes nothing."""
+    students = range(41, 53)
+    for day, text in ((2, "first"), (5, "second"), *([(2, "first")] * again)):
+        members = {ZIPS[kind]("s", number, f"{NAME}.ipynb"): f"{text} {number}" for number in students}
+        path = archive(tmp_path / f"{day}.zip", members, when=(2026, 12, day, 10, 0, 0))
+        lms.take_in(path, grading, NAME)
+    assert counted(grading) == {f"s {number}": (f"second {number}", 0) for number in students}
+    versions = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)["s 41"]
+    assert [one.path.read_text() for one in versions] == ["second 41", "first 41"]
+    assert "is not marked as late, and replaces an earlier version" in versions[0].remarks[0]
+
+
+def test_of_zips_that_are_taken_in_the_other_way_round_the_later_download_counts(grading, tmp_path):
+    for day in (5, 2, 3):
+        members = {f"berganna_11_901_{NAME}.ipynb": f"of day {day}"}
+        lms.take_in(archive(tmp_path / "z.zip", members, when=(2026, 12, day, 10, 0, 0)), grading, NAME)
+    versions = collect(grading, NAME, read_settings(grading / "settings.toml"), 1 << 20)["anna"]
+    assert [one.path.read_text() for one in versions] == ["of day 5", "of day 3", "of day 2"]
+
+
+def test_where_a_zip_says_no_date_the_one_taken_in_later_counts(grading, tmp_path):
+    for text in ("first", "second"):
+        members = {f"berganna_11_901_{NAME}.ipynb": text}
+        lms.take_in(archive(tmp_path / "z.zip", members, when=(1980, 1, 1, 0, 0, 0)), grading, NAME)
+    assert counted(grading)["anna"] == ("second", 0)
+
+
+def test_who_has_gone_back_to_a_first_version_has_handed_in_again(grading, tmp_path):
+    for day, text in ((2, "first"), (3, "second"), (4, "first")):
+        members = {f"berganna_11_901_{NAME}.ipynb": text}
+        lms.take_in(archive(tmp_path / "z.zip", members, when=(2026, 12, day, 10, 0, 0)), grading, NAME)
+    assert counted(grading)["anna"] == ("first", 0)
+
+
+def test_late_is_late_whichever_came_first(grading, tmp_path):
+    for day, late, text in ((2, "_LATE", "late"), (5, "_LATE", "later")):
+        members = {f"berganna{late}_11_901_{NAME}.ipynb": text}
+        lms.take_in(archive(tmp_path / "z.zip", members, when=(2026, 12, day, 10, 0, 0)), grading, NAME)
+    assert counted(grading)["anna"] == ("later", 1)

@@ -16,6 +16,7 @@ from workshop.grading.small_lesson import RIGHT, asking_without_end, cell, edite
 from companion.lesson.exercise import CHECK_SEEDS
 from companion.workshop.grading.course import feedback, marking
 from companion.workshop.grading.course.book import Book
+from companion.workshop.grading.course.handins import HandIn
 from companion.workshop.grading.course.marking import _exercise, mark
 from companion.workshop.grading.course.settings import read_settings
 from companion.workshop.grading.notebook.submissions import assemble, cells
@@ -324,7 +325,7 @@ def test_what_an_older_hand_in_answers_otherwise_is_left_to_a_person(tmp_path):
     submission.older, submission.answers = {NEWTON: "the exercise has other parameters now"}, {}
     result = mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)
     assert result["exercises"][NEWTON] == marking.entry(0.0, "older", "the exercise has other parameters now")
-    dated = {"when": datetime(2026, 11, 1, tzinfo=UTC), "days_late": 0}
+    dated = HandIn("ann", None, datetime(2026, 11, 1, tzinfo=UTC)).dated
     book = Book(small_handout(), read_settings(tmp_path / "none.toml"), {}, {}, results={"ann": result | dated})
     assert f"made from an older version, which has these otherwise: {NEWTON} (overrides.csv)" in book.needs("ann")
     assert "the exercise has other parameters now" in feedback.page(book, "ann")

@@ -18,7 +18,7 @@ from workshop.grading.variants import WAYS
 from companion import __version__
 from companion.lesson.attempts import own_function
 from companion.workshop.cli.lessons import all_lessons
-from companion.workshop.grading.course import book, classroom, feedback, formgrader, lms
+from companion.workshop.grading.course import book, classroom, feedback, folders, formgrader, handins, lms
 from companion.workshop.grading.notebook import submissions, syntax
 from companion.workshop.grading.notebook.files import Unreadable
 from companion.workshop.grading.notebook.handout import handout
@@ -55,7 +55,7 @@ def test_more_magics_than_ipython_takes_are_left_as_they_are(monkeypatch):
 
 
 def test_the_graders_own_process_parses_nothing():
-    for module in (book, feedback, classroom, formgrader, lms):
+    for module in (book, feedback, classroom, folders, formgrader, handins, lms):
         assert not {"parse", "plain", "ast"} & vars(module).keys(), module.__name__
 
 

@@ -39,12 +39,15 @@ Persons = dict[str, dict[str, Given]]  # by the name in the gradebook and questi
 
 @dataclass
 class Book:
-    """One lesson's results by student, and all that makes points of them, with what ``persons`` gave."""
+    """One lesson's results by student, and all that makes points of them, with what ``persons`` gave. ``folders`` says
+    how a student's folders are called where a name cannot be a folder's, or is another's.
+    """
 
     handout: Handout
     settings: Settings
     roster: dict[str, dict[str, str]]
     overrides: dict[tuple[str, str], Override]
+    folders: dict[str, str] = field(default_factory=dict)
     key: str = ""
     persons: Persons = field(default_factory=dict)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -53,12 +56,20 @@ class Book:
 
     def label(self, student: str) -> str:
         """Return the name under which a student is marked: a pseudonym, if marking is anonymous."""
-        return self.labels(student)[0]
+        return self.pseudonym(student) if self.settings.anonymous else student
 
-    def labels(self, student: str) -> tuple[str, str]:
-        """Return this name, and the one that the student has where `Settings.anonymous` is the other way."""
-        pseudonym = "participant-" + hmac.new(self.key.encode(), student.encode(), "sha256").hexdigest()[:8]
-        return (pseudonym, student) if self.settings.anonymous else (student, pseudonym)
+    def pseudonym(self, student: str) -> str:
+        """Return the name that a student has where marking is anonymous."""
+        return "participant-" + hmac.new(self.key.encode(), student.encode(), "sha256").hexdigest()[:8]
+
+    def folder(self, student: str) -> str:
+        """Return how the folders of a student are called, and nbgrader's gradebook knows them: by the label."""
+        return self.both_folders(student)[0]
+
+    def both_folders(self, student: str) -> tuple[str, str]:
+        """Return the same, and how they are called where `Settings.anonymous` is the other way."""
+        own, pseudonym = self.folders.get(student) or file_name(student), file_name(self.pseudonym(student))
+        return (pseudonym, own) if self.settings.anonymous else (own, pseudonym)
 
     def everybody(self) -> list[str]:
         """Return all students, also those on the roster who handed in nothing."""
@@ -72,7 +83,7 @@ class Book:
         """Return what a person gave for the answer to the question ``name``, and what was given for it under the other
         name: where there are points under both, the current name's count.
         """
-        by_name = [self.persons.get(file_name(label), {}).get(name, Given()) for label in self.labels(student)]
+        by_name = [self.persons.get(folder, {}).get(name, Given()) for folder in self.both_folders(student)]
         current, other = by_name
         return (current, other) if current.counts >= other.counts else (other, current)
 
@@ -123,6 +134,7 @@ class Book:
             reasons.append(f"made from an older version, which has these otherwise: {', '.join(older)} (overrides.csv)")
         if result["elsewhere"]:
             reasons.append(f"passes in its own notebook, not here: {', '.join(result['elsewhere'])}")
+        reasons += result["remarks"]
         return reasons + [f"suspicious: {flag}" for flag in result["flags"]]
 
     def notes(self, student: str) -> list[str]:
@@ -130,6 +142,9 @@ class Book:
         days = self.results[student]["days_late"]
         when = self.results[student]["when"]
         notes = [f"Handed in on {when:%d %B %Y, %H:%M} UTC."] if self.when(student) else []
+        if (many := self.results[student]["versions"]) > 1:
+            notes.append(f"{many} versions were handed in; this one counts.")
+        notes += [f"Please note: {remark}." for remark in self.results[student]["remarks"]]
         if days:
             lost = round(100 * (1 - self.settings.factor(days)))
             notes.append(f"Late: day {days} after the deadline; {lost} % of the points are lost.")

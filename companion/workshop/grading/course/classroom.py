@@ -7,7 +7,7 @@ grading/NN-topic/grades.csv                          the class; grows as results
 grading/NN-topic/summary.md                          how each exercise was answered, and what needs a person
 grading/NN-topic/canvas.csv, moodle.csv              points for an LMS (`lms`)
 grading/NN-topic/overrides.csv                       points that you give instead, with a reason
-grading/NN-topic/results/                            what is known of each submission; only what changed is marked again
+grading/NN-topic/results/                            what is known of each version; only what changed is marked again
 grading/NN-topic/reference.json                      where the course's own answers passed (`reference`)
 grading/feedback/STUDENT/NN-topic.html               for the student; all of them in grading/NN-topic/feedback.zip
 grading/autograded/, gradebook.db                    for nbgrader's form grader, where the written answers are marked
@@ -78,47 +78,64 @@ def grade(
     with locked(grading):
         settings, seeds = read_settings(grading / "settings.toml"), _seeds(grading, handout.name)
         roster, overrides = read_roster(grading / "roster.csv"), read_overrides(folder / "overrides.csv", handout)
-        hand_ins = handins.collect(grading, handout.name, settings, limits.notebook)
+        answered = partial(handins.answered, handout=handout)
+        hand_ins = handins.collect(grading, handout.name, settings, limits.notebook, answered)
         if only and only not in hand_ins:
             raise SettingsError(f"--student {only!r} has handed in nothing; there is {', '.join(hand_ins) or 'nobody'}")
         course = fingerprint(handout, seeds, limits, unsafe=unsafe)
-        results = {name: _known(folder, hand_in, course) for name, hand_in in hand_ins.items()}
-        new = [hand_in for name, hand_in in hand_ins.items() if only in ("", name) and (force or not results[name])]
-        if new:
+        chosen = {only} if only else hand_ins.keys()
+        results: dict[str, dict[str, Any]] = {
+            name: {one.key: None if force and name in chosen else _known(folder, one, course) for one in versions}
+            for name, versions in hand_ins.items()
+        }
+
+        def new() -> list[HandIn]:
+            return [one for name in chosen for one in handins.unmarked(hand_ins[name], results[name], settings)]
+
+        def counted(name: str) -> dict[str, dict[str, Any]]:
+            hand_in = handins.counting(hand_ins[name], results[name], settings)
+            return {name: results[name][hand_in.key] | hand_in.dated} if hand_in else {}
+
+        if new():
             of_the_course = partial(_result, source, handout, seeds, limits, unsafe)
             reference.require(of_the_course, handout, source, folder, course, again=force)
-        results |= dict.fromkeys((hand_in.student for hand_in in new), None)
         book = Book(
             handout,
             settings,
             roster,
             overrides,
+            handins.folders(grading, hand_ins),
             key=_secret(grading),
             persons=formgrader.persons(grading, handout),
-            results={name: result | hand_ins[name].dated for name, result in results.items() if result},
         )
         book.remarks += _remarks(root, book, hand_ins.keys())
-        failed = []
-        calls = (delayed(_attempt)(hand_in, handout, seeds, limits, unsafe) for hand_in in new)
-        marked = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(calls)
-        for hand_in, result in tqdm(marked, total=len(new), desc=f"{handout.name}: marking"):
-            if isinstance(result, str):
-                failed.append(hand_in.student)
-                tqdm.write(one_line(f"{hand_in.student}: not marked: {result}"))
-                continue
-            result |= {"course": course, "contents": hand_in.key, "student": hand_in.student}
-            atomic_write(_kept(folder, hand_in.student), json.dumps(result, indent=1) + "\n")
-            book.results[hand_in.student] = result | hand_in.dated
-            if time.monotonic() - book.written > OFTEN:
-                atomic_write(folder / "grades.csv", table(book))
-                book.written = time.monotonic()
+        for name in hand_ins:
+            book.results |= counted(name)
+        failed, marked = [], set()
+        while calls := new():  # again where one cannot be read, and the version before it counts
+            calls = [delayed(_attempt)(hand_in, handout, seeds, limits, unsafe) for hand_in in calls]
+            attempts = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(calls)
+            for hand_in, result in tqdm(attempts, total=len(calls), desc=f"{handout.name}: marking"):
+                name = hand_in.student
+                marked.add(name)
+                results[name][hand_in.key] = result
+                if isinstance(result, str):
+                    failed += [] if name in failed else [name]
+                    tqdm.write(one_line(f"{name}: not marked: {result}"))
+                    continue
+                result |= {"course": course, "contents": hand_in.key, "student": name}
+                atomic_write(_kept(folder, hand_in), json.dumps(result, indent=1) + "\n")
+                book.results |= counted(name)
+                if time.monotonic() - book.written > OFTEN:
+                    atomic_write(folder / "grades.csv", table(book))
+                    book.written = time.monotonic()
         try:
-            book.persons = formgrader.record(grading, handout, source, book, {hand_in.student for hand_in in new})
+            book.persons = formgrader.record(grading, handout, source, book, marked)
         except formgrader.GradebookError:
             _publish(grading, folder, book, failed)
             raise
         _publish(grading, folder, book, failed)
-    many = f"{len(new) - len(failed)} marked, {len(hand_ins) - len(new)} as before"
+    many = f"{len(marked) - len(failed)} marked, {len(hand_ins) - len(marked)} as before"
     told = f"{many}{f', {len(failed)} NOT marked' if failed else ''}; see {folder.relative_to(root)}"
     nobody = f"Nobody has handed in: there is no grading/submitted/STUDENT/{handout.name}/*.ipynb"
     print(f"{summary(book, failed)}\n{told if hand_ins else nobody}")
@@ -143,7 +160,7 @@ def _publish(grading: Path, folder: Path, book: Book, failed: list[str]) -> None
     atomic_write(folder / "summary.md", summary(book, failed))
     pages = {name: page(book, name) for name in book.results}
     for name, text in pages.items():
-        target = grading / "feedback" / file_name(name) / f"{book.handout.name}.html"
+        target = grading / "feedback" / book.folders.get(name, file_name(name)) / f"{book.handout.name}.html"
         target.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(target, text)
     lms.export(folder, book, pages)
@@ -170,13 +187,20 @@ def _attempt(
     """The hand-in with its result, or with what kept it from being marked."""
     if hand_in.path is None:
         return hand_in, nothing(hand_in.problem, handout)
-    return hand_in, _result(hand_in.path, handout, seeds, limits, unsafe)
+    return hand_in, _result(hand_in.path, handout, seeds, limits, unsafe, hand_in.helpers())
 
 
-def _result(path: Path, handout: Handout, seeds: list[int], limits: Limits, unsafe: bool) -> dict[str, Any] | str:
-    """The result of the notebook in ``path``, or what kept it from being marked."""
+def _result(
+    path: Path,
+    handout: Handout,
+    seeds: list[int],
+    limits: Limits,
+    unsafe: bool,
+    files: dict[str, str] | None = None,
+) -> dict[str, Any] | str:
+    """The result of the notebook in ``path`` with the ``files`` beside it, or what kept it from being marked."""
     try:
-        submission = parsed(path.read_bytes(), handout)
+        submission = parsed(path.read_bytes(), handout, files)
         within = {"seconds": limits.wall, "memory": MEMORY, "prepare": partial(prepare, handout, frozenset(wrong))}
         result = alone(partial(mark, unsafe=unsafe), submission, handout, seeds, limits, **within)
         wrong.update(name for name, entry in result["exercises"].items() if entry["outcome"] == WRONG)
@@ -202,15 +226,16 @@ def fingerprint(handout: Handout, seeds: list[int], limits: Limits, *, unsafe: b
 def _known(folder: Path, hand_in: HandIn, course: str) -> dict[str, Any] | None:
     """What was found out about this very hand-in before, if the lesson and the grader are still the same."""
     try:
-        result = json.loads(_kept(folder, hand_in.student).read_text(encoding="utf-8"))
+        result = json.loads(_kept(folder, hand_in).read_text(encoding="utf-8"))
         same = result["course"] == course and result["contents"] == hand_in.key
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return result if same else None
 
 
-def _kept(folder: Path, name: str) -> Path:
-    return folder / "results" / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"
+def _kept(folder: Path, hand_in: HandIn) -> Path:
+    about = f"{hand_in.student}\0{hand_in.key}"
+    return folder / "results" / f"{hashlib.sha256(about.encode()).hexdigest()[:24]}.json"
 
 
 def _seeds(grading: Path, lesson: str) -> list[int]:

@@ -23,7 +23,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from companion.core.files import atomic_write, mathjax, rename_over
 from companion.workshop.grading.course.book import Book, Given, Persons
-from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.notebook.handout import Handout
 
 CONFIG = """# Written by `python -m companion grade`.
@@ -87,14 +86,14 @@ def record(grading: Path, handout: Handout, source: Path, points: Book, new: set
 
     Points that a person has given stay. The form grader asks for them again where the answer is another than the one
     that it showed; whether the submission was marked again is all one. What was given under a student's other name
-    (`Book.labels`) moves to the current one; where both have points, both stay.
+    (`Book.both_folders`) moves to the current one; where both have points, both stay.
     """
     solution = nbformat.read(source, as_version=4)
     with _gradebook(grading) as book:
         _assignment(book, handout.name, solution)
         there = {submission.student.id: submission for submission in book.assignment_submissions(handout.name)}
         for student, result in points.results.items():
-            name, other = map(file_name, points.labels(student))  # nbgrader looks for a folder of the student's name
+            name, other = points.both_folders(student)  # nbgrader looks for a folder of the student's name
             here, elsewhere = (grading / "autograded" / label / handout.name for label in (name, other))
             path, notebook = here / f"{handout.name}.ipynb", _marked(solution, handout, result)
             text, before = nbformat.writes(notebook), _text(path)

@@ -1,35 +1,52 @@
-"""What was handed in: every notebook is kept, and one of each student's counts.
+"""What was handed in: every version is kept, in the order in which they came, and one of each student's counts.
 
-grading/submitted/STUDENT/NN-topic/*.ipynb             as it is handed in; may be written over by the next
-grading/kept/STUDENT/NN-topic/TIME-HASH.ipynb          every notebook that was ever seen there, or imported
+grading/submitted/STUDENT/NN-topic/NN-topic.ipynb      as it is handed in; may be written over by the next (`folders`)
+grading/kept/STUDENT/NN-topic/TIME-HASH.ipynb          every notebook that was ever seen there, or taken in from an LMS
+grading/kept/STUDENT/NN-topic/TIME-HASH/helpers.py     the files of Python beside it, which it can import
+grading/kept/STUDENT/NN-topic.json                     in which order they came, when and from where; what is said of
+                                                       them; and of what could not be read, why
 
-The time is the file's own, or what nbgrader's ``timestamp.txt`` beside it says. What counts is the last hand-in before
-the deadline; if there is none, the last one, late.
+The time is the file's own, or where the settings say ``timestamps = true``, what nbgrader's ``timestamp.txt`` beside it
+says. What is handed in later is later, whatever a file says: its time is no earlier than the one's before it. What
+counts is the last hand-in before the deadline; if there is none, the last one, late; one that cannot be read only if
+all cannot. Where the settings say ``counts = "best"``, all that are in time are marked, or else all, and the one with
+the most points counts.
 """
 
 import hashlib
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from companion.core.files import atomic_write
+from companion.workshop.grading.course.folders import Answered, find
 from companion.workshop.grading.course.names import file_name, student
 from companion.workshop.grading.course.settings import Settings, parse_stamp, stamp
-from companion.workshop.grading.notebook.files import Unreadable, read_notebook, refused
+from companion.workshop.grading.course.stamps import NEWEST, OLDEST, parse_time, read_timestamp
+from companion.workshop.grading.notebook.files import Unreadable, decoded, refused
+from companion.workshop.grading.notebook.handout import Handout
+from companion.workshop.grading.notebook.submissions import parsed
 
-OLDEST, NEWEST = datetime(1971, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+NEVER = datetime.fromtimestamp(0, UTC)
+Results = Mapping[str, dict[str, Any] | str | None]  # of one student's versions, by key
 
 
 @dataclass(frozen=True)
 class HandIn:
-    """A notebook that was handed in, or the ``problem`` that kept it from being read."""
+    """A version that was handed in, or the ``problem`` that kept it from being read, with ``remarks`` for the
+    instructor and the student. ``versions`` says how many there are of that student.
+    """
 
     student: str
     path: Path | None
     when: datetime
     problem: str = ""
     days_late: int = 0
+    remarks: tuple[str, ...] = ()
+    versions: int = 1
 
     @property
     def key(self) -> str:
@@ -38,42 +55,156 @@ class HandIn:
 
     @property
     def dated(self) -> dict[str, Any]:
-        """Return what a result says of when it was handed in."""
-        return {"when": self.when, "days_late": self.days_late}
+        """Return what a result says of how and when it was handed in."""
+        about = {"when": self.when, "days_late": self.days_late}
+        return about | {"remarks": [*self.remarks], "versions": self.versions}
+
+    def helpers(self) -> dict[str, str]:
+        """Return the text of each file of Python beside the notebook, by its name."""
+        if self.path is None:
+            return {}
+        return {path.name: decoded(path.read_bytes()) for path in sorted(self.path.with_suffix("").glob("*.py"))}
 
 
-def collect(grading: Path, lesson: str, settings: Settings, largest: int) -> dict[str, HandIn]:
-    """Keep what is new in the folder ``grading`` of a ``lesson`` (NN-topic), if it has at most ``largest`` bytes, and
-    choose, since ``settings`` say what is late: the hand-in that counts, by student, in the order of their names.
+def answered(data: bytes, handout: Handout) -> bool:
+    """Return whether a notebook holds an answer that is no stub, or a written one."""
+    try:
+        submission = parsed(data, handout)
+    except Unreadable:
+        return False
+    return not submission.answers.keys() <= {*submission.stubs} or any(submission.written.values())
+
+
+def every(data: bytes) -> bool:
+    """Take each notebook as one that holds answers: then names alone decide."""
+    return bool(data)
+
+
+def collect(
+    grading: Path, lesson: str, settings: Settings, largest: int, answered: Answered = every
+) -> dict[str, list[HandIn]]:
+    """Keep what is new in the folder ``grading`` of a ``lesson`` (NN-topic), if it has at most ``largest`` bytes;
+    ``answered`` says of one of several notebooks in a folder whether it holds answers.
+
+    Return all versions by student, in the order of their names; the one that counts first, if it can be read, since
+    ``settings`` say what is late, then the one that would count without it, and so on.
     """
-    by_student: dict[str, list[HandIn]] = {}
+    last: dict[str, HandIn] = {}
+    lessons = {path.name for path in _inside(grading.parent / "solutions")}
     for place in _inside(grading / "submitted"):
         name = student(place.name)
-        if problem := _keep_folder(grading, name, lesson, place / lesson, largest):
-            by_student.setdefault(name, []).append(HandIn(name, None, datetime.fromtimestamp(0, UTC), problem))
+        if problem := _keep_folder(grading, name, lesson, place, (lessons, largest, answered)):
+            last[name] = HandIn(name, None, NEVER, problem)
+    by_student: dict[str, list[HandIn]] = {}
     for place in _inside(grading / "kept"):
         name = _name(place)
-        for path in sorted((place / lesson).glob("*.ipynb")):
-            if when := _kept_at(path):
-                late, problem = settings.late_days(name, lesson, when), refused(path.read_bytes(), lesson)
-                by_student.setdefault(name, []).append(HandIn(name, None if problem else path, when, problem, late))
-    return {name: hand_in_that_counts(hand_ins) for name, hand_ins in sorted(by_student.items())}
+        for entry in _entries(place, lesson):
+            mine = by_student.setdefault(name, [])
+            mine.append(_hand_in(name, place / lesson, entry, settings, again=bool(mine)))
+    for name, hand_in in last.items():
+        by_student.setdefault(name, []).append(hand_in)
+    return {name: _by_preference(hand_ins) for name, hand_ins in sorted(by_student.items()) if hand_ins}
 
 
-def hand_in_that_counts(hand_ins: list[HandIn]) -> HandIn:
-    """Return the hand-in that counts: the last in time, else the last late, else one that cannot be read."""
-    readable = [hand_in for hand_in in hand_ins if hand_in.path]
-    in_time = [hand_in for hand_in in readable if hand_in.days_late == 0]
-    return max(in_time or readable or hand_ins, key=lambda hand_in: (hand_in.when, hand_in.key))
+def _hand_in(name: str, folder: Path, entry: dict[str, Any], settings: Settings, *, again: bool) -> HandIn:
+    """A version that was kept, as an ``entry`` of the log says it; ``again`` if there is one before it."""
+    when, remarks = parse_stamp(entry["when"]), [*entry["remarks"]]
+    late = settings.late_days(name, folder.name, when)
+    if entry["problem"]:
+        return HandIn(name, None, when, entry["problem"], late, tuple(remarks))
+    path = folder / entry["file"]
+    if stated := parse_time(entry["stated"]):
+        if settings.timestamps:
+            late, when = settings.late_days(name, folder.name, stated), stated
+        elif settings.late_days(name, folder.name, stated) < late:
+            remarks.append(
+                f"timestamp.txt says {_shown(stated)}, which is not believed (timestamps in settings.toml): the file's "
+                "own time counts"
+            )
+    elif entry["stated"] and settings.timestamps:
+        remarks.append(f"timestamp.txt cannot be read ({entry['stated']!r}): the file's own time counts")
+    if "claimed" in entry:
+        claimed = _shown(parse_stamp(entry["claimed"]))
+        remarks.append(f"its file says {claimed}, and an earlier version was seen after that: it is taken as the later")
+    if again and entry.get("unsure"):
+        remarks.append("it was downloaded after the deadline, is not marked as late, and replaces an earlier version")
+    problem = refused(path.read_bytes(), folder.name)
+    return HandIn(name, None if problem else path, when, problem, late, tuple(remarks))
 
 
-def _keep_folder(grading: Path, name: str, lesson: str, folder: Path, largest: int) -> str:
-    """Keep the notebook in a folder, if there is one; why it cannot be read, if so."""
+def _by_preference(hand_ins: list[HandIn]) -> list[HandIn]:
+    """The last in time, those before it, then those that were late, then those that cannot be read; the later first.
+    The first is told if one after it cannot be read.
+    """
+    hand_ins = [*{one.key: one for one in reversed(hand_ins)}.values()][::-1]  # one may have come back
+    ranks = [(2 if one.path is None else 1 if one.days_late else 0) for one in hand_ins]
+    order = sorted(range(len(hand_ins)), key=lambda at: (ranks[at], -at))
+    many = len({one.key for one in hand_ins if one.path})
+    first, *rest = (replace(hand_ins[at], versions=many) for at in order)
+    unread = [hand_ins[at].problem for at in order[1:] if first.path and ranks[at] == 2 and at > order[0]][:1]
+    said = tuple(f"what was handed in after it cannot be read: {problem}" for problem in unread)
+    return [replace(first, remarks=first.remarks + said), *rest]
+
+
+def unmarked(hand_ins: list[HandIn], results: Results, settings: Settings) -> list[HandIn]:
+    """Return which versions of a student (as `collect` gives them) must be marked before it can be said which one
+    counts. ``results`` are what is known; a text is what kept one from being marked.
+    """
+    if settings.counts == "best":
+        return [one for one in _candidates(hand_ins) if results.get(one.key) is None]
+    for one in hand_ins:
+        result = results.get(one.key)
+        if result is None:
+            return [one]
+        if isinstance(result, str) or not result["problem"]:
+            return []
+    return []
+
+
+def counting(hand_ins: list[HandIn], results: Results, settings: Settings) -> HandIn | None:
+    """Return the version that counts, with a remark where another might have; None if one could not be marked."""
+    known = [(one, results.get(one.key)) for one in hand_ins]
+    if settings.counts == "best":
+        known = [(one, results.get(one.key)) for one in _candidates(hand_ins)]
+        if any(not isinstance(result, dict) for _, result in known):
+            return None
+        best = max(known, key=lambda pair: _points(*pair, settings))[0]  # the first of equals, which is the last one
+        many = f"of {len(known)} versions that were marked the best counts, which is of {_shown(best.when)}"
+        return replace(best, remarks=(*best.remarks, many)) if len(known) > 1 else best
+    for one, result in known:
+        if not isinstance(result, dict):
+            return None
+        if not result["problem"]:
+            first = hand_ins[0], results[hand_ins[0].key]
+            said = f"a later version cannot be read ({first[1]['problem']}), so that of {_shown(one.when)} counts"
+            return one if one is first[0] else replace(one, remarks=(*one.remarks, said))
+    return hand_ins[0]
+
+
+def _candidates(hand_ins: list[HandIn]) -> list[HandIn]:
+    """The versions of which the best counts, the last first."""
+    readable = [one for one in hand_ins if one.path]
+    return [one for one in readable if not one.days_late] or readable or hand_ins[:1]
+
+
+def _points(hand_in: HandIn, result: Any, settings: Settings) -> tuple[bool, float]:
+    points = sum(entry["points"] for entry in result["exercises"].values())
+    return not result["problem"], points * settings.factor(hand_in.days_late)
+
+
+def _shown(when: datetime) -> str:
+    return f"{when.astimezone(UTC):%d %B %Y, %H:%M} UTC"
+
+
+def _keep_folder(grading: Path, name: str, lesson: str, place: Path, search: tuple[set[str], int, Answered]) -> str:
+    """Keep the notebook in a student's folder, if there is one; why it cannot be read, if so."""
     try:
-        if not (folder.is_symlink() or folder.is_dir()):
+        found = find(place, lesson, *search)
+        if found is None:
             return ""
-        data, changed = read_notebook(folder, lesson, largest)
-        keep(grading, name, lesson, data, _timestamp(folder) or _moment(changed))
+        about = {"remarks": found.remarks, "stated": read_timestamp(found.notebook.folder), "files": found.files}
+        moment, source = _moment(found.notebook.changed), f"submitted/{place.name}"
+        keep(grading, name, lesson, found.notebook.data, moment, source=source, **about)
     except Unreadable as error:
         return str(error)
     except OSError as error:
@@ -93,27 +224,19 @@ def _name(place: Path) -> str:
         return student(place.name)
 
 
-def _kept_at(path: Path) -> datetime | None:
-    """The time in the name of a kept notebook; None for what is none of ours: a copy, what a system adds, a folder."""
-    try:
-        return parse_stamp(path.name.partition("Z-")[0] + "Z") if path.is_file() else None
-    except ValueError:
-        return None
+def folders(grading: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return how the folder of each student is called: as `file_name` says, unless that is kept for another."""
+    chosen: dict[str, str] = {}
+    for name in names:
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        ways = file_name(name), *(f"{file_name(name)}-{digest[:many]}" for many in (8, 16, 32, 64))
+        free = (way for way in ways if way not in chosen.values() and _is_free(grading / "kept" / way, name))
+        chosen[name] = next(free, digest)
+    return chosen
 
 
-def _timestamp(folder: Path) -> datetime | None:
-    """The time in nbgrader's ``timestamp.txt``, if it says one of our days."""
-    path = folder / "timestamp.txt"
-    if path.is_symlink() or not path.is_file():  # to open a pipe is to wait for somebody who writes
-        return None
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(40).strip()
-        when = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
-        when = when if when.tzinfo else when.replace(tzinfo=UTC)
-        return when if OLDEST <= when <= NEWEST else None
-    except (OSError, ValueError):
-        return None
+def _is_free(place: Path, name: str) -> bool:
+    return not (place / "student.txt").exists() or _name(place) == name
 
 
 def _moment(seconds: float) -> datetime:
@@ -121,15 +244,92 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(min(max(seconds, OLDEST.timestamp()), NEWEST.timestamp()), UTC)
 
 
-def keep(grading: Path, name: str, lesson: str, data: bytes, when: datetime) -> None:
-    """Keep in the folder ``grading`` the notebook, as ``data``, that the student ``name`` has handed in for ``lesson``
-    at the time ``when``, unless it is the very one that was kept last.
+def keep(
+    grading: Path,
+    name: str,
+    lesson: str,
+    data: bytes,
+    when: datetime,
+    *,
+    source: str,
+    files: dict[str, bytes] | None = None,
+    problem: str = "",
+    remarks: list[str] | None = None,
+    stated: str = "",
+    seen: datetime | None = None,
+    unsure: bool = False,
+) -> None:
+    """Keep in the folder ``grading`` what the student ``name`` has handed in for ``lesson``: the notebook, as ``data``,
+    with the Python ``files`` beside it, or the ``problem`` that kept it from being read; and the ``remarks`` on it.
+
+    It came at the time ``when`` (and a timestamp beside it ``stated`` another) from the ``source``. That is a folder,
+    of which the very one that was kept last is not kept again, and another one is later, whatever its time; or an LMS,
+    if it is said when it was downloaded (``seen``), and then what was downloaded later is later; it may be ``unsure``
+    whether it was handed in before the deadline.
     """
-    folder = grading / "kept" / file_name(name) / lesson
-    digest = hashlib.sha256(data).hexdigest()[:16]
-    last = sorted(folder.glob("*Z-*.ipynb"))[-1:]
-    if last and last[0].name.endswith(f"Z-{digest}.ipynb"):
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    atomic_write(folder.parent / "student.txt", name)
-    atomic_write(folder / f"{stamp(when)}-{digest}.ipynb", data)
+    place = grading / "kept" / folders(grading, [name])[name]
+    log = _entries(place, lesson)
+    entry = {"when": stamp(when), "source": source, "problem": problem, "stated": stated, "remarks": remarks or []}
+    entry |= {"seen": stamp(seen), "unsure": unsure} if seen else {}
+    ending = f"-{_digest(data, files or {})}.ipynb"
+    alike = [one for one in log if problem == one["problem"] and (problem or one["file"].endswith(ending))]
+    at = len(log)
+    if seen:
+        at = next((number for number, one in enumerate(log) if one.get("seen", "") > entry["seen"]), at)
+        same = [one for one in alike if one.get("seen") == entry["seen"] or one in log[max(at - 1, 0) : at]]
+    else:
+        last = [one for one in log if one["source"] == source][-1:]
+        same = [one for one in alike if one in (last or log[-1:])]
+        before = min(parse_stamp(log[-1]["when"]), datetime.now(UTC)) if log else when
+        entry |= {"when": stamp(before), "claimed": stamp(when)} if when < before else {}
+    same = same or [one for one in alike if one["source"] == "" and one["when"] == stamp(when)]
+    if same:
+        said = {key: entry[key] for key in ("stated", "remarks", "source")}
+        changed = [one for one in same if one["source"] in ("", source) and one != one | said]
+        for one in changed:
+            one.update(said)
+        if not changed:
+            return
+    place.mkdir(parents=True, exist_ok=True)
+    atomic_write(place / "student.txt", name)
+    if not same:
+        log.insert(at, entry)
+    if not problem and not same:
+        entry["file"] = f"{entry['when']}{ending}"
+        for file, text in (files or {}).items():
+            atomic_write(place / lesson / entry["file"].removesuffix(".ipynb") / file, text)
+        atomic_write(place / lesson / entry["file"], data)
+    atomic_write(place / f"{lesson}.json", json.dumps(log, indent=1) + "\n")
+
+
+def _digest(data: bytes, files: dict[str, bytes]) -> str:
+    """The beginning of a SHA-256 of a notebook, and of the files that are kept with it."""
+    parts = [data, *(f"\0{name}\0".encode() + files[name] for name in sorted(files))]
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def _entries(place: Path, lesson: str) -> list[dict[str, Any]]:
+    """What is kept of a student's hand-ins for a lesson, in the order in which they came: first what was kept before
+    there was a log, in the order of its times, then what the log lists.
+    """
+    try:
+        log = json.loads((place / f"{lesson}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        log = []
+    log = [one for one in log if one["problem"] or (place / lesson / one["file"]).is_file()]
+    listed = {one.get("file") for one in log}
+    blank = {"source": "", "problem": "", "stated": "", "remarks": []}
+    old = [
+        {"file": path.name, "when": stamp(when)} | blank
+        for path in sorted((place / lesson).glob("*.ipynb"))
+        if path.name not in listed and (when := _kept_at(path))
+    ]
+    return old + log
+
+
+def _kept_at(path: Path) -> datetime | None:
+    """The time in the name of a kept notebook; None for what is none of ours: a copy, what a system adds, a folder."""
+    try:
+        return parse_stamp(path.name.partition("Z-")[0] + "Z") if path.is_file() else None
+    except ValueError:
+        return None

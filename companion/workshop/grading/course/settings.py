@@ -1,6 +1,8 @@
 """What an instructor decides for a course, in ``grading/settings.toml``, without which there are no deadlines.
 
 anonymous = true                       # pseudonyms in the form grader, in the summary and on the class's page
+counts = "best"                        # of several versions in time the one with most points; else "last"
+timestamps = true                      # believe nbgrader's timestamp.txt: where only its exchange writes it
 
 [deadlines]
 "02-in-context-regression" = 2026-11-30T23:59:00+01:00
@@ -28,6 +30,7 @@ from typing import Any
 
 LATENESS = {"grace_minutes": 366 * 24 * 60, "per_day": 1, "at_most": 1}  # what [late] may have, and how much of it
 FIRST_YEAR, LAST_YEAR = 1971, 2199
+CHOICES = {"anonymous": (True, False), "counts": ("last", "best"), "timestamps": (True, False)}
 
 
 class SettingsError(ValueError):
@@ -39,6 +42,8 @@ class Settings:
     """Deadlines by lesson, extensions by student and lesson, what lateness costs, and an LMS's names of the lessons."""
 
     anonymous: bool = False
+    counts: str = "last"
+    timestamps: bool = False
     deadlines: dict[str, datetime] = field(default_factory=dict)
     extensions: dict[str, dict[str, datetime]] = field(default_factory=dict)
     assignments: dict[str, str] = field(default_factory=dict)
@@ -77,8 +82,10 @@ def read_settings(path: Path) -> Settings:
     top = {each.name for each in fields(Settings)} - LATENESS.keys()
     _known(path.name, given, top | {"late"}, "key")
     _known(path.name, late, set(LATENESS), "key in [late]")
-    if not isinstance(given.get("anonymous", False), bool):
-        raise SettingsError(f"{path.name}: anonymous = {given['anonymous']!r}; must be true or false, without quotes")
+    for name, allowed in CHOICES.items():
+        if name in given and repr(given[name]) not in map(repr, allowed):  # 1 is not true
+            shown = " or ".join(str(each).lower() if isinstance(each, bool) else repr(each) for each in allowed)
+            raise SettingsError(f"{path.name}: {name} = {given[name]!r}; must be {shown}")
     for name, most in LATENESS.items():
         if not _in_range(late.get(name, 0), most):
             raise SettingsError(f"{path.name}: {name} = {late[name]!r}; must be a number from 0 to {most}")

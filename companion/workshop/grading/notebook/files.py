@@ -1,47 +1,117 @@
-"""Files that were handed in: which one is the notebook, and its bytes. Nothing is parsed."""
+"""The bytes of a file that was handed in, whole or not at all, and what is said of one that is no notebook. Nothing is
+parsed here.
+"""
 
+import codecs
+import keyword
 import os
 import re
 import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+HELPERS, HELP = 8, 256 << 10  # files of Python beside a notebook, and their bytes together
+CONFLICT = "<<<<<<< "  # what git writes into a file that it could not merge
+UTF16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
+PACKED = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz")
+NAMED = 5  # files that a sentence names; of more it says how many there are
 
 
 class Unreadable(ValueError):
     """A file that holds no notebook of this lesson; the message says why."""
 
 
-def read_notebook(folder: Path, name: str, largest: int) -> tuple[bytes, float]:
-    """Read the notebook's bytes, and when it was last changed: the file ``name``.ipynb, or the only notebook in
-    ``folder`` beside the lesson's further one, or that one alone. Raises Unreadable. Follows no links.
+def is_notebook(name: str) -> bool:
+    """Return whether a file is called as a notebook is. Names that begin with ``._`` are macOS's own."""
+    return name.lower().endswith(".ipynb") and not name.startswith("._")
+
+
+def read_file(path: Path, largest: int) -> tuple[bytes, float]:
+    """Read the file's bytes, and when it was last changed. Raises Unreadable, for more than ``largest`` bytes, too.
+    Follows no links.
     """
-    if folder.is_symlink() or folder.parent.is_symlink():
-        raise Unreadable("the folder is a link")
-    # names that begin with ._ are macOS's own
-    paths = [path for path in sorted(folder.iterdir()) if path.suffix == ".ipynb" and not path.name.startswith("._")]
-    path = folder / f"{name}.ipynb"
-    if path not in paths:
-        paths = [path for path in paths if path.name != f"{name}-further.ipynb"] or paths
-        if len(paths) != 1:
-            raise Unreadable(
-                "there is no notebook" if not paths else f"there are {len(paths)} notebooks, none named {name}.ipynb"
-            )
-        path = paths[0]
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
                 raise Unreadable("it is no file")
             if about.st_size > largest:
-                raise Unreadable(f"the notebook has {about.st_size >> 20} MiB; at most {largest >> 20} are read")
+                raise Unreadable(too_large(about.st_size, largest))
             return file.read(largest), about.st_mtime
     except OSError as error:
         raise Unreadable(f"it cannot be opened ({error.strerror})") from None
+
+
+def too_large(size: int, largest: int) -> str:
+    """Say that a notebook of ``size`` bytes is not read."""
+    return f"the notebook has {size >> 20} MiB; at most {largest >> 20} are read: hand it in without its outputs"
+
+
+def no_notebook(names: list[str], lesson: str) -> str:
+    """Say that of files with these ``names`` none is a notebook, and what to do."""
+    if not names:
+        return "there is no notebook"
+    hidden = [name for name in names if ".ipynb." in name.lower()]
+    packed = [name for name in names if name.lower().endswith(PACKED)]
+    advice = f"hand in {lesson}.ipynb itself"
+    if hidden:
+        advice = f"if {hidden[0]} is the notebook, rename it to {lesson}.ipynb"
+    elif packed:
+        advice = f"nothing is unpacked, {advice}"
+    return f"there is {listed(names)}, no notebook (.ipynb): {advice}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the first of these names, and how many there are besides."""
+    names = sorted(names)
+    more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+    *most, last = names[:NAMED] + more
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def refused(data: bytes, lesson: str) -> str:
     """Return why a hand-in is none of ``lesson``, and what to do, where it says so itself: its further notebook. Empty
     otherwise. Looks for what `release` writes into a notebook's metadata; nothing is parsed.
     """
-    if re.search(rb'"notebook":\s*"' + re.escape(f"{lesson}-further".encode()) + rb'"', data):
+    if re.search(r'"notebook":\s*"' + re.escape(f"{lesson}-further") + '"', decoded(data, "replace")):
         return f"it is {lesson}-further.ipynb, in which nothing earns points: hand in {lesson}.ipynb"
     return ""
+
+
+def decoded(data: bytes, errors: str = "strict") -> str:
+    """Return what a file says: UTF-8, or UTF-16 if it begins as that does. Raises UnicodeDecodeError if ``errors`` are
+    to be raised.
+    """
+    return data.decode("utf-16" if data.startswith(UTF16) else "utf-8-sig", errors)
+
+
+def no_json(data: bytes) -> str:
+    """Say why a file is no notebook, that could not be parsed as one."""
+    if CONFLICT in decoded(data, "replace"):
+        return f"it holds the marks of a merge conflict ({CONFLICT.strip()}): settle it, and hand in what opens again"
+    return "it is no notebook (of format 4)"
+
+
+def helpers(names: Iterable[str], read: Callable[[str], bytes | None]) -> tuple[dict[str, bytes], list[str]]:
+    """Return those of the files of Python with these ``names`` beside a notebook that belong to it, because it can
+    import them, and the names of the others: too many, too large, not in UTF-8, called as nothing that can be imported.
+    ``read`` gives one's bytes, or None.
+    """
+    kept: dict[str, bytes] = {}
+    left = []
+    for name in sorted(names):
+        stem = name.removesuffix(".py")
+        is_module = stem.isidentifier() and not keyword.iskeyword(stem) and len(kept) < HELPERS
+        data = read(name) if is_module else None
+        if data is not None and _is_text(data) and sum(map(len, kept.values())) + len(data) <= HELP:
+            kept[name] = data
+        else:
+            left.append(name)
+    return kept, left
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return bool(data.decode()) or not data
+    except UnicodeDecodeError:
+        return False

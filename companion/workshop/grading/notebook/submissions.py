@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from companion.workshop.grading.alone import Ended, alone
 from companion.workshop.grading.notebook import flags, syntax, versions
-from companion.workshop.grading.notebook.files import Unreadable
+from companion.workshop.grading.notebook.files import Unreadable, decoded, no_json
 from companion.workshop.grading.notebook.handout import Handout, Question
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
@@ -43,7 +43,8 @@ class Submission:
     first to the check (``whole``), at smoke scale, and the written answers with their pictures (as data URLs); which
     answers are stubs; from which a name is ``missing`` that other cells may give in a way of their own; whose check the
     notebook itself shows as passed; what is odd; why an answer to an ``older`` version of the lesson is none to this
-    one. ``course`` says whether an answer reaches parts of the course.
+    one. ``course`` says whether an answer reaches parts of the course; ``files`` are what was handed in beside the
+    notebook, by name.
     """
 
     answers: dict[str, str] = field(default_factory=dict)
@@ -59,6 +60,7 @@ class Submission:
     flags: list[str] = field(default_factory=list)
     older: dict[str, str] = field(default_factory=dict)
     course: bool = False
+    files: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def cells(data: bytes) -> list[Cell]:
     if not data.strip():
         raise Unreadable("the file is empty")
     try:
-        notebook = json.loads(data.decode("utf-8-sig"))
+        notebook = json.loads(decoded(data))
         all_cells = notebook["cells"]
         if not isinstance(all_cells, list):
             raise TypeError
@@ -88,7 +90,7 @@ def cells(data: bytes) -> list[Cell]:
     except Unreadable:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
-        raise Unreadable("it is no notebook (of format 4)") from None
+        raise Unreadable(no_json(data)) from None
     if (code := sum(len(cell.source) for cell in cells if cell.kind == "code")) > CODE:
         raise Unreadable(f"it holds {code >> 10} KiB of code; at most {CODE >> 10} are read")
     version = versions.version_of(notebook)
@@ -328,18 +330,21 @@ def _changed(handout: Handout, all_cells: list[Cell]) -> list[str]:
     return flags
 
 
-def parsed(data: bytes, handout: Handout) -> Submission:
-    """Read the submission in a notebook file, in a process of its own: what breaks or stalls a parser, breaks that.
-    Raises Unreadable, also where it cannot be read within the limits.
+def parsed(data: bytes, handout: Handout, files: dict[str, str] | None = None) -> Submission:
+    """Read the submission in a notebook file, and the ``files`` beside it, by name, in a process of its own: what
+    breaks or stalls a parser, breaks that. Raises Unreadable, also where it cannot be read within the limits.
     """
     try:
-        return alone(_read, data, handout, seconds=SECONDS, memory=MEMORY, prepare=functools.partial(prepare, handout))
+        within = {"seconds": SECONDS, "memory": MEMORY, "prepare": functools.partial(prepare, handout)}
+        submission = alone(_read, data, handout, **within)
     except (Ended, TimeoutError, MemoryError) as error:
         raise Unreadable(f"it cannot be read within {SECONDS} seconds and {MEMORY >> 30} GiB ({error})") from None
+    submission.files = files or {}
+    return submission
 
 
 def _read(data: bytes, handout: Handout) -> Submission:
-    return assemble(handout, cells(data), versions.version_of(json.loads(data.decode("utf-8-sig"))))
+    return assemble(handout, cells(data), versions.version_of(json.loads(decoded(data))))
 
 
 @functools.lru_cache(1)
