@@ -2,7 +2,8 @@
 
 handout       what a lesson asks, and what an answer earns
 handins       what was handed in, when, and which of it counts (`settings`: deadlines, who is in the class)
-files         which of a folder's files is the notebook, and its bytes
+folders       which notebook in a student's folder is the hand-in (`stamps`: nbgrader's timestamps)
+files         a handed-in file's bytes, and what is said of one that is no notebook
 submissions   the answers in a notebook, read without running anything (`syntax`, `flags`)
 alone         a process for each: it is read, and marked, by one that ends with it
 sandbox       where a learner's function runs (`bubblewrap`; it sees a course without answers: `package`)

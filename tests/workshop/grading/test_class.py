@@ -73,7 +73,8 @@ class Graded:
         (submitted / "linked folder").mkdir()
         (submitted / "linked folder" / NAME).symlink_to(victim.parent)
         (submitted / "linked student").symlink_to(victim.parents[1])
-        hand_in(self.root, "two", solved(), "a.ipynb").with_name("b.ipynb").write_bytes(b"")
+        first = hand_in(self.root, "two", solved(), "a.ipynb")
+        first.with_name("b.ipynb").write_bytes(first.read_bytes() + b"\n")  # which of them is meant?
         for name in (b"\xff\xfe", b"<b>new\nline"):
             hand_in(self.root, os.fsdecode(name), solved())
         self.odd = [

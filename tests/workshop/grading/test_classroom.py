@@ -7,14 +7,13 @@ import os
 import re
 import zipfile
 from collections import Counter
-from datetime import datetime
 
 import pytest
 import torch
+from workshop.grading.handing_in import at, further, grade, rows
 from workshop.grading.reading import small_handout
 from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, edited, hand_in, handed_in, solved
 
-from companion import __version__
 from companion.workshop.grading.course import classroom, marking
 from companion.workshop.grading.course.feedback import markdown
 from companion.workshop.grading.course.names import file_name, student
@@ -24,21 +23,6 @@ from companion.workshop.grading.sandbox import bubblewrap
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 DUE = "2026-11-30T12:00:00+00:00"
-
-
-def grade(root, **options):
-    return classroom.grade(small_handout(), root / "solutions" / NAME / f"{NAME}.ipynb", root, **options)
-
-
-def rows(root):
-    text = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
-    return {row["student"]: row for row in csv.DictReader(text.splitlines())}
-
-
-def at(path, when):
-    seconds = datetime.fromisoformat(when).timestamp()
-    os.utime(path, (seconds, seconds))
-    return path
 
 
 @pytest.fixture
@@ -366,13 +350,6 @@ def test_what_a_learner_says_is_no_markup_in_the_summary(text):
     shown = create_markdown(escape=False, plugins=["url", "table", "strikethrough"])(markdown(text))
     assert re.findall(r"<\w+", shown) == ["<p"], shown
     assert html.unescape(shown).strip() == f"<p>{' '.join(text.split())}</p>"
-
-
-def further() -> bytes:
-    """The lesson's second notebook, as it is released."""
-    notebook = handed_in({})
-    notebook.metadata["companion"] = {"notebook": f"{NAME}-further", "version": __version__}
-    return json.dumps(notebook).encode()
 
 
 REFUSED = f"it is {NAME}-further.ipynb, in which nothing earns points: hand in {NAME}.ipynb"

@@ -1,315 +1,39 @@
-"""Every file that came in is answered for: which notebook of a student's folder counts, when, and what of the rest."""
+"""What was handed in is kept in the order in which it came, and the right version of each student's counts."""
 
-import html
-import json
-import os
 import unicodedata
 from datetime import UTC, datetime
 
 import nbformat
 import pytest
+from workshop.grading.handing_in import (
+    DUE,
+    FIRST,
+    OWN,
+    SOLVED,
+    UNTOUCHED,
+    WRITTEN,
+    further,
+    grade,
+    kept,
+    put,
+    rows,
+    said,
+    version,
+    without_sandbox,
+)
 from workshop.grading.reading import small_handout
-from workshop.grading.sharing import here, unless_stubs
-from workshop.grading.small_lesson import NAME, RIGHT, cell, checkout, hand_in, handed_in, solved, stub
-from workshop.grading.test_classroom import at, further, grade, rows
+from workshop.grading.small_lesson import NAME, RIGHT, cell, hand_in, stub
 
-from companion.workshop.grading.course import classroom, folders, handins
+from companion.workshop.grading.course import handins
 from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.course.settings import SettingsError, read_settings
 from companion.workshop.grading.course.stamps import parse_time
-from companion.workshop.grading.notebook.files import HELP, HELPERS
-
-OWN = f"{NAME}.ipynb"
-DUE = f'[deadlines]\n"{NAME}" = 2026-11-20T12:00:00Z\n[late]\nper_day = 0.1\n'
-SOLVED, UNTOUCHED, FIRST, WRITTEN = (
-    json.dumps(notebook).encode()
-    for notebook in (
-        solved(),
-        handed_in({}),
-        handed_in({"triplet-tokens": RIGHT["triplet-tokens"]}),
-        handed_in({}, "There is none."),
-    )
-)
-MARKED = "to be marked: open-question"
 
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A checkout; everything that is handed in as anything but a stub is right."""
-    monkeypatch.setattr(classroom, "mark", unless_stubs)
-    monkeypatch.setattr(classroom, "alone", here)
-    return checkout(tmp_path)
-
-
-def put(course, name, files):
-    """Files by their place in a student's folder."""
-    for file, data in files.items():
-        path = course / "grading" / "submitted" / name / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-
-
-def said(course, name="anna"):
-    """A student's points and what else the table says, once it was graded twice alike; the page says that, too."""
-    grade(course)
-    first, files = rows(course), sorted((course / "grading" / "kept").rglob("*"))
-    grade(course)
-    assert rows(course) == first and sorted((course / "grading" / "kept").rglob("*")) == files
-    row = first[name]
-    page = (course / "grading/feedback" / file_name(name) / f"{NAME}.html").read_text(encoding="utf-8")
-    page = html.unescape(page)
-    reasons = [reason for reason in row["needs_a_person"].split("; ") if reason not in ("", MARKED)]
-    for reason in reasons:
-        assert reason.removeprefix("cannot be read: ") in page, page
-    return row["points"], "; ".join(reasons)
-
-
-COPIES = ["{} (1)", "{}-Copy1", "Copy of {}", "{} - Kopie", "{}_final", "my solution", "Kopie von {}"]
-
-
-@pytest.mark.parametrize("copy", COPIES)
-def test_of_an_untouched_notebook_and_a_solved_copy_the_copy_is_marked_and_both_are_named(course, copy):
-    copy = copy.format(NAME) + ".ipynb"
-    put(course, "anna", {f"{NAME}/{OWN}": UNTOUCHED, f"{NAME}/{copy}": SOLVED})
-    why = f"{copy} is marked, because {OWN} holds no answers that can be read: keep one of them"
-    assert said(course) == ("6", why)
-
-
-FOLDERS = {
-    "alone": ({OWN: SOLVED}, "6", ""),
-    "alone under another name": ({"mine.ipynb": SOLVED}, "6", ""),
-    "twice the same": ({OWN: SOLVED, f"{NAME} (1).ipynb": SOLVED}, "6", ""),
-    "an untouched copy": (
-        {OWN: SOLVED, f"{NAME} (1).ipynb": UNTOUCHED},
-        "6",
-        f"{OWN} is marked, and {NAME} (1).ipynb is not, which holds no answers that can be read",
-    ),
-    "both with answers": (
-        {OWN: FIRST, "b.ipynb": SOLVED},
-        "1",
-        f"{OWN} is marked, and b.ipynb is not, which holds answers, too: keep one of them",
-    ),
-    "a written answer alone": (
-        {OWN: UNTOUCHED, "b.ipynb": WRITTEN},
-        "0",
-        f"b.ipynb is marked, because {OWN} holds no answers that can be read: keep one of them",
-    ),
-    "one of two without the name": (
-        {"a.ipynb": UNTOUCHED, "b.ipynb": SOLVED},
-        "6",
-        "b.ipynb is marked, and a.ipynb is not, which holds no answers that can be read",
-    ),
-    "two without the name": (
-        {"a.ipynb": FIRST, "b.ipynb": SOLVED},
-        "0",
-        f"cannot be read: there are 2 notebooks, none named {OWN}, and 2 of them hold answers (a.ipynb and b.ipynb): "
-        "keep one of them",
-    ),
-    "two untouched without the name": (
-        {"a.ipynb": UNTOUCHED, "b.ipynb": UNTOUCHED + b" "},
-        "0",
-        f"cannot be read: there are 2 notebooks, none named {OWN} (a.ipynb and b.ipynb): keep one of them",
-    ),
-    "untouched beside two with answers": (
-        {OWN: UNTOUCHED, "a.ipynb": FIRST, "b.ipynb": SOLVED},
-        "0",
-        f"cannot be read: there are 3 notebooks, and 2 of them hold answers ({OWN}, a.ipynb and b.ipynb): "
-        "keep one of them",
-    ),
-    "damaged beside a solved copy": (
-        {OWN: SOLVED[:900], "b.ipynb": SOLVED},
-        "6",
-        f"b.ipynb is marked, because {OWN} holds no answers that can be read: keep one of them",
-    ),
-    "both untouched": (
-        {OWN: UNTOUCHED, "b.ipynb": UNTOUCHED + b" "},
-        "0",
-        f"{OWN} is marked, and b.ipynb is not, which holds no answers that can be read",
-    ),
-    "the further one beside it": ({OWN: SOLVED, f"{NAME}-further.ipynb": further()}, "6", ""),
-    "a checkpoint beside it": ({OWN: SOLVED, f".ipynb_checkpoints/{NAME}-checkpoint.ipynb": FIRST}, "6", ""),
-    "a zip beside it": ({OWN: SOLVED, "all.zip": b"PK"}, "6", "not read: all.zip"),
-    "capitals": ({f"{NAME}.IPYNB": SOLVED}, "6", ""),
-    "UTF-16": ({OWN: SOLVED.decode().encode("utf-16")}, "6", ""),
-    "UTF-16, the other way": ({OWN: b"\xfe\xff" + SOLVED.decode().encode("utf-16-be")}, "6", ""),
-    "UTF-16, the further one": (
-        {OWN: further().decode().encode("utf-16")},
-        "0",
-        f"cannot be read: it is {NAME}-further.ipynb, in which nothing earns points: hand in {OWN}",
-    ),
-    "a merge conflict": (
-        {OWN: SOLVED.replace(b'"cells"', b'\n<<<<<<< HEAD\n"cells"\n=======\n"cells"\n>>>>>>> theirs\n', 1)},
-        "0",
-        "cannot be read: it holds the marks of a merge conflict (<<<<<<<): settle it, and hand in what opens again",
-    ),
-    "the words of a conflict in an answer": (
-        {OWN: json.dumps(handed_in(RIGHT, "<<<<<<< HEAD\n>>>>>>> ")).encode()},
-        "6",
-        "",
-    ),
-    "nothing": ({"desktop.ini": b"", "figure.png": b""}, "0", "cannot be read: there is no notebook"),
-    "a zip": (
-        {"submission.zip": b"PK"},
-        "0",
-        f"cannot be read: there is submission.zip, no notebook (.ipynb): nothing is unpacked, hand in {OWN} itself",
-    ),
-    "a notebook that ends in .txt": (
-        {f"{OWN}.txt": SOLVED},
-        "0",
-        f"cannot be read: there is {OWN}.txt, no notebook (.ipynb): if {OWN}.txt is the notebook, rename it to {OWN}",
-    ),
-    "an export": (
-        {f"{NAME}.html": b"", f"{NAME}.py": b""},
-        "0",
-        f"cannot be read: there is {NAME}.html and {NAME}.py, no notebook (.ipynb): hand in {OWN} itself",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_of_what_lies_in_the_lessons_folder(course, name):
-    files, points, reasons = FOLDERS[name]
-    put(course, "anna", {f"{NAME}/{file}": data for file, data in files.items()})
-    assert said(course) == (points, reasons)
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        f"{NAME}/{NAME}/{OWN}",
-        f"{NAME}/submission/my work/{OWN}",
-        f"{NAME.upper()}/{OWN}",
-        f"{NAME.replace('-', ' ').title()}/mine.ipynb",
-        f"{NAME} (1)/{OWN}",
-        f"05/{OWN}",
-        "5/mine.ipynb",
-        f"small/{OWN}",
-        f"homework/{OWN}",
-        OWN,
-        f"{NAME} (1).ipynb",
-        f"{NAME}.IPYNB",
-    ],
-)
-def test_a_notebook_that_lies_elsewhere_is_read_and_it_is_said_where(course, place):
-    put(course, "anna", {place: SOLVED})
-    assert said(course) == ("6", f"{place} was read; it belongs in {NAME}/{OWN}")
-
-
-def test_an_untouched_notebook_in_its_place_and_a_solved_one_elsewhere(course):
-    put(course, "anna", {f"{NAME}/{OWN}": UNTOUCHED, OWN: SOLVED})
-    points, reasons = said(course)
-    assert points == "6" and f"{OWN} was read; it belongs in {NAME}/{OWN}" in reasons and "keep one" in reasons
-    put(course, "bert", {f"{NAME}/{OWN}": SOLVED, OWN: FIRST, f"05/{OWN}": UNTOUCHED})
-    assert said(course, "bert")[0] == "6"
-    put(course, "carl", {OWN: SOLVED, f"05/{OWN}": FIRST})
-    assert "there are 2 notebooks" in said(course, "carl")[1]
-
-
-@pytest.mark.parametrize(
-    "files, names",
-    [
-        (["submission.zip"], "submission.zip"),
-        ([f"{NAME}.html", "notes.pdf"], f"{NAME}.html and notes.pdf"),
-        ([f"{OWN}.txt"], f"{OWN}.txt"),
-        (["homework/all.docx"], "homework/"),
-        (["mine.ipynb"], "mine.ipynb"),
-        ([NAME], NAME),
-        ([f"{number}.zip" for number in "abcdefgh"], "a.zip, b.zip, c.zip, d.zip, e.zip and 3 more"),
-    ],
-)
-def test_what_may_be_meant_as_a_hand_in_has_its_line(course, files, names):
-    put(course, "anna", dict.fromkeys(files, b"x"))
-    points, reasons = said(course)
-    assert points == "0" and reasons.startswith(f"cannot be read: there is {names}, no notebook")
-
-
-def test_what_is_another_lessons_or_nobodys_has_none(course):
-    (course / "solutions" / "07-other").mkdir()
-    others = ["07-other/mine.ipynb", "07.zip", "06-facts/x.ipynb", "07-other.ipynb", ".git/x.zip", "timestamp.txt"]
-    put(course, "anna", dict.fromkeys(others, b"x"))
-    (course / "grading" / "submitted" / "notes").write_text("")
-    grade(course)
-    assert rows(course) == {}
-
-
-def test_a_file_in_no_students_folder_has_its_line(course):
-    (course / "grading" / "submitted" / OWN).write_bytes(SOLVED)
-    assert said(course, OWN) == ("0", f"cannot be read: it lies in no student's folder, which would be STUDENT/{NAME}/")
-
-
-def test_a_notebook_too_large_is_refused_and_never_cut(course):
-    path = hand_in(course, "anna", SOLVED)
-    os.truncate(path, 25 << 20)
-    assert said(course) == (
-        "0",
-        "cannot be read: the notebook has 25 MiB; at most 20 are read: hand it in without its outputs",
-    )
-    assert not (course / "grading" / "kept").exists()
-
-
-def test_of_many_notebooks_the_likeliest_are_looked_at(course):
-    many = {f"{NAME}/{number}.ipynb": UNTOUCHED + b" " * number for number in range(folders.SEVERAL)}
-    put(course, "anna", {f"{NAME}/{OWN}": SOLVED} | many)
-    points, reasons = said(course)
-    assert points == "6" and f"not looked at: {folders.SEVERAL - 1}.ipynb" in reasons
-
-
-# -- the files beside it
-
-
-def kept(course, name="anna"):
-    """What counts, as it is handed on to marking."""
-    settings = read_settings(course / "grading" / "settings.toml")
-    return handins.collect(course / "grading", NAME, settings, 20 << 20)[name]
-
-
-def test_files_of_python_beside_the_notebook_belong_to_it(course, monkeypatch):
-    put(course, "anna", {f"{NAME}/{OWN}": SOLVED, f"{NAME}/helpers.py": b"x = '\xc3\xa9'\n", f"{NAME}/b.py": b""})
-    read, parsed = [], classroom.parsed
-    monkeypatch.setattr(classroom, "parsed", lambda *given: read.append(given[2:]) or parsed(*given))
-    assert said(course) == ("6", "")
-    assert ({"helpers.py": "x = 'é'\n", "b.py": ""},) in read
-    [hand_in] = kept(course)
-    assert hand_in.helpers() == {"helpers.py": "x = 'é'\n", "b.py": ""}
-    put(course, "anna", {f"{NAME}/helpers.py": b"x = 2\n"})
-    assert [one.helpers()["helpers.py"] for one in kept(course)] == ["x = 2\n", "x = 'é'\n"]
-
-
-@pytest.mark.parametrize(
-    "files, names",
-    [
-        ({"my helpers.py": b""}, "my helpers.py"),
-        ({"class.py": b"", "b-2.py": b""}, "b-2.py and class.py"),
-        ({"latin.py": b"x = '\xe9'"}, "latin.py"),
-        ({"a.py": b"x" * HELP, "b.py": b"y"}, "b.py"),
-        ({"large.py": b"x" * (HELP + 1)}, "large.py"),
-        ({f"m{number}.py": b"" for number in range(HELPERS + 1)}, f"m{HELPERS}.py"),
-    ],
-)
-def test_of_other_files_of_python_it_is_said_that_they_are_not_read(course, files, names):
-    put(course, "anna", {f"{NAME}/{OWN}": SOLVED} | {f"{NAME}/{name}": data for name, data in files.items()})
-    points, reasons = said(course)
-    assert points == "6" and reasons.startswith(f"not read beside the notebook: {names} (")
-
-
-def test_a_linked_file_of_python_is_not_followed(course, tmp_path):
-    (tmp_path / "secret.py").write_text("secret = 1")
-    put(course, "anna", {f"{NAME}/{OWN}": SOLVED})
-    (course / "grading/submitted/anna" / NAME / "helpers.py").symlink_to(tmp_path / "secret.py")
-    assert "helpers.py" in said(course)[1] and kept(course)[0].helpers() == {}
-
-
-# -- when
-
-
-def version(course, data, when, name="anna"):
-    """Hand in once more, over what is there, and grade."""
-    path = course / "grading" / "submitted" / name / NAME / OWN
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    at(path, when)
-    grade(course)
-    return rows(course)[name]
+    return without_sandbox(tmp_path, monkeypatch)
 
 
 def test_another_file_is_later_whatever_it_says(course):
@@ -464,9 +188,6 @@ def test_a_students_timestamp_is_believed_only_where_the_settings_say_so(course)
     assert points == "4.8" and reasons.startswith("timestamp.txt cannot be read ('yesterday")
     settings.write_text(DUE)
     assert said(course) == ("4.8", "")
-
-
-# -- names
 
 
 def test_two_names_that_would_share_a_folder_are_kept_apart(course):
