@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from argparse import Namespace
 
 import psutil
@@ -68,6 +69,26 @@ def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked
     rows = list(csv.DictReader(table(root).decode().splitlines()))
     assert [row["points"] for row in rows] == ["0", "6"]
     assert "0 marked, 2 as before" in capsys.readouterr().out
+
+
+@safe
+def test_what_an_lms_has_downloaded_is_taken_in_and_each_file_is_named(tmp_path, marked, capsys):
+    root = checkout(tmp_path)
+    members = {
+        f"anna_11_901_{NAME}.ipynb": json.dumps(handed_in({})),
+        f"anna_11_902_{NAME}-Copy1.ipynb": json.dumps(solved()),
+        "bert_12_903_all.zip": "",
+        "readme.txt": "",
+    }
+    with zipfile.ZipFile(tmp_path / "canvas.zip", "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    assert run(root, NAME, take_in=[str(tmp_path / "canvas.zip")]) == 0
+    line = "notebooks of 1 students; no notebook from 1: bert 12 (all.zip); named as no student's file: readme.txt"
+    assert line in capsys.readouterr().out
+    said = {row["student"]: row for row in csv.DictReader(table(root).decode().splitlines())}
+    assert said["anna 11"]["points"] == "6" and f"{NAME}-Copy1.ipynb is marked" in said["anna 11"]["needs_a_person"]
+    assert "cannot be read: there is all.zip, no notebook" in said["bert 12"]["needs_a_person"]
 
 
 @safe

@@ -7,9 +7,9 @@ import sqlite3
 from types import SimpleNamespace
 
 import pytest
+from workshop.grading.handing_in import grade, rows
 from workshop.grading.reading import small_handout
 from workshop.grading.small_lesson import NAME, cell, edited, hand_in, solved
-from workshop.grading.test_classroom import grade, rows
 from workshop.grading.test_submissions import PNG
 
 from companion.workshop.grading.course import classroom, formgrader

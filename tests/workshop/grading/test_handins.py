@@ -42,7 +42,7 @@ def test_another_file_is_later_whatever_it_says(course):
     assert version(course, SOLVED, "2026-11-10T12:00:00Z")["points"] == "6"
     row = rows(course)["anna"]
     assert row["handed_in"] == "2026-11-19 12:00:00Z"
-    assert "its file says 10 November 2026, 12:00 UTC, and an earlier version was seen after that" in said(course)[1]
+    assert "its file says 10 November 2026, 12:00 UTC, which is before the version that came first" in said(course)[1]
     assert version(course, FIRST, "2026-11-19T12:00:00Z")["points"] == "1", "the first once more"
     assert "3 versions" not in row["needs_a_person"]
     assert "2 versions were handed in" in (course / f"grading/feedback/anna/{NAME}.html").read_text()
@@ -109,6 +109,19 @@ def test_the_last_counts_or_the_best_as_the_settings_say(course):
     version(course, SOLVED + b" ", "2026-11-19T12:00:00Z", "carl")
     assert "of 19 November" in said(course, "carl")[1], "the later of equals"
     assert said(course, "anna")[0] == "6"
+    version(course, b"{", "2026-11-18T12:00:00Z", "dora")
+    version(course, SOLVED, "2026-11-21T13:00:00Z", "dora")
+    assert said(course, "dora")[0] == "4.8", "the one in time cannot be read"
+
+
+def test_a_run_that_is_ended_before_it_writes_the_log_changes_no_order(course, monkeypatch):
+    version(course, FIRST, "2026-11-19T12:00:00Z")
+    log = course / "grading/kept/anna" / f"{NAME}.json"
+    before = log.read_text()
+    version(course, SOLVED, "2026-11-19T12:00:00Z")
+    log.write_text(before)
+    assert said(course) == ("6", "")
+    assert [one.path.read_bytes() for one in kept(course)] == [SOLVED, FIRST]
 
 
 def shown(course):

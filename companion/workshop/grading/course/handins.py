@@ -125,7 +125,7 @@ def _hand_in(name: str, folder: Path, entry: dict[str, Any], settings: Settings,
         remarks.append(f"timestamp.txt cannot be read ({entry['stated']!r}): the file's own time counts")
     if "claimed" in entry:
         claimed = _shown(parse_stamp(entry["claimed"]))
-        remarks.append(f"its file says {claimed}, and an earlier version was seen after that: it is taken as the later")
+        remarks.append(f"its file says {claimed}, which is before the version that came first: it counts as the later")
     if again and entry.get("unsure"):
         remarks.append("it was downloaded after the deadline, is not marked as late, and replaces an earlier version")
     problem = refused(path.read_bytes(), folder.name)
@@ -150,46 +150,42 @@ def unmarked(hand_ins: list[HandIn], results: Results, settings: Settings) -> li
     """Return which versions of a student (as `collect` gives them) must be marked before it can be said which one
     counts. ``results`` are what is known; a text is what kept one from being marked.
     """
-    if settings.counts == "best":
-        return [one for one in _candidates(hand_ins) if results.get(one.key) is None]
-    for one in hand_ins:
-        result = results.get(one.key)
-        if result is None:
-            return [one]
-        if isinstance(result, str) or not result["problem"]:
-            return []
-    return []
+    return [one for one in _candidates(hand_ins, results, settings) if results.get(one.key) is None]
 
 
 def counting(hand_ins: list[HandIn], results: Results, settings: Settings) -> HandIn | None:
     """Return the version that counts, with a remark where another might have; None if one could not be marked."""
-    known = [(one, results.get(one.key)) for one in hand_ins]
-    if settings.counts == "best":
-        known = [(one, results.get(one.key)) for one in _candidates(hand_ins)]
-        if any(not isinstance(result, dict) for _, result in known):
-            return None
-        best = max(known, key=lambda pair: _points(*pair, settings))[0]  # the first of equals, which is the last one
-        many = f"of {len(known)} versions that were marked the best counts, which is of {_shown(best.when)}"
-        return replace(best, remarks=(*best.remarks, many)) if len(known) > 1 else best
-    for one, result in known:
-        if not isinstance(result, dict):
-            return None
-        if not result["problem"]:
-            first = hand_ins[0], results[hand_ins[0].key]
-            said = f"a later version cannot be read ({first[1]['problem']}), so that of {_shown(one.when)} counts"
-            return one if one is first[0] else replace(one, remarks=(*one.remarks, said))
-    return hand_ins[0]
+    known = [(one, results.get(one.key)) for one in _candidates(hand_ins, results, settings)]
+    if any(not isinstance(result, dict) for _, result in known):
+        return None
+    best = max(known, key=lambda pair: _points(*pair, settings))[0]  # the first of equals, which is the last one
+    said = []
+    if len(known) > 1:
+        said.append(f"of {len(known)} versions that were marked the best counts, which is of {_shown(best.when)}")
+    elif best is not hand_ins[0] and (problem := _problem(hand_ins[0], results)):
+        said.append(f"a later version cannot be read ({problem}), so that of {_shown(best.when)} counts")
+    return replace(best, remarks=(*best.remarks, *said))
 
 
-def _candidates(hand_ins: list[HandIn]) -> list[HandIn]:
-    """The versions of which the best counts, the last first."""
-    readable = [one for one in hand_ins if one.path]
-    return [one for one in readable if not one.days_late] or readable or hand_ins[:1]
+def _candidates(hand_ins: list[HandIn], results: Results, settings: Settings) -> list[HandIn]:
+    """The versions of which the best counts, the last first: the last one alone, if the settings say so; one that is
+    known to be unreadable only if all are.
+    """
+    readable = [one for one in hand_ins if not _problem(one, results)] or hand_ins[:1]
+    if settings.counts == "last":
+        return readable[:1]
+    return [one for one in readable if not one.days_late] or readable
 
 
-def _points(hand_in: HandIn, result: Any, settings: Settings) -> tuple[bool, float]:
-    points = sum(entry["points"] for entry in result["exercises"].values())
-    return not result["problem"], points * settings.factor(hand_in.days_late)
+def _problem(hand_in: HandIn, results: Results) -> str:
+    """Why a version cannot be read, as far as that is known."""
+    result = results.get(hand_in.key)
+    return hand_in.problem or (result["problem"] if isinstance(result, dict) else "")
+
+
+def _points(hand_in: HandIn, result: Any, settings: Settings) -> float:
+    """What checks gave, less what lateness cost."""
+    return sum(entry["points"] for entry in result["exercises"].values()) * settings.factor(hand_in.days_late)
 
 
 def _shown(when: datetime) -> str:
@@ -309,8 +305,8 @@ def _digest(data: bytes, files: dict[str, bytes]) -> str:
 
 
 def _entries(place: Path, lesson: str) -> list[dict[str, Any]]:
-    """What is kept of a student's hand-ins for a lesson, in the order in which they came: first what was kept before
-    there was a log, in the order of its times, then what the log lists.
+    """What is kept of a student's hand-ins for a lesson, in the order in which they came: what the log lists, then what
+    a run has left that was ended before it wrote that; without a log in the order of its times.
     """
     try:
         log = json.loads((place / f"{lesson}.json").read_text(encoding="utf-8"))
@@ -319,12 +315,12 @@ def _entries(place: Path, lesson: str) -> list[dict[str, Any]]:
     log = [one for one in log if one["problem"] or (place / lesson / one["file"]).is_file()]
     listed = {one.get("file") for one in log}
     blank = {"source": "", "problem": "", "stated": "", "remarks": []}
-    old = [
+    unlisted = [
         {"file": path.name, "when": stamp(when)} | blank
         for path in sorted((place / lesson).glob("*.ipynb"))
         if path.name not in listed and (when := _kept_at(path))
     ]
-    return old + log
+    return log + unlisted
 
 
 def _kept_at(path: Path) -> datetime | None:

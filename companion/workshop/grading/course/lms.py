@@ -49,7 +49,7 @@ from companion.workshop.grading.notebook.files import (
 )
 from companion.workshop.grading.sandbox.sandbox import Limits
 
-MOODLE = re.compile(r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)(_(?P<file>.*))?")
+MOODLE = re.compile(r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(_(?P<file>.*))?")
 OF_CANVAS = r"_(\d+_(?=.)|(?=(text|link)\.html$))(?P<file>.+)"
 CANVAS = re.compile(r"(?P<name>.+?)(?P<late>_late)?_(?P<id>\d+)" + OF_CANVAS, re.IGNORECASE)
 ANONYMOUS = re.compile(r"(?P<late>late_)?(?P<name>anon)_(?P<id>[a-z0-9]+)" + OF_CANVAS, re.IGNORECASE)

@@ -9,7 +9,7 @@ from companion.workshop.grading.course.names import student
 
 OLDEST, NEWEST = datetime(1971, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 LONGEST = 80  # letters of a time
-# Hours before UTC of what Python writes as %Z and `zoneinfo` does not know; not of what is several zones' (IST, CST)
+# Hours before UTC of what Python writes as %Z and `zoneinfo` does not know, unless it is several zones'
 HOURS = {
     "BST": 1, "WEST": 1, "CEST": 2, "EEST": 3, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12,
     "NZDT": 13, "ADT": -3, "EDT": -4, "CDT": -5, "MDT": -6, "PDT": -7, "PST": -8,
