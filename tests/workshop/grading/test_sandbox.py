@@ -113,6 +113,7 @@ def test_it_writes_nowhere_but_in_its_scratch_folder(process, place):
         ("import socket\nsocket.socket(40, 1, 0)", "PermissionError"),
         ("bytearray(8 << 30)", "MemoryError"),
         ("import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 40, 1 << 40))", "ValueError"),
+        ("import resource\nresource.setrlimit(resource.RLIMIT_STACK, (1 << 40, 1 << 40))", "ValueError"),
         ("import ctypes\nif ctypes.CDLL(None).unshare(0x10000000) != 0: raise PermissionError", "PermissionError"),
         ("import ctypes\nif ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0: raise PermissionError", "PermissionError"),
     ],
@@ -157,6 +158,14 @@ def test_a_sandbox_that_does_not_start_is_told_from_a_wrong_answer(monkeypatch):
         Process(Limits(start=5))
 
 
+KERNEL = """
+import ctypes
+kernel = ctypes.CDLL(None, use_errno=True)
+def done(result):
+    if result < 0: raise OSError(ctypes.get_errno(), 'refused')
+"""
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -164,10 +173,20 @@ def test_a_sandbox_that_does_not_start_is_told_from_a_wrong_answer(monkeypatch):
         "if ctypes.CDLL(None).shmget(0, 1 << 20, 0o1666) < 0: raise PermissionError",
         "if ctypes.CDLL(None).msgget(0, 0o1666) < 0: raise PermissionError",
         "if ctypes.CDLL(None).syscall(438, 0, 0, 0) < 0: raise PermissionError",
+        "done(kernel.vmsplice(os.pipe()[1], 0, 0, 0))",
+        "done(kernel.prctl(22, 1, 0, 0, 0))",
+        "done(kernel.syscall(444, 0, 0, 1))",  # landlock_create_ruleset: asks for its version
+        "import fcntl\nfcntl.fcntl(os.pipe()[1], fcntl.F_SETPIPE_SZ, 1 << 20)",
+        "os.symlink('x', '/scratch/link')",
+        "open('/scratch/a', 'w').close()\nos.link('/scratch/a', '/scratch/b')",
+        "open('/scratch/a', 'w').close()\nos.setxattr('/scratch/a', 'user.a', b'x')",
+        "done(kernel.inotify_add_watch(kernel.inotify_init(), b'/usr', 1))",
+        "import mmap\nmmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x100)",  # MAP_GROWSDOWN
+        "import mmap\nmmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x20100)",  # and MAP_STACK
     ],
 )
 def test_there_is_no_memory_that_no_limit_counts(process, body):
-    assert inside(process, f"import ctypes\n{body}")["raised"] == "PermissionError"
+    assert inside(process, f"{KERNEL}{body}")["raised"] == "PermissionError"
 
 
 @pytest.mark.parametrize("open_zero", ["-1", "os.open('/dev/zero', os.O_RDWR)"])
@@ -192,6 +211,58 @@ def test_all_the_memory_that_it_can_get_is_at_most_470_mib(limited):
     assert 0 <= (process.limits.memory >> 20) - int(inside(process, TAKES, 60)["text"]) < 50
     peak = int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1])
     assert peak - before + (process.limits.scratch >> 10) <= 470 << 10
+
+
+CLOSES = """
+import ctypes, mmap
+libc, kept = ctypes.CDLL(None), []
+try:
+    while True:
+        kept.append(mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        kept[-1].write(bytes(16 << 20))
+        at = ctypes.addressof(ctypes.c_char.from_buffer(kept[-1]))
+        if libc.mprotect(ctypes.c_void_p(at), ctypes.c_size_t(16 << 20), mmap.PROT_READ): raise PermissionError
+        time.sleep(.01)
+except OSError: pass
+"""
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_memory_that_is_closed_once_it_is_written_counts_as_well(limited, unsafe):
+    """The kernel's limit counts what can be written, and this was a way to 2.5 GiB."""
+    with pytest.raises(Stopped, match="took too much memory"):
+        inside(limited(unsafe=unsafe), f"import time\n{CLOSES}", 60)
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_it_has_no_huge_pages(limited, unsafe):
+    """Of each, 4 KiB that are kept could hold 2 MiB."""
+    prctl = "__import__('ctypes').CDLL(None).prctl"
+    process = limited(unsafe=unsafe)
+    assert said(process, f"{prctl}(42, 0, 0, 0, 0)") == "1"
+    assert unsafe or said(process, f"{prctl}(41, 0, 0, 0, 0)") == "-1"
+    assert eval(prctl)(42, 0, 0, 0, 0) == 0, "the grader keeps its own"
+
+
+MAKES = """
+import time
+for number in range({number}):
+    {make}
+    time.sleep(1e-4)
+"""
+
+
+@pytest.mark.parametrize("make", ["os.mkdir(f'/scratch/{number}')", "os.mkfifo(f'/scratch/{number}')"])
+def test_few_files_and_folders_can_be_made(limited, make):
+    process = limited()
+    assert "other" in inside(process, MAKES.format(number=2000, make=make), 60)
+    with pytest.raises(Stopped, match="made too many files"):
+        inside(process, MAKES.format(number=50000, make=make.replace("scratch/", "scratch/x")), 60)
+
+
+def test_files_that_are_removed_do_not_count(limited):
+    make = "open('/scratch/a', 'w').close(); os.remove('/scratch/a')"
+    assert "other" in inside(limited(), MAKES.format(number=6000, make=make), 60)
 
 
 CUDA = """

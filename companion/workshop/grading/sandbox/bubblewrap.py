@@ -5,8 +5,13 @@ system's libraries, this Python environment and a copy of the course without its
 (`companion.workshop.grading.sandbox.package`), all read-only. ``solutions/``, the gradebook and the other submissions
 are not there at all. What may be written is
 ``/scratch``, in memory and of limited size, which is gone with the process.
+
+The kernel's limits count what a process maps to write and the bytes of its files. Calls that take memory in any other
+way are refused here; what is left (files without a byte, pages that are closed after they were written) is looked at
+from outside by `companion.workshop.grading.sandbox.sandbox`.
 """
 
+import ctypes
 import os
 import platform
 import shutil
@@ -14,6 +19,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,8 +46,8 @@ ENVIRONMENT = {
 # by which instructions torch and MKL compute, the same as outside; and what `companion.lesson.disturbed` asks for
 HANDED_IN = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "COURSE_DISTURBED")
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_*
-# The calls that are refused, with their numbers (x86_64, aarch64); None where a machine has no such call. The standard
-# library has no way to ask for them; the tests compare the table with libseccomp's.
+# The calls that are refused, with their numbers (x86_64, aarch64); None where a machine has no such call. The tests
+# compare the table with libseccomp's.
 CALLS = {
     # a second process, and power over others
     "fork": (57, None),
@@ -68,16 +75,36 @@ CALLS = {
     "semget": (64, 190),
     "msgget": (68, 186),
     "mq_open": (240, 180),
+    "vmsplice": (278, 75),  # a pipe then keeps pages that were given back, 2 MiB for each 4 KiB in it
+    # what hangs on a file and takes no block of /scratch
+    "link": (86, None),
+    "linkat": (265, 37),
+    "symlink": (88, None),
+    "symlinkat": (266, 36),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "inotify_add_watch": (254, 27),
+    "fanotify_init": (300, 262),
     # parts of the kernel that no answer needs
     "perf_event_open": (298, 241),
     "bpf": (321, 280),
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),
+    "seccomp": (317, 277),  # a filter takes half a megabyte
+    "landlock_create_ruleset": (444, 444),
+}
+SET_SMALL, GET_SMALL = 41, 42  # PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
+# Calls of which some options are refused: their numbers, and which argument (from 0) has which values.
+OPTIONS = {
+    "prctl": ((157, 167), 0, (22, SET_SMALL)),  # 22: PR_SET_SECCOMP
+    "fcntl": ((72, 25), 1, (1031,)),  # F_SETPIPE_SZ: 1 MiB for each pipe
 }
 CLONE, CLONE3, MMAP = (56, 220), (435, 435), (9, 222)
 LOAD, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # steps of a classic BPF program
 ALLOW, KILL, REFUSE, UNKNOWN = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
-CLONE_THREAD, MAP_SHARED = 0x00010000, 0x01
+CLONE_THREAD, MAP_SHARED, MAP_GROWSDOWN = 0x00010000, 0x01, 0x100
 
 
 def missing() -> str:
@@ -121,6 +148,19 @@ def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
     return [*words, "--size", str(scratch), "--tmpfs", SCRATCH, "--chdir", SCRATCH, "--remount-ro", "/"]
 
 
+@contextmanager
+def small_pages() -> Iterator[None]:
+    """Give no huge pages to what is started here: 4 KiB kept of one could hold 2 MiB, which no limit counts."""
+    control = ctypes.CDLL(None).prctl
+    before = control(GET_SMALL, 0, 0, 0, 0)
+    control(SET_SMALL, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        if before == 0:
+            control(SET_SMALL, 0, 0, 0, 0)
+
+
 def _inside(path: Path | str, folders: tuple[str, ...]) -> bool:
     return any(Path(path).resolve().is_relative_to(Path(above).resolve()) for above in folders)
 
@@ -143,10 +183,15 @@ def seccomp(file: BinaryIO) -> int:
     for numbers in CALLS.values():
         if numbers[column] is not None:
             program += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, REFUSE)]
+    for numbers, argument, values in OPTIONS.values():
+        program += [(EQUAL, 0, 2 + 2 * len(values), numbers[column]), (LOAD, 0, 0, 16 + 8 * argument)]
+        program += [step for value in values for step in ((EQUAL, 0, 1, value), (RETURN, 0, 0, REFUSE))]
+        program += [(RETURN, 0, 0, ALLOW)]
     program += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, UNKNOWN)]  # libc then asks for clone
     program += [(EQUAL, 0, 3, CLONE[column]), (LOAD, 0, 0, 16), (HAS, 1, 0, CLONE_THREAD), (RETURN, 0, 0, REFUSE)]
-    # memory that is shared counts as no process's own
-    program += [(EQUAL, 0, 3, MMAP[column]), (LOAD, 0, 0, 40), (HAS, 0, 1, MAP_SHARED), (RETURN, 0, 0, REFUSE)]
+    # memory that is shared counts as no process's own, and what grows downwards as its stack
+    uncounted = MAP_SHARED | MAP_GROWSDOWN
+    program += [(EQUAL, 0, 3, MMAP[column]), (LOAD, 0, 0, 40), (HAS, 0, 1, uncounted), (RETURN, 0, 0, REFUSE)]
     program += [(RETURN, 0, 0, ALLOW)]
     file.write(b"".join(struct.pack("HBBI", *step) for step in program))
     file.flush()

@@ -6,25 +6,29 @@ rebuilt by running code.
 """
 
 import math
+import mmap
 import os
 import selectors
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from companion.workshop.grading.sandbox import bubblewrap, package
+from companion.workshop.grading.sandbox import bubblewrap, cgroup, package
 
 SLACK = 15
 QUICK = 1.0  # seconds of computing in which Python and torch start on the machine for which the limits are meant
 MESSAGE = 1 << 20  # bytes of a message's JSON
 TICK = 0.25  # seconds between two looks at the clock
 ASLEEP = 3  # such looks in a row end a call that sleeps: no answer has anything to wait for
+LOOSE = 32 << 20  # bytes that libraries write and then close to writing: code that was compiled, tables that are linked
+KERNEL = 128 << 20  # bytes that the kernel takes for a process, and that files take which it reads
 START = (  # collecting garbage while torch is imported finds none, and takes a tenth of that time
     "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); "
     "from companion.workshop.grading.sandbox.worker import main; gc.enable(); main()"
@@ -58,6 +62,8 @@ class Limits:
     processes: int = 64  # threads; a second process is never allowed
     file: int = 16 << 20  # one file
     scratch: int = 32 << 20  # all files, which are memory, too
+    files: int = 4096  # and folders: each takes a kilobyte of the kernel's memory and its name, also if it is empty
+    stack: int = 8 << 20  # of the first thread; those of others count as memory
     open: int = 128  # files at a time: each could hold memory
     output: int = 16 << 20  # one answer; what is printed goes nowhere
     notebook: int = 20 << 20  # the file that is handed in
@@ -129,6 +135,10 @@ class Process:
     """One process in the sandbox, running `companion.workshop.grading.sandbox.worker`; a context manager that leaves
     nothing behind.
 
+    What the kernel's limits on memory do not count is looked at from outside, with each message and every `TICK`. In
+    between a process can have more; where this one may make a control group for it, it cannot
+    (`companion.workshop.grading.sandbox.cgroup`).
+
     ``course`` is the copy of the course that it sees, by default one with the worker alone. ``unsafe``
     starts it without bubblewrap: with limits, outside the sandbox.
     """
@@ -138,7 +148,8 @@ class Process:
         self.clock, self.ready, self.defined = Clock(), False, set()
         course = course or package.without_answers(course=False)
         self.folder = tempfile.TemporaryDirectory(prefix="scratch-") if unsafe else None
-        with tempfile.TemporaryFile() as program:
+        self.scratch, self.group = None, None
+        with tempfile.TemporaryFile() as program, bubblewrap.small_pages():
             fences = bubblewrap.command(course, limits.scratch, bubblewrap.seccomp(program)) if not unsafe else []
             self.process = subprocess.Popen(
                 [*fences, sys.executable, "-I", "-B", "-c", START, str(course) if unsafe else bubblewrap.COURSE],
@@ -166,6 +177,40 @@ class Process:
         started = psutil.Process(self.process.pid)
         worker = [started, *started.children(recursive=True)][-1]  # bubblewrap, its first process inside, and ours
         self.clock, self.ready = Clock(worker, max(1.0, sum(worker.cpu_times()[:2]) / QUICK)), True
+        self._enclose(worker)
+
+    def _enclose(self, worker: psutil.Process) -> None:
+        """Before the process has read anything of a learner's: limit its stack, which it could let grow, and prepare
+        to look at what it takes.
+        """
+        stack, limits = worker.rlimit(psutil.RLIMIT_STACK)[0], self.limits
+        stack = limits.stack if stack == psutil.RLIM_INFINITY else min(stack, limits.stack)
+        worker.rlimit(psutil.RLIMIT_STACK, (stack, stack))
+        self.pages = Path(f"/proc/{worker.pid}/statm")
+        self.most = self._pages(5) + limits.memory + LOOSE
+        if not self.folder:
+            with suppress(OSError):  # of a process that bubblewrap, installed to start as root, has started
+                self.scratch = os.open(f"/proc/{worker.pid}/root{bubblewrap.SCRATCH}", os.O_PATH | os.O_DIRECTORY)
+            self.group = cgroup.closed_in(worker.pid, limits.memory + limits.scratch + LOOSE + KERNEL)
+
+    def _pages(self, *fields: int) -> int:
+        """Bytes by the kernel's count of pages, less those of further fields: 1 is what is in memory, 2 what of it is
+        of files, 5 what is mapped to be written.
+        """
+        first, *less = (int(self.pages.read_text().split()[field]) * mmap.PAGESIZE for field in fields)
+        return first - sum(less)
+
+    def _weigh(self) -> None:
+        """Raise Stopped if it has taken what the kernel's limits do not count."""
+        if not self.ready:
+            return
+        with suppress(OSError, IndexError):  # it has just ended
+            if self._pages(1, 2) > self.most:
+                raise Stopped("took too much memory")
+        if self.scratch is not None:
+            entries = os.fstatvfs(self.scratch)
+            if entries.f_files - entries.f_ffree > self.limits.files:
+                raise Stopped("made too many files")
 
     def allow(self, seconds: float) -> None:
         """Let the process go on for ``seconds`` from now."""
@@ -180,6 +225,11 @@ class Process:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
+        if self.scratch is not None:
+            os.close(self.scratch)
+            self.scratch = None
+        if self.group:
+            cgroup.removed(self.group)
         if self.folder:
             self.folder.cleanup()
 
@@ -216,6 +266,7 @@ class Process:
                 raw += self._more(selector)
         self.buffer = bytes(raw[int(size) :])
         self.charge()
+        self._weigh()
         return text, bytes(raw[: int(size)])
 
     def _selector(self, pipe: Any, event: int) -> selectors.BaseSelector:
@@ -231,7 +282,8 @@ class Process:
         except BlockingIOError:
             return b""
         if not data:
-            raise Stopped("the process ended itself")
+            much = self.group is not None and cgroup.overrun(self.group)
+            raise Stopped("took too much memory" if much else "the process ended itself")
         return data
 
     def _wait(self, selector: selectors.BaseSelector) -> None:
@@ -250,6 +302,7 @@ class Process:
         seconds = min(self.call, self.left) if self.ready else self.limits.start
         if self.clock.used() > seconds or self.clock.passed() > SLACK * seconds:
             raise Stopped("took too long")
+        self._weigh()
 
     def charge(self) -> None:
         """Count what has been used since the last time."""
