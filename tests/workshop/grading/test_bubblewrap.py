@@ -45,13 +45,58 @@ def test_a_machine_without_walls_is_told_why(monkeypatch):
     assert "z80" in bubblewrap.missing()
 
 
+@pytest.fixture
+def _tried_anew(monkeypatch):
+    monkeypatch.setattr(bubblewrap, "_trial", bubblewrap._trial.__wrapped__)
+
+
+LINUX = sys.platform == "linux" and bubblewrap.platform.machine() in bubblewrap.ARCHITECTURES
+
+
+@pytest.mark.skipif(not LINUX, reason="there are no walls")
+@pytest.mark.usefixtures("_tried_anew")
 def test_a_kernel_without_user_namespaces_is_refused(monkeypatch):
     monkeypatch.setattr(
         bubblewrap, "command", lambda *_: [sys.executable, "-c", "import sys; sys.exit('no namespace')"]
     )
     monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: name)
-    if bubblewrap.platform.machine() in bubblewrap.ARCHITECTURES and sys.platform == "linux":
-        assert bubblewrap.missing().startswith("bubblewrap does not work here: no namespace")
+    assert bubblewrap.missing().startswith("bubblewrap does not work here: no namespace")
+
+
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+@pytest.mark.usefixtures("_tried_anew")
+def test_a_python_without_its_packages_is_refused_in_a_sentence(monkeypatch):
+    assert bubblewrap.missing() == ""
+    monkeypatch.setattr(bubblewrap, "paths", lambda: [path for path in sys.path if "site-packages" not in path])
+    said = bubblewrap.missing()
+    assert said.startswith("what this Python needs is not to be had behind the walls (ModuleNotFoundError: No module")
+    assert "`python3 -m venv`" in said and "\n" not in said
+    monkeypatch.setattr(bubblewrap.sys, "executable", "/no/python")
+    assert "/no/python" in bubblewrap.missing() and "AppArmor" not in bubblewrap.missing()
+
+
+def with_packages(folder: Path) -> str:
+    (folder / "given-1.0.dist-info").mkdir(parents=True)
+    return str(folder)
+
+
+def test_packages_outside_of_the_environment_are_seen_but_no_checkout_and_no_home(monkeypatch, tmp_path):
+    monkeypatch.setattr(bubblewrap, "ROOT", tmp_path / "course")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    site = ".local/lib/python3/site-packages"
+    own = [with_packages(tmp_path / place) for place in (f"home/{site}", "modules/torch", f"course/.venv/{site}")]
+    (tmp_path / "other/companion").mkdir(parents=True)
+    never = [with_packages(tmp_path / place) for place in ("home", "course", "course/vendored", "other", ".")]
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "course")
+    never += [str(tmp_path / "plain"), str(tmp_path / "nowhere"), str(tmp_path / "link"), "relative", ""]
+    monkeypatch.setattr(bubblewrap.sys, "path", [*own, *never, *sys.path])
+    assert bubblewrap._elsewhere()[:3] == own and bubblewrap.paths()[:3] == own
+    assert not {*never} & {*bubblewrap._elsewhere(), *bubblewrap.paths()}
+    (tmp_path / "home" / site / "companion").mkdir()
+    command = bubblewrap.command(None, 1 << 20, 3)
+    assert command[command.index(own[0]) - 1] == "--ro-bind-try"
+    assert command[command.index(f"{own[0]}/companion") - 1] == "--tmpfs", "a copy of the course is covered"
 
 
 def test_the_sandboxed_course_has_no_answers():

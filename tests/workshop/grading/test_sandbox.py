@@ -265,6 +265,15 @@ def test_files_that_are_removed_do_not_count(limited):
     assert "other" in inside(limited(), MAKES.format(number=6000, make=make), 60)
 
 
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_packages_are_found_where_this_interpreter_finds_them(limited, monkeypatch, tmp_path, unsafe):
+    """``pip install --user`` and PYTHONPATH put them outside of the environment."""
+    (tmp_path / "given-1.0.dist-info").mkdir()
+    (tmp_path / "given.py").write_text("VALUE = 7", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert said(limited(unsafe=unsafe), "__import__('given').VALUE") == "7"
+
+
 CUDA = """
 import mmap
 import torch

@@ -6,12 +6,16 @@ system's libraries, this Python environment and a copy of the course without its
 are not there at all. What may be written is
 ``/scratch``, in memory and of limited size, which is gone with the process.
 
+Modules are looked for where this interpreter looks for them (`paths`): packages that ``pip install --user`` or
+PYTHONPATH have put outside of its environment are seen, too.
+
 The kernel's limits count what a process maps to write and the bytes of its files. Calls that take memory in any other
 way are refused here; what is left (files without a byte, pages that are closed after they were written) is looked at
 from outside by `companion.workshop.grading.sandbox.sandbox`.
 """
 
 import ctypes
+import functools
 import os
 import platform
 import shutil
@@ -23,6 +27,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from companion.workshop.grading.sandbox import package
 
 ROOT = Path(__file__).resolve().parents[4]
 SCRATCH = "/scratch"
@@ -105,6 +111,10 @@ CLONE, CLONE3, MMAP = (56, 220), (435, 435), (9, 222)
 LOAD, EQUAL, AT_LEAST, HAS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # steps of a classic BPF program
 ALLOW, KILL, REFUSE, UNKNOWN = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
 CLONE_THREAD, MAP_SHARED, MAP_GROWSDOWN = 0x00010000, 0x01, 0x100
+TRIAL = (
+    "import sys; print('started', flush=True); sys.path[:] = sys.argv[1:]; "
+    "import companion.workshop.grading.sandbox.worker"
+)
 
 
 def missing() -> str:
@@ -113,10 +123,29 @@ def missing() -> str:
         return "bubblewrap is not installed (Debian and Ubuntu: `apt-get install bubblewrap`; it is for Linux only)"
     if platform.machine() not in ARCHITECTURES:
         return f"there is no table of system calls for {platform.machine()}, only for {', '.join(ARCHITECTURES)}"
+    return _trial()
+
+
+@functools.cache
+def _trial() -> str:
+    """Start this very Python behind the walls, import there what a worker does, and return what is wrong with it. It
+    takes as long as importing torch does, so it is done once.
+    """
     with tempfile.TemporaryFile() as program:
-        trial = [*command(None, 1 << 20, seccomp(program)), "/bin/true"]
+        walls = command(package.without_answers(course=False), 1 << 20, seccomp(program))
+        trial = [*walls, sys.executable, "-I", "-B", "-c", TRIAL, COURSE, *paths()]
         done = subprocess.run(trial, capture_output=True, text=True, check=False, pass_fds=[program.fileno()])
-    return f"bubblewrap does not work here: {done.stderr.strip()}. {APPARMOR}" if done.returncode else ""
+    if not done.returncode:
+        return ""
+    said = done.stderr.strip()
+    if not done.stdout and "execvp" not in said:
+        return f"bubblewrap does not work here: {said}. {APPARMOR}"
+    reason = said.splitlines()[-1] if said else "it crashed"
+    return (
+        f"what this Python needs is not to be had behind the walls ({reason}): seen are {sys.prefix} and those folders "
+        "on Python's path that hold installed packages, if neither the course nor your home lies in them; "
+        "install the course into an environment of its own (`python3 -m venv`)"
+    )
 
 
 def environment() -> dict[str, str]:
@@ -132,15 +161,15 @@ def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
     words += ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--clearenv", "--seccomp", str(filter_fd)]
     for name, value in environment().items():
         words += ["--setenv", name, value]
-    environments = tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
-    for path in dict.fromkeys([*SYSTEM, *environments]):
+    environments, elsewhere = _environments(), _elsewhere()
+    for path in dict.fromkeys([*elsewhere, *SYSTEM, *environments]):
         words += ["--ro-bind-try", path, path]
     if _inside(ROOT, (*SYSTEM, *environments)):  # an environment that holds the checkout, which may hold another
         words += ["--tmpfs", str(ROOT)]
-        for path in environments:
+        for path in (*elsewhere, *environments):
             words += ["--ro-bind-try", path, path] if _inside(path, (str(ROOT),)) else []
         words += ["--remount-ro", str(ROOT)]
-    for other in _installed(environments):
+    for other in _installed(environments, elsewhere):
         words += ["--tmpfs", str(other), "--remount-ro", str(other)]
     if package:
         words += ["--ro-bind", f"{package}/companion", f"{COURSE}/companion"]
@@ -161,13 +190,49 @@ def small_pages() -> Iterator[None]:
             control(SET_SMALL, 0, 0, 0, 0)
 
 
+def paths() -> list[str]:
+    """Return where modules are looked for inside: the folders on this interpreter's path that are seen there."""
+    seen, elsewhere = (*SYSTEM, *_environments()), _elsewhere()
+    return [path for path in sys.path if path in elsewhere or _below(path, seen)]
+
+
+def _environments() -> tuple[str, ...]:
+    return tuple(dict.fromkeys((sys.base_prefix, sys.prefix)))
+
+
+def _elsewhere() -> list[str]:
+    """Folders of installed packages on this interpreter's path, but outside of its environment."""
+    seen = (*SYSTEM, *_environments())
+    return [path for path in dict.fromkeys(sys.path) if os.path.isabs(path) and not _below(path, seen) and _apart(path)]
+
+
+def _apart(path: str) -> bool:
+    """Whether it is a folder of installed packages through which neither a checkout of the course can be seen nor the
+    home of whoever grades.
+    """
+    folder = Path(path).resolve()
+    if any(_inside(kept, (path,)) for kept in (ROOT, os.path.expanduser("~"))):
+        return False
+    if folder.name not in ("site-packages", "dist-packages") and (
+        _inside(folder, (str(ROOT),)) or (folder / "companion").exists()
+    ):
+        return False
+    return any(folder.glob("*.dist-info"))
+
+
+def _below(path: Path | str, folders: tuple[str, ...]) -> bool:
+    """Whether it is below one of these as they are written, which is how they are seen inside."""
+    return any(Path(path).is_relative_to(above) for above in folders)
+
+
 def _inside(path: Path | str, folders: tuple[str, ...]) -> bool:
     return any(Path(path).resolve().is_relative_to(Path(above).resolve()) for above in folders)
 
 
-def _installed(environments: tuple[str, ...]) -> list[Path]:
-    """Copies of the course in the environments: they have the answers."""
+def _installed(environments: tuple[str, ...], elsewhere: list[str]) -> list[Path]:
+    """Copies of the course in the environments and elsewhere: they have the answers."""
     copies = [path for place in environments for path in Path(place).glob("lib/python*/site-packages/companion")]
+    copies += [Path(place) / "companion" for place in elsewhere]
     return [path for path in copies if path.is_dir() and not path.is_symlink()]
 
 

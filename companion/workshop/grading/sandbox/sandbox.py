@@ -30,7 +30,7 @@ ASLEEP = 3  # such looks in a row end a call that sleeps: no answer has anything
 LOOSE = 32 << 20  # bytes that libraries write and then close to writing: code that was compiled, tables that are linked
 KERNEL = 128 << 20  # bytes that the kernel takes for a process, and that files take which it reads
 START = (  # collecting garbage while torch is imported finds none, and takes a tenth of that time
-    "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); "
+    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; "
     "from companion.workshop.grading.sandbox.worker import main; gc.enable(); main()"
 )
 
@@ -148,11 +148,11 @@ class Process:
         self.clock, self.ready, self.defined = Clock(), False, set()
         course = course or package.without_answers(course=False)
         self.folder = tempfile.TemporaryDirectory(prefix="scratch-") if unsafe else None
-        self.scratch, self.group = None, None
+        self.scratch, self.group, place = None, None, str(course) if unsafe else bubblewrap.COURSE
         with tempfile.TemporaryFile() as program, bubblewrap.small_pages():
             fences = bubblewrap.command(course, limits.scratch, bubblewrap.seccomp(program)) if not unsafe else []
             self.process = subprocess.Popen(
-                [*fences, sys.executable, "-I", "-B", "-c", START, str(course) if unsafe else bubblewrap.COURSE],
+                [*fences, sys.executable, "-I", "-B", "-c", START, place, *bubblewrap.paths()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
