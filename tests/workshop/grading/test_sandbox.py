@@ -274,6 +274,13 @@ def test_packages_are_found_where_this_interpreter_finds_them(limited, monkeypat
     assert said(limited(unsafe=unsafe), "__import__('given').VALUE") == "7"
 
 
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_what_is_compiled_runs_as_it_is_written(limited, unsafe):
+    """No compiler can be started in the sandbox."""
+    body = "import torch\ndouble = torch.compile(lambda x: 2 * x, fullgraph=True)\nreturn double(torch.ones(3))"
+    assert "tensor" in inside(limited(unsafe=unsafe), body)
+
+
 CUDA = """
 import mmap
 import torch

@@ -45,6 +45,7 @@ ENVIRONMENT = {
     "IPYTHONDIR": SCRATCH,
     "MPLBACKEND": "Agg",
     "OMP_NUM_THREADS": "1",
+    "TORCHDYNAMO_DISABLE": "1",  # torch.compile then gives back what it is given: it has no compiler here to start
     "CUDA_VISIBLE_DEVICES": "",  # behind the walls there is no GPU, and its driver maps more than any limit allows
     "LANG": "C.UTF-8",
     "PATH": "/usr/bin:/bin",
