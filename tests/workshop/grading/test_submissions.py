@@ -19,11 +19,12 @@ from companion import __version__
 from companion.lesson.attempts import own_function
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course import book, classroom, feedback, folders, formgrader, handins, lms
-from companion.workshop.grading.notebook import submissions, syntax
+from companion.workshop.grading.notebook import slices, submissions, syntax
 from companion.workshop.grading.notebook.files import Unreadable
 from companion.workshop.grading.notebook.handout import handout
+from companion.workshop.grading.notebook.slices import needed, pieces
 from companion.workshop.grading.notebook.submissions import assemble, cells
-from companion.workshop.grading.notebook.syntax import needed, parse, pieces, plain
+from companion.workshop.grading.notebook.syntax import parse, plain
 from companion.workshop.grading.sandbox.worker import NoMagic
 
 NEWTON = "newton-step-check"
@@ -75,7 +76,7 @@ def test_a_notebook_is_read_in_a_process_that_may_fail(monkeypatch):
 
 
 def test_what_is_the_same_for_every_hand_in_is_read_once():
-    remembered = (syntax.plain, syntax.pieces, syntax.likeness, submissions.of_the_lesson)
+    remembered = (syntax.plain, slices.pieces, syntax.likeness, submissions.of_the_lesson)
     for function in remembered:
         function.cache_clear()
     submissions.prepare.cache_clear()

@@ -17,7 +17,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 
 from companion.workshop.grading.alone import Ended, alone
-from companion.workshop.grading.notebook import flags, syntax, versions
+from companion.workshop.grading.notebook import flags, slices, syntax, versions
 from companion.workshop.grading.notebook.files import Unreadable, decoded, no_json
 from companion.workshop.grading.notebook.handout import Handout, Question
 
@@ -219,7 +219,7 @@ def _reaches_the_course(code: list[str]) -> bool:
 def of_the_lesson(handout: Handout) -> tuple[frozenset[str], frozenset[str]]:
     """Return the likeness of each statement of the lesson's own cells, and what these import."""
     course = [*map(syntax.plain, handout.code)]
-    statements = [piece.source for cell in course for piece in syntax.pieces(cell, frozenset())]
+    statements = [piece.source for cell in course for piece in slices.pieces(cell, frozenset())]
     return frozenset(map(syntax.likeness, statements)), frozenset().union(*map(syntax.imported, course))
 
 
@@ -238,7 +238,7 @@ class Reading:
             set(re.findall(r"\w+", unicodedata.normalize("NFKC", cell))) for cell in self.sources
         ]
         self.cells = [  # what a hand-in imports besides leaves a cell as it was that does not speak of it
-            syntax.pieces(cell, modules & words) for cell, words in zip(self.sources, self.words, strict=True)
+            slices.pieces(cell, modules & words) for cell, words in zip(self.sources, self.words, strict=True)
         ]
         self.given = THERE.union(*(piece.changes for cell in self.cells for piece in cell))
 
@@ -256,9 +256,9 @@ class Reading:
         every, starts = [], [0]
         for number, cell in enumerate(self.cells):
             others = number != place  # whose definitions of the same function do not count
-            every += [syntax.Piece() if others and question.function in piece.binds else piece for piece in cell]
+            every += [slices.Piece() if others and question.function in piece.binds else piece for piece in cell]
             starts.append(len(every))
-        numbers = syntax.needed(question.function, starts[place + 1], every, starts[end])
+        numbers = slices.needed(question.function, starts[place + 1], every, starts[end])
         here = [every[number].source for number in numbers if starts[place] <= number < starts[place + 1]]
         before = [every[number].source for number in numbers if not starts[place] <= number < starts[place + 1]]
         return (before, "\n".join(here)) if here else ([], self.sources[place])

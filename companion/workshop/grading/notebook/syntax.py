@@ -1,15 +1,10 @@
 """Source text of notebooks, understood without running it: which names a piece of code defines, changes and uses."""
 
 import ast
-import bisect
 import functools
 import re
 import symtable
-import sys
 import unicodedata
-from collections import defaultdict
-from collections.abc import Set
-from dataclasses import dataclass
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 LIKE_NONE = {"time", "capture", "prun"}  # magics that run the rest of the cell as it stands
@@ -17,26 +12,7 @@ INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 IMPORTS = ast.Import | ast.ImportFrom
 PARTS = ast.Attribute | ast.Subscript
 KEPT = 4096  # sources of which it is remembered what was found: a notebook has far fewer
-HARMLESS = {"print", "display", "repr", "len", "help"}  # calls of these change nothing
-CHECKS = {"check", "grade"}
 AT_ONCE = {"lambda", "listcomp", "setcomp", "dictcomp", "genexpr"}  # scopes, as symtable calls them
-STATEMENTS = ast.stmt | ast.excepthandler | ast.match_case  # what may stand inside a statement
-UNCERTAIN = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match | ast.AugAssign  # may bind, or may not
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One statement from the top level of a cell. It ``binds`` names for certain, and ``changes`` these and perhaps
-    others; it ``reads`` names where it stands, and ``calls_for`` others when its functions are called. A star import
-    may define ``anything``.
-    """
-
-    source: str = ""
-    binds: frozenset[str] = frozenset()
-    changes: frozenset[str] = frozenset()
-    reads: frozenset[str] = frozenset()
-    calls_for: frozenset[str] = frozenset()
-    anything: bool = False
 
 
 def parse(source: str) -> ast.Module | None:
@@ -75,7 +51,7 @@ def _without_magics(source: str) -> str:
     tree = parse(source)
     if tree is None:
         return source
-    lines = _lines(source)
+    lines = lines_of(source)
     magics = []  # what IPython makes of a magic: get_ipython().run_line_magic(...)
     for node in ast.walk(tree):
         match node:
@@ -90,7 +66,7 @@ def _without_magics(source: str) -> str:
     return b"".join(lines).decode()
 
 
-def _lines(source: str) -> list[bytes]:
+def lines_of(source: str) -> list[bytes]:
     """The lines as Python counts them (`str.splitlines` knows further ends of lines), in the bytes in which it counts
     columns.
     """
@@ -106,11 +82,11 @@ def defined(source: str) -> frozenset[str]:
     tree = parse(source)
     if tree is None:
         return frozenset(re.findall(r"^(?:async )?def (\w+)", source, re.MULTILINE))
-    return frozenset().union(*(_defines(_top(statement)) for statement in tree.body))
+    return frozenset().union(*(bound(outer(statement)) for statement in tree.body))
 
 
-def _top(node: ast.AST) -> list[ast.AST]:
-    """The nodes below ``node`` that run where it does: not those inside functions and classes."""
+def outer(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes below ``node`` that run where it does: not those inside functions and classes."""
     found, todo = [], [node]
     while todo:
         part = todo.pop()
@@ -120,7 +96,8 @@ def _top(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _defines(top: list[ast.AST]) -> set[str]:
+def bound(top: list[ast.AST]) -> set[str]:
+    """Return the names to which these nodes give a value, or a part of one."""
     names, loops = set(), [node.target for node in top if isinstance(node, ast.comprehension)]
     own = {id(part) for target in loops for part in ast.walk(target)}
     for node in top:
@@ -131,60 +108,24 @@ def _defines(top: list[ast.AST]) -> set[str]:
         elif isinstance(node, IMPORTS):
             names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
         elif isinstance(node, ast.Name | PARTS) and isinstance(node.ctx, ast.Store):
-            names |= _root(node)
+            names |= root(node)
     return names - {"*"}
 
 
-def _root(node: ast.AST) -> set[str]:
+def root(node: ast.AST) -> set[str]:
+    """Return the name at the beginning of ``name.part[0].other()``; nothing where none is there."""
     while isinstance(node, PARTS | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return {node.id} if isinstance(node, ast.Name) else set()
 
 
-def _changes(top: list[ast.AST], modules: Set[str]) -> set[str]:
-    """The names whose values a bare call may change: ``x`` in ``x.append(2)`` and in ``fill(x)``; a module where a call
-    sets something in it, which needs nothing of the notebook, and is no check.
-    """
-    names = set()
-    for node in top:
-        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
-            continue
-        call = node.value
-        if isinstance(call.func, ast.Attribute) and call.func.attr not in CHECKS:
-            sets = node is top[0] and _loads([node]) <= modules
-            names |= _root(call.func) - (set() if sets else modules)
-            names |= _loads(call.args) - modules if call.func.attr.endswith("_") else set()  # as in torch.nn.init
-        elif isinstance(call.func, ast.Name) and call.func.id not in HARMLESS:
-            names |= {word.id for word in call.args if isinstance(word, ast.Name)}
-    return names
-
-
-def _loads(nodes: list[ast.AST]) -> set[str]:
-    """The names that expressions read, but for those that belong to a comprehension or a lambda."""
+def loads(nodes: list[ast.AST]) -> set[str]:
+    """Return the names that expressions read, but for those that belong to a comprehension or a lambda."""
     parts = [part for node in nodes for part in ast.walk(node)]
     own = {part.arg for part in parts if isinstance(part, ast.arg)}
     for target in (part.target for part in parts if isinstance(part, ast.comprehension)):
         own |= {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
     return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)} - own
-
-
-def _reads(node: ast.AST) -> set[str]:
-    """The names that a statement reads before it writes them, as it runs from top to bottom: those in the bodies of
-    functions are read later.
-    """
-    parts = [*ast.iter_child_nodes(node)]
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        notes = [part.annotation for part in ast.walk(node.args) if isinstance(part, ast.arg)]
-        parts = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults, *notes, node.returns]
-    heads = [part for part in parts if part and not isinstance(part, STATEMENTS)]
-    reads, written = _loads(heads), _defines([part for head in heads for part in ast.walk(head)])
-    if isinstance(node, ast.AugAssign):
-        reads |= _root(node.target)
-    for part in parts:
-        if isinstance(part, STATEMENTS):
-            reads |= _reads(part) - written
-            written |= _defines(_top(part))
-    return reads
 
 
 @functools.lru_cache(KEPT)
@@ -232,41 +173,6 @@ def _aliases(source: str) -> tuple[tuple[str, str, bool], ...]:
     return tuple((name, what, node not in tree.body) for name, what, node in found)
 
 
-# -- what an answer needs
-
-
-@functools.lru_cache(KEPT)
-def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
-    """Return the statements at the top level of a cell, each with its own text; a line that imports several names is
-    several, since an answer that needs one of them does not reach for the others.
-    """
-    tree = parse(source)
-    lines = _lines(source)
-    found = []
-    for node in tree.body if tree else []:
-        if isinstance(node, ast.ImportFrom) and len(node.names) > 1:
-            for alias in node.names:
-                text = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
-                name = frozenset({alias.asname or alias.name})
-                found.append(Piece(text, name, name))
-            continue
-        text, top = _text(lines, node), _top(node)
-        stars = [part for part in top if isinstance(part, ast.ImportFrom) and part.names[0].name == "*"]
-        names = frozenset(_defines(top)).union(*(_public(part.module or "") for part in stars))
-        parts = [part for part in top if isinstance(part, PARTS) and isinstance(part.ctx, ast.Store)]
-        binds = names.difference(*map(_root, parts)) if not isinstance(node, UNCERTAIN) else frozenset()
-        changes = names | _changes(top, modules)
-        later = used(text, later=True) if any(isinstance(part, INNER) for part in ast.walk(node)) else ()
-        found.append(Piece(text, binds, changes, frozenset(_reads(node)), frozenset(later), bool(stars)))
-    return tuple(found)
-
-
-def _public(module: str) -> set[str]:
-    """The names that a star import gives, of a module that is loaded here; none of another."""
-    found = vars(sys.modules[module]) if module in sys.modules else {}
-    return set(found.get("__all__", [name for name in found if not name.startswith("_")]))
-
-
 @functools.lru_cache(KEPT)
 def likeness(source: str) -> str:
     """Return a statement without its numbers and texts: the same for a line of the lesson and for one tried with
@@ -292,53 +198,8 @@ def shape(source: str) -> str:
         return ""
 
 
-def _text(lines: list[bytes], node: ast.stmt) -> str:
-    decorators = getattr(node, "decorator_list", [])
-    first, column = (decorators[0].lineno, 0) if decorators else (node.lineno, node.col_offset)
-    chosen = lines[first - 1 : node.end_lineno]
-    chosen[-1] = chosen[-1][: node.end_col_offset]
-    chosen[0] = chosen[0][column:]
-    return b"".join(chosen).decode()
-
-
-def needed(function: str, at: int, every: list[Piece], end: int) -> list[int]:
-    """Return the numbers of the statements, of ``every`` in order, on which a ``function`` rests that is defined above
-    ``at`` and called when ``end`` of them have run.
-
-    A name means what was bound to it last, above where it is read; what a function reads, above ``end``. Where nothing
-    above gives it a value, what stands below does, as in a notebook whose cells were run in another order. Whatever
-    else stands there, drawing and training, is not run.
-    """
-    changing = defaultdict(list)
-    for number, piece in enumerate(every):
-        for name in piece.changes:
-            changing[name].append(number)
-    taken: set[int] = set()
-    seen: set[tuple[str, int]] = set()
-    todo = [(function, at)]
-    stars = [number for number, piece in enumerate(every) if piece.anything]
-    taken.update(stars)
-    todo += [(name, number) for number in stars for name in every[number].reads]
-    while todo:
-        name, at = todo.pop()
-        numbers = changing.get(name, [])
-        above = bisect.bisect_left(numbers, at)
-        for number in numbers[above - 1 :: -1] if above else numbers:
-            if (name, number) in seen:
-                break
-            seen.add((name, number))
-            piece = every[number]
-            if number not in taken:
-                taken.add(number)
-                todo += [(other, number) for other in piece.reads]
-                todo += [(other, max(end, number)) for other in piece.calls_for]
-            if name in piece.binds:
-                break
-    return sorted(taken)
-
-
 @functools.lru_cache(KEPT)
 def imported(source: str) -> frozenset[str]:
     """Return the names that a piece of code imports at its top level."""
     tree = parse(source)
-    return frozenset(_defines([node for node in tree.body if isinstance(node, IMPORTS)] if tree else []))
+    return frozenset(bound([node for node in tree.body if isinstance(node, IMPORTS)] if tree else []))
