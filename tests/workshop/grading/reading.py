@@ -22,6 +22,6 @@ def small_handout():
         return handout(source, released)
 
 
-def assembled(notebook):
-    """The submission in a notebook, read in this very process."""
-    return assemble(small_handout(), cells(json.dumps(notebook).encode()))
+def assembled(notebook, files=None):
+    """The submission in a notebook, and in the files beside it, read in this very process."""
+    return assemble(small_handout(), cells(json.dumps(notebook).encode()), files=files)

@@ -1,6 +1,7 @@
 """What goes between the grader and a submission: no answer in, no secret out, and no more time than there is."""
 
 import json
+import re
 import time
 from contextlib import nullcontext
 from dataclasses import replace
@@ -8,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from nbformat.v4 import new_code_cell
+from workshop.grading.effects import EFFECTS
 from workshop.grading.reading import assembled, small_handout
 from workshop.grading.self_test import lesson
 from workshop.grading.sharing import PATIENT, all_in, one_process
@@ -269,6 +271,113 @@ def test_for_an_answer_that_is_merely_wrong_nothing_else_is_run(marked, monkeypa
     assert marked(HEAD + "    return M @ S @ M")["points"] == 0
     assert marked(HEAD + "    return undefined @ S")["points"] == 0
     assert marked(HEAD + "    return (M")["points"] == 0
+
+
+NAMES_IT = [  # how an unsolved notebook comes to the course's answer: cells before the answer, the name that it gets
+    (["exec('from companion.topics.regression import exercises as zz')", "exercises = zz"], "exercises"),
+    (["import companion.topics.regression.exercises as zz"], "zz"),
+    (["stand_in = exercises.newton_step", "class exercises:\n    newton_step = stand_in"], "exercises"),
+    (["get_ipython().push({'zz': exercises})"], "zz"),
+]
+GIVES = [
+    "exec('def newton_step(M, S): return {}.newton_step.answer(M, S)')",
+    "globals()['newton_step'] = {}.newton_step.answer",
+    "newton_step = {}.newton_step.answer",
+    "newton_step = lambda M, S: {}.newton_step.answer(M, S)",
+    "newton_step.own.__code__ = (lambda M, S: {}.newton_step.answer(M, S)).__code__",
+]
+
+
+@pytest.mark.parametrize("gives", GIVES)
+def test_an_unsolved_notebook_earns_nothing_whatever_it_says(process, gives):
+    for cells_before, name in NAMES_IT:
+        for own_cell in (
+            None,
+            HEAD + "    raise NotImplementedError('soon')",
+            HEAD + f"    return {name}.newton_step(M, S)",
+        ):
+            answers = {"newton-step": own_cell} if own_cell else {}
+            notebook = handed_in(answers)
+            place = notebook.cells.index(cell(notebook, NEWTON))
+            notebook.cells.insert(place, new_code_cell(gives.format(name)))
+            notebook.cells[3:3] = [new_code_cell(source) for source in cells_before]
+            with all_in(process):
+                result = mark(assembled(notebook), small_handout(), SEEDS, PATIENT, unsafe=False)
+            assert [entry["points"] for entry in result["exercises"].values()] == [0, 0, 0], result["exercises"]
+
+
+def test_what_stands_in_comes_before_what_is_marked(process):
+    """An exercise that comes later could do this one's work, and is not there yet in a notebook that is read."""
+    borrows = HEAD + "    return exercises.gd_closed_form.answer(M, S, 1.0, 0) * 0"
+    with all_in(process):
+        entries = mark(assembled(handed_in({"newton-step": borrows})), small_handout(), SEEDS, PATIENT, unsafe=False)
+    assert entries["exercises"][NEWTON]["outcome"] == "not attempted"
+
+
+@pytest.fixture
+def marked_as_whole(process):
+    """Marks a notebook's newton_step; the result."""
+
+    def marked(notebook, files=None):
+        submission = assembled(notebook, files)
+        submission.answers = {NEWTON: submission.answers[NEWTON]}
+        return mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)
+
+    with all_in(process):
+        yield marked
+
+
+WHOLE = {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
+
+
+@pytest.mark.parametrize("way", EFFECTS, ids=lambda way: way.__name__)
+def test_answers_that_rest_on_effects_are_right_and_no_flag(marked_as_whole, way):
+    above, answer = way(RIGHT["newton-step"])
+    notebook = solved(newton_step=answer)
+    notebook.cells[3:3] = [new_code_cell(source) for source in above]
+    result = marked_as_whole(notebook)
+    entry = result["exercises"][NEWTON]
+    assert entry["outcome"] == "right" and result["flags"] == [], result
+    assert (entry == WHOLE) == (result["whole"] == [NEWTON])
+
+
+def test_of_two_wrong_answers_that_of_the_whole_notebook_is_told(marked_as_whole):
+    answer = HEAD + "    return {} * M - M @ S @ M"
+    as_a_kernel_has_it = marked_as_whole(solved(newton_step=answer.format(1)))
+    above = "config = {'one': 5}\nc = config\nc['one'] = 1\n"
+    result = marked_as_whole(solved(newton_step=above + answer.format("config['one']")))
+    assert result["exercises"] == as_a_kernel_has_it["exercises"] and result["whole"] == []
+
+
+def test_modules_beside_the_notebook_are_found_and_read_for_flags(marked_as_whole):
+    notebook = solved(newton_step=f"from helpers import step\n{HEAD}    return step(M, S)")
+    right = "def step(M, S):\n    return 2 * M - M @ S @ M\n"
+    result = marked_as_whole(notebook, {"helpers.py": right})
+    assert (result["exercises"][NEWTON]["outcome"], result["flags"]) == ("right", [])
+    result = marked_as_whole(notebook, {"helpers.py": f"import os\n{right}\nos.getpid()"})
+    assert (result["exercises"][NEWTON]["outcome"], result["flags"]) == ("right", ["mentions os"])
+
+
+def test_what_decides_is_read_for_flags_and_said(marked_as_whole, tmp_path):
+    notebook = solved(newton_step=HEAD + "    return zz(M, S)")
+    hidden = "exec('import ctypes\\ndef zz(M, S):\\n    return 2 * M - M @ S @ M')"
+    notebook.cells.insert(3, new_code_cell(hidden))
+    result = marked_as_whole(notebook)
+    assert result["whole"] == [NEWTON] and result["flags"] == ["mentions exec"]
+    dated = {"when": datetime(2026, 11, 1, tzinfo=UTC), "days_late": 0}
+    book = Book(small_handout(), read_settings(tmp_path / "none.toml"), {}, {}, results={"ann": result | dated})
+    assert f"decided by the whole notebook: {NEWTON}" in book.needs("ann")
+
+
+SHAPES = "torch.empty(0, *(int(10 * abs(each)) for each in M.flatten()[:5]))"
+
+
+@pytest.mark.parametrize("gives", [SHAPES, "M.flatten()[:int(10 * abs(M[0, 0]))]", "M[:, :0]", "M.to(torch.int32)"])
+def test_no_size_of_a_secret_is_told(marked, gives):
+    entry = marked(f"seen = []\n{HEAD}{ONLY_SECRET}        return {gives}\n    return 2 * M - M @ S @ M")
+    said = entry["diagnosis"].removeprefix("passes the visible check, but not on other inputs: ")
+    assert said != entry["diagnosis"] and not re.search(r"(?<![a-z\d])\d", said)
+    assert said.count("…") <= 6, "not even how many sizes there are"
 
 
 CALLS = """

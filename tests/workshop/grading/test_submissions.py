@@ -25,7 +25,7 @@ from companion.workshop.grading.notebook.handout import handout
 from companion.workshop.grading.notebook.slices import needed, pieces
 from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.notebook.syntax import parse, plain
-from companion.workshop.grading.sandbox.worker import NoMagic
+from companion.workshop.grading.sandbox.worker import Shell
 
 NEWTON = "newton-step-check"
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
@@ -118,7 +118,7 @@ def test_what_only_a_notebook_understands_does_nothing(source, python):
 def runs(notebook):
     """What newton_step gives, as the sandbox runs it: the statements it needs, then its cell."""
     submission = assembled(notebook)
-    namespace = {"display": print, "get_ipython": NoMagic}
+    namespace = {"display": print, "get_ipython": lambda: Shell({})}
     for piece in [*submission.before[NEWTON], submission.code[NEWTON]]:
         exec(piece.replace("@exercises.newton_step\n", ""), namespace)
     return is_right(namespace["newton_step"]), submission
@@ -249,7 +249,7 @@ def test_what_counts_is_what_the_notebook_says_from_top_to_bottom(style):
 
 def top_to_bottom(notebook):
     """Whether newton_step is right once all cells above its check have run, one after the other, as in a kernel."""
-    namespace = {"display": print, "get_ipython": NoMagic}
+    namespace = {"display": print, "get_ipython": lambda: Shell({})}
     for one in notebook.cells[: notebook.cells.index(cell(notebook, NEWTON))]:
         if one.cell_type == "code" and not one.metadata.get("nbgrader", {}).get("grade_id", "").endswith("-check"):
             with suppress(Exception):
@@ -273,19 +273,50 @@ def test_an_answer_that_was_corrected_below_the_check_is_read_too():
     assert submission.below[NEWTON] == ([*submission.before[NEWTON][:2], "two = 2"], HEAD + "    return two * M")
 
 
-@pytest.mark.parametrize(
-    "gives", ["exec('two = 2')", "def give():\n    global two\n    two = 2\ngive()", "globals()['two'] = 2"]
-)
-def test_a_name_that_another_cell_gives_in_a_way_of_its_own_is_missing(gives):
-    uses = HEAD + "    return two * M - M @ S @ M"
-    assert assembled(styled([gives], uses, [])).missing == {NEWTON}
-    assert assembled(styled([], uses, [])).missing == set(), "nobody speaks of it"
-    assert assembled(styled(["two = 2"], uses, [])).missing == set()
+ACTS = [  # above an answer that may be right only with what these do
+    "exec('two = 2')",
+    "def give():\n    global two\n    two = 2\ngive()",
+    "globals()['two'] = 2",
+    "config = [0]\nalias = config\nalias[0] = 2",
+    "for each in [torch.nn.Linear(1, 1)]:\n    each.weight.data.fill_(2)",
+    "[print for _ in range(2)]",
+    "class C:\n    pass\nclass D(C):\n    pass",
+    "class D(metaclass=type):\n    pass",
+    "def f(x):\n    return x\n@f\ndef g():\n    pass",
+    "out = object()\nout << 2",
+    "torch.Tensor.two = 2",
+    "_ = torch.nn.init.ones_(torch.zeros(1))",
+    "import mine",
+]
+CALM = [
+    "two = 2",
+    "import math\nfrom collections import deque",
+    "class Net(torch.nn.Module):\n    depth: int = 2\n\n    def forward(self, x):\n        return x.fill_(2)",
+    "@torch.no_grad()\ndef f(x, y=2):\n    x.append(y)",
+    "if torch.cuda.is_available():\n    device = 'cuda'",
+    "A = torch.randn(3, 3)\nA\nprint(A @ A.mT)",
+    "half = lambda x: x / 2",
+    "'A note.'",
+]
+
+
+@pytest.mark.parametrize(("above", "acts"), [*((one, True) for one in ACTS), *((one, False) for one in CALM)])
+def test_an_answer_that_is_wrong_is_tried_with_the_whole_where_more_of_it_acts(above, acts):
+    wrong = assembled(styled([above], HEAD + "    return M @ S", []), files={"mine.py": ""})
+    assert (NEWTON in wrong.partial) == acts
+    assert above in wrong.whole.cells[: wrong.whole.ends[NEWTON]]
+
+
+def test_what_gives_a_name_of_which_an_answer_speaks_bears_on_it():
+    speaks = HEAD + "    return globals()['two'] * M - M @ S @ M"
+    assert NEWTON in assembled(styled(["two = 2"], speaks, [])).partial
+    assert NEWTON not in assembled(styled(["three = 2"], speaks, [])).partial
+    assert NEWTON not in assembled(styled([], speaks, ["two = 2"])).partial, "it stands below the check"
 
 
 def test_an_answer_that_cannot_be_parsed_needs_nothing():
     submission = assembled(solved(newton_step=HEAD + "    return (1"))
-    assert submission.missing == set()
+    assert submission.partial == set()
     assert submission.before[NEWTON] == [] and submission.code[NEWTON] == HEAD + "    return (1"
 
 

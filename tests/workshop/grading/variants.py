@@ -12,8 +12,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 Cells = tuple[list[str], str]
 
 
-def _parts(source: str) -> tuple[str, str, str, list[str]]:
-    """Decorator, head, body and the arguments' names."""
+def parts(source: str) -> tuple[str, str, str, list[str]]:
+    """Return an answer's decorator, head, body and the arguments' names."""
     node = ast.parse(source).body[-1]
     lines = source.splitlines()
     first = node.body[0].lineno - 1
@@ -38,14 +38,14 @@ def unparsed(source: str) -> Cells:
 
 
 def documented(source: str) -> Cells:
-    decorator, head, body, _ = _parts(source)
+    decorator, head, body, _ = parts(source)
     return [], f'{decorator}\n{head}\n    """What was asked for: `sys` and <b>bold</b>."""\n{body}'.replace(
         "<b>bold</b>", "bold"
     )
 
 
 def helper(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     name = "my_work" if "my_work" not in source else "my_other_work"  # of one that has a helper already
     work = re.sub(r"^def \w+", f"def {name}", head)
     return [f"{work}\n{body}"], f"{decorator}\n{head}\n    return {name}({', '.join(names)})"
@@ -69,12 +69,12 @@ def question_marks(source: str) -> Cells:
 
 
 def shown(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     return [], f"{decorator}\n{head}\n    display({names[0]})\n    print({names[0]})\n{body}"
 
 
 def star_import(source: str) -> Cells:
-    decorator, head, body, _ = _parts(source)
+    decorator, head, body, _ = parts(source)
     return ["from math import *"], f"{decorator}\n{head}\n    assert floor(pi) == 3\n{body}"
 
 
@@ -83,24 +83,24 @@ def alias(source: str) -> Cells:
 
 
 def state(source: str) -> Cells:
-    decorator, head, body, _ = _parts(source)
+    decorator, head, body, _ = parts(source)
     cells = ["calls = []\ncalls.append(0)\nfor k in range(3):\n    calls.append(k)"]
     return cells, f"{decorator}\n{head}\n    assert len(calls) == 4\n{body}"
 
 
 def undecorated(source: str) -> Cells:
-    _, head, body, _ = _parts(source)
+    _, head, body, _ = parts(source)
     return [], f"{head}\n{body}"
 
 
 def guarded(source: str) -> Cells:
-    decorator, head, body, _ = _parts(source)
+    decorator, head, body, _ = parts(source)
     inner = "\n".join("    " + line for line in body.splitlines())
     return [], f"{decorator}\n{head}\n    with torch.no_grad():\n{inner}"
 
 
 def nested(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     inner = "\n".join("    " + line for line in body.splitlines())
     work = "    " + re.sub(r"^def \w+", "def signal", head)
     return [], f"{decorator}\n{head}\n{work}\n{inner}\n    return signal({', '.join(names)})"
@@ -115,7 +115,7 @@ def tested(source: str) -> Cells:
 
 
 def in_a_class(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     inner = "\n".join("    " + line for line in body.splitlines())
     work = re.sub(r"^def \w+", "def work", head)
     cells = [f"class Mine:\n    @staticmethod\n    {work}\n{inner}"]
@@ -124,14 +124,14 @@ def in_a_class(source: str) -> Cells:
 
 def partially(source: str) -> Cells:
     [work], answer = helper(source)
-    decorator, head, _, names = _parts(source)
+    decorator, head, _, names = parts(source)
     name = re.search(r"\w+(?=\()", work)[0]
     cells = ["from functools import partial, lru_cache", work, f"bound = partial({name})"]
     return cells, f"{decorator}\n{head}\n    return bound({', '.join(names)})"
 
 
 def configured(source: str) -> Cells:
-    decorator, head, body, _ = _parts(source)
+    decorator, head, body, _ = parts(source)
     cells = [
         "from dataclasses import dataclass\n\n@dataclass\nclass Config:\n    seed: int = 0\n    name: str = 'a learner'"
     ]
@@ -139,19 +139,19 @@ def configured(source: str) -> Cells:
 
 
 def suspicious_of_inputs(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     asked = f"    if isinstance({names[0]}, str) or not hasattr({names[0]}, '__len__') and type({names[0]}) is dict:\n"
     return [], f"{decorator}\n{head}\n{asked}        raise TypeError(f'what is {{type({names[0]}).__name__}}?')\n{body}"
 
 
 def functional(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     used = f"    _ = F.relu(torch.ones(2, device='cpu')) if torch.is_tensor({names[0]}) else None\n"
     return ["import torch.nn.functional as F\nfrom torch import nn, Tensor"], f"{decorator}\n{head}\n{used}{body}"
 
 
 def timed(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     work = re.sub(r"^def \w+", "def untimed", head)
     call = f"    start = time.perf_counter()\n    out = untimed({', '.join(names)})\n"
     said = "    print(f'{time.perf_counter() - start:.3f} s, see https://docs.pytorch.org', end='\\r')\n    return out"
@@ -159,13 +159,13 @@ def timed(source: str) -> Cells:
 
 
 def cleared(source: str) -> Cells:
-    decorator, head, body, _ = _parts(source)
+    decorator, head, body, _ = parts(source)
     cells = ["from IPython.display import clear_output, Markdown, display as show"]
     return cells, f"{decorator}\n{head}\n    clear_output(wait=True)\n    show(Markdown('**trying**'))\n{body}"
 
 
 def with_progress(source: str) -> Cells:
-    decorator, head, body, _ = _parts(source)
+    decorator, head, body, _ = parts(source)
     inner = "\n".join("    " + line for line in body.splitlines())
     return ["from tqdm.auto import tqdm, trange"], f"{decorator}\n{head}\n    for _ in trange(1, leave=False):\n{inner}"
 
@@ -180,14 +180,14 @@ def captured(source: str) -> Cells:
 
 
 def generated(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     work = re.sub(r"^def \w+", "def once", head)
     cell = f"{work}\n{body}\n\ndef every_step(*given):\n    yield once(*given)\n"
     return [cell], f"{decorator}\n{head}\n    *_, last = every_step({', '.join(names)})\n    return last"
 
 
 def through_numpy(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     work = re.sub(r"^def \w+", "def mine", head)
     back = (
         f"    out = mine({', '.join(names)})\n    if torch.is_tensor(out) and out.device.type == 'cpu':\n"
@@ -197,7 +197,7 @@ def through_numpy(source: str) -> Cells:
 
 
 def callable_object(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     inner = "\n".join("    " + line for line in body.splitlines())
     work = re.sub(r"^def \w+\(", "def __call__(self, ", head)
     cell = f"class Solver:\n    def __init__(self):\n        self.calls = 0\n\n    {work}\n{inner}\n\nsolver = Solver()"
@@ -205,7 +205,7 @@ def callable_object(source: str) -> Cells:
 
 
 def in_another_script(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     work = re.sub(r"^def \w+", "def 解", head)
     text = f"# Lösung, решение 🙂\n{work}\n{body}\n\n{decorator}\n{head}\n"
     text += f"    ответ = 解({', '.join(names)})\n    return ответ"
@@ -213,7 +213,7 @@ def in_another_script(source: str) -> Cells:
 
 
 def logged(source: str) -> Cells:
-    decorator, head, body, names = _parts(source)
+    decorator, head, body, names = parts(source)
     cells = ["import logging\nlogging.basicConfig(level=logging.INFO)\nlog = logging.getLogger('mine')"]
     return cells, f"{decorator}\n{head}\n    log.info('called with %s', {names[0]})\n{body}"
 

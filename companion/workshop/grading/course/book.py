@@ -132,6 +132,8 @@ class Book:
             reasons.append(", ".join(ended))
         if older := [name for name, entry in result["exercises"].items() if entry["outcome"] == "older"]:
             reasons.append(f"made from an older version, which has these otherwise: {', '.join(older)} (overrides.csv)")
+        if result["whole"]:
+            reasons.append(f"decided by the whole notebook: {', '.join(result['whole'])}")
         if result["elsewhere"]:
             reasons.append(f"passes in its own notebook, not here: {', '.join(result['elsewhere'])}")
         reasons += result["remarks"]

@@ -6,10 +6,15 @@ out. So the check is the very one of the lesson (`companion.lesson.exercise.Exer
 never run a line of the submission: whatever a submission does to the checks, to torch's comparison or to random seeds,
 it does in its own process alone.
 
+What counts is what the notebook says when it is read from top to bottom. Most answers need little of it, so an answer
+is marked with what it needs, as far as can be told from the source (`Submission.before`). Where it is not right so,
+and something of the notebook was left out that may bear on it, all cells down to its check are run, and the better one
+counts. A stub is marked in neither way.
+
 Every exercise is first examined on the inputs of its public check, and then, all of them being through, on secret ones.
 So what is told of an error was said before any secret was to be known; of what happens on secret inputs, only the kind
-is told. An answer that trains (`companion.lesson.summit.Summit`) has luck, and its author cannot see what refuses it
-there: it is wrong only if it is so on three of them, one after the other.
+is told, and no number. An answer that trains (`companion.lesson.summit.Summit`) has luck, and its author cannot see
+what refuses it there: it is wrong only if it is so on three of them, one after the other.
 """
 
 import builtins
@@ -36,7 +41,9 @@ from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxE
 from companion.workshop.grading.sandbox.workers import Workers
 
 RIGHT, WRONG, STOPPED, CRASHED, OLDER = "right", "wrong", "stopped", "crashed", "older"
-NUMBER = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|-?\d+e[+-]?\d+|(?<=should be )-?\d+|(?<=wrong value )-?\d+|(?<=\]: )-?\d+")
+NUMBER = re.compile(r"(?<![\w.])-?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII)
+LIST = re.compile(r"([(\[])[…, ]*…[…, ]*([)\]])")  # of numbers: how many there are, is one more
+RANKS = {"right": 0, "wrong": 1, "crashed": 2, "stopped": 3}  # of outcomes, the better first
 TRIES = 3  # secret inputs that must refuse a summit's answer: one that trains in a way of its own may have bad luck
 Entry = dict[str, Any]
 ELSEWHERE = """
@@ -44,7 +51,7 @@ ELSEWHERE = """
     _LinAlgError UFuncTypeError AxisError EinopsError module dtype NoneType builtin_function_or_method Series DataFrame
     EagerTensor Size device
 """
-KNOWN = {*dir(builtins), *ELSEWHERE.split()}  # names of types that tell nothing of a secret
+KNOWN = {*dir(builtins), *ELSEWHERE.split()}  # names of types that tell little of a secret
 
 
 class LearnersError(Exception):
@@ -55,27 +62,40 @@ class LearnersError(Exception):
 
 class Remote:
     """The learner's function: a call of it is a call in the sandboxed process. Nothing that comes back is told to
-    anybody unless the answer's own ``source`` has it. A call may take ``call`` seconds.
+    anybody unless the answer's own source has it, and if ``silent`` none of that, either. A call may take ``call``
+    seconds.
     """
 
-    def __init__(self, question: Question, submission: Submission, workers: Workers, call: float):
+    def __init__(self, question: Question, submission: Submission, workers: Workers, call: float, *, silent: bool):
         self.question, self.submission, self.workers, self.call = question, submission, workers, call
-        self.name, self.source = question.exercise[1], submission.code[question.id]
-        self.lines = {line.strip() for line in self.source.splitlines()}
-        self.words = set(re.findall(r"\w+", self.source[:20_000]))
-        self.silent, self.searching = False, workers.searching
+        self.name, self.silent, self.searching = question.exercise[1], silent, workers.searching
+        source = submission.answers[question.id]
+        self.lines = {line.strip() for line in source.splitlines()}
+        self.words = set(re.findall(r"\w+", source[:20_000]))
 
     def define(self) -> None:
-        """Run the answer's cells, unless this process has. Raises what the answer's cell raises."""
-        process, key = self.workers.process, self.question.id
-        if key in process.defined:
+        """Run the answer's cells, unless this process has: those that it needs, or all that come next in the notebook.
+        Raises what the answer's cell raises.
+        """
+        workers, key = self.workers, self.question.id
+        if key in workers.process.defined:
             return
+        if workers.whole:
+            start, workers.ran = workers.ran, self.submission.whole.ends[key]
+            with workers.reads():
+                self._define(self.submission.whole.cells[start : workers.ran], "", goes_on=start > 0)
+        else:
+            self._define(self.submission.before[key], self.submission.code[key], goes_on=False)
+
+    def _define(self, before: list[str], answer: str, *, goes_on: bool) -> None:
+        process, key = self.workers.process, self.question.id
         job = {
             "define": key,
             "exercise": self.question.exercise,
             "function": self.question.function,
-            "answer": self.source,
-            "before": self.submission.before[key],
+            "answer": answer,
+            "before": before,
+            "goes_on": goes_on,
         }
         process.send(wire.encode(job))
         self.workers.doubted.add(key)  # until all that stands before the answer's cell has run
@@ -128,20 +148,20 @@ class Remote:
                 raise Stopped("gave an answer of no form") from None
             if "stand_in" not in message:
                 return message, values
-            process.send(self.workers.stand_in(message, values, self.submission.stubs), process.call)
+            process.send(self.workers.stand_in(message, values), process.call)
 
     def _error(self, message: dict[str, Any]) -> LearnersError:
         text = "" if self.silent else str(message.get("text", ""))[:1000]
         error = type(self._word(str(message["raised"])), (LearnersError,), {})(text)
         line = str(message.get("line", ""))
-        error.own_line = line if line in self.lines else ""
+        error.own_line = line if line in self.lines and not self.silent else ""
         return error
 
     def _word(self, name: str) -> str:
         """The name of a type, if Python, torch or the learner's own code has it: one made up as it runs could tell a
-        secret.
+        secret, and so could one of a thousand of one's own.
         """
-        return name if name in KNOWN or name in self.words else "object"
+        return name if name in KNOWN or (name in self.words and not self.silent) else "object"
 
 
 def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Limits, *, unsafe: bool) -> dict[str, Any]:
@@ -151,7 +171,8 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
     """
     started = time.monotonic()
     entries: dict[str, Entry] = {}
-    with Workers(limits, handout, course=submission.course, unsafe=unsafe) as workers:
+    flags, decided = [*submission.flags], []
+    with Workers(limits, handout, submission, unsafe=unsafe) as workers:
         for question in handout.automatic:
             entries[question.id] = _without_running(question, submission) or _marked(
                 question, submission, CHECK_SEEDS, workers, secret=False
@@ -166,21 +187,24 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
     doubted = [
         question
         for question in handout.automatic
-        if question.id in workers.doubted | submission.missing and entries[question.id]["outcome"] != RIGHT
+        if question.id in workers.doubted | submission.partial and not _without_running(question, submission)
+        if entries[question.id]["outcome"] != RIGHT
     ]
-    with Workers(replace(limits, searches=0), handout, course=True, unsafe=unsafe, whole=True) as workers:
-        for question in doubted:
-            way, remark = (submission.whole[question.id], ""), "correct, where the whole notebook is run"
-            entries[question.id] = _again(question, submission, way, seeds, workers, remark) or entries[question.id]
+    with Workers(limits, handout, submission, unsafe=unsafe, whole=True) as workers:
+        for question in sorted(doubted, key=lambda question: submission.whole.ends[question.id]):
+            entries[question.id] = _of_the_whole(question, submission, seeds, workers, entries[question.id])
+            decided += [question.id] if entries[question.id]["outcome"] == RIGHT else []
+        flags += [*(submission.whole.odd if doubted else []), *(submission.whole.borrowed if decided else [])]
     elsewhere = [name for name in submission.passed if entries[name]["outcome"] in (WRONG, CRASHED, STOPPED)]
     return {
         "problem": "",
         "exercises": entries,
+        "whole": decided,
         "elsewhere": elsewhere,
         "written": submission.written,
         "pictures": submission.pictures,
         "answers": submission.answers,
-        "flags": sorted(set(submission.flags)),
+        "flags": sorted(set(flags)),
         "seconds": round(time.monotonic() - started, 2),
     }
 
@@ -198,6 +222,23 @@ def _again(
         if _marked(question, second, inputs, workers, secret=secret)["outcome"] != RIGHT:
             return None
     return entry(question.points, RIGHT, remark)
+
+
+def _of_the_whole(
+    question: Question, submission: Submission, seeds: list[int], workers: Workers, found: Entry
+) -> Entry:
+    """What an answer earns where all cells down to its check are run, if that is better than what was ``found``; of two
+    that are wrong, what is said of this one.
+    """
+    told = not workers.secrets
+    whole = _marked(question, submission, CHECK_SEEDS, workers, secret=False)
+    if whole["outcome"] == RIGHT:
+        told, whole = True, _marked(question, submission, seeds, workers, secret=True)
+    if whole["outcome"] == RIGHT:
+        return entry(question.points, RIGHT, "correct, where the whole notebook is run")
+    rank, other = RANKS.get(whole["outcome"], len(RANKS)), RANKS.get(found["outcome"], len(RANKS))
+    better = rank < other or whole["outcome"] == found["outcome"] == WRONG
+    return whole if told and better else found
 
 
 def prepare(handout: Handout, wrong: Set[str]) -> None:
@@ -227,7 +268,8 @@ def nothing(problem: str, handout: Handout) -> dict[str, Any]:
     """Return the result of a submission that cannot be read."""
     entries = {question.id: entry(0.0, "missing", "no answer was found") for question in handout.automatic}
     empty: dict[str, Any] = {key: {} for key in ("written", "pictures", "answers")}
-    return {"problem": problem, "exercises": entries, "elsewhere": [], "flags": [], "seconds": 0.0} | empty
+    none: dict[str, Any] = {key: [] for key in ("whole", "elsewhere", "flags")}
+    return {"problem": problem, "exercises": entries, "seconds": 0.0} | empty | none
 
 
 def _without_running(question: Question, submission: Submission) -> Entry | None:
@@ -254,11 +296,12 @@ def _marked_once(question: Question, submission: Submission, seeds: Any, workers
     seconds, call = workers.limits.exercise, workers.limits.call
     if isinstance(exercise, Summit):
         seconds, call = exercise.seconds, workers.limits.patience * exercise.seconds
-    remote = Remote(question, submission, workers, call)
-    remote.silent = secret
+    workers.secrets |= secret
+    silent = workers.secrets
+    remote = Remote(question, submission, workers, call, silent=silent)
     before = "passes the visible check, but not on other inputs: " if secret else ""
     try:
-        with workers.open(seconds):
+        with workers.open(question, seconds):
             remote.define()
             exercise.grade(remote, seeds)
         return entry(question.points, RIGHT, "correct")
@@ -266,7 +309,7 @@ def _marked_once(question: Question, submission: Submission, seeds: Any, workers
         return entry(0.0, "not attempted", "not attempted")
     except Mistake as mistake:
         message = str(mistake).removeprefix(f"{name}: ")
-        return entry(0.0, WRONG, before + (NUMBER.sub("…", message) if secret else message))
+        return entry(0.0, WRONG, before + (_without_numbers(message) if silent else message))
     except Stopped as stopped:
         return entry(0.0, STOPPED, before + str(stopped))
     except SandboxError:
@@ -277,6 +320,11 @@ def _marked_once(question: Question, submission: Submission, seeds: Any, workers
         return entry(0.0, CRASHED, f"{before}raises {type(error).__name__}{where}{text}")
     except Exception as error:  # answers of forms that nothing honest gives, and that cannot even be compared
         return entry(0.0, CRASHED, f"{before}its answers cannot be compared ({type(error).__name__})")
+
+
+def _without_numbers(message: str) -> str:
+    """What a check says, without values, sizes, shapes and counts: they may come from secret inputs."""
+    return LIST.sub(r"\1…\2", NUMBER.sub("…", message))
 
 
 def entry(points: float, outcome: str, diagnosis: str) -> Entry:

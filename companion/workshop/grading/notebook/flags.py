@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Set
 
 from companion.workshop.grading.notebook.handout import Handout
-from companion.workshop.grading.notebook.syntax import aliases, defined, inner_imports, parse, plain, used
+from companion.workshop.grading.notebook.syntax import aliases, defined, inner_imports, modules_of, parse, plain, used
 
 
 def _words(text: str) -> frozenset[str]:
@@ -23,7 +23,7 @@ MODULES = _words(
 HARMLESS_PARTS = {"sys": _words("float_info getsizeof maxsize stderr stdout version version_info")}
 NAMES = _words(
     """__builtins__ __import__ __loader__ __spec__ breakpoint compile delattr eval exec exit globals input locals open
-    quit setattr SystemExit KeyboardInterrupt BaseException GeneratorExit vars"""
+    quit SystemExit KeyboardInterrupt BaseException GeneratorExit vars"""
 )
 ATTRIBUTES = _words(
     """_C answer as_subclass attrgetter BaseConfigurator builtins cpp_extension cr_frame ctypes ctypeslib data_ptr
@@ -37,8 +37,8 @@ KEYWORDS = _words("allow_pickle initializer num_workers pickle_module weights_on
 CLOCKS = _words("monotonic monotonic_ns perf_counter perf_counter_ns process_time thread_time time time_ns")
 SPECIAL = _words(
     """__abs__ __add__ __call__ __contains__ __doc__ __enter__ __exit__ __future__ __getitem__ __iadd__ __init__
-    __iter__ __len__ __main__ __matmul__ __mul__ __name__ __neg__ __next__ __post_init__ __pow__ __radd__ __repr__
-    __rmatmul__ __rmul__ __rsub__ __setitem__ __str__ __sub__ __truediv__ __version__"""
+    __init_subclass__ __iter__ __len__ __main__ __matmul__ __mul__ __name__ __neg__ __next__ __post_init__ __pow__
+    __radd__ __repr__ __rmatmul__ __rmul__ __rsub__ __setitem__ __str__ __sub__ __truediv__ __version__"""
 )
 MAKERS = _words("arange bytearray bytes empty eye full ones rand randint randn zeros")
 LARGE, LONG = 1 << 26, 100_000  # entries, letters
@@ -49,30 +49,42 @@ DUNDER = re.compile(r"__[a-z]\w*?__")
 PATH = re.compile(r"\w+(\.\w+)+")  # what an attribute's getter takes
 
 
-def odd(reached: list[Reached], modules: Set[str], handout: Handout) -> list[str]:
-    """Return what is odd in the answers and in the code that they reach, in at most two sentences.
+def odd(reached: list[Reached], modules: Set[str], own: Set[str]) -> list[str]:
+    """Return what is odd in the answers and in the code that they reach, in at most one sentence.
 
     ``reached`` has for each answer its function, which name stands there for which part of the course, and the code
-    that is not the lesson's own; ``modules`` is what the lesson imports. The ``handout`` has the exercises that an
-    answer may decorate, and the solutions, which say what answers are made of.
+    that is not the lesson's own; ``modules`` is what the lesson imports, and ``own`` names the modules that were handed
+    in, whose code stands in ``reached``.
     """
-    course = {part for answer in reached for part in _of_course(*answer, handout)} - _of_solutions(handout)
     code = list(dict.fromkeys(source for *_, sources in reached for source in sources))
     trees = list(filter(None, map(parse, code)))
     imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [node for node in imports if own.isdisjoint(modules_of(node))]
     modules = {*modules, *(alias.asname or alias.name.split(".")[0] for node in imports for alias in node.names)}
     strange = dict(found for node in imports for found in _strange(node))
     mentioned = {*_builtins([source for source in code if parse(source)], trees, modules)}
     for tree in trees:
         fine = _fine(tree, strange)
         for node in ast.walk(tree):
-            mentioned |= set(_mentions(node, modules))
+            mentioned |= set(_mentions(node, modules)) - own
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in fine:
                 mentioned |= {strange[node.id]} if node.id in strange else set()
-                mentioned |= {"getattr"} if node.id == "getattr" else set()
-    flags = [f"mentions {', '.join(sorted(mentioned))}"] if mentioned else []
-    flags += [f"calls the course's own code: {', '.join(sorted(course))}"] if course else []
-    return [flag if len(flag) <= MOST else f"{flag[:MOST]} …" for flag in flags]
+                mentioned |= {node.id} & {"getattr", "setattr"}
+    return _flag("mentions", mentioned)
+
+
+def borrowed(reached: list[Reached], handout: Handout) -> list[str]:
+    """Return which parts of the course the answers call that they cannot need, in at most one sentence; ``reached`` as
+    `odd` takes it. The ``handout`` has the exercises that an answer may decorate, and the solutions, which say what
+    answers are made of.
+    """
+    course = {part for answer in reached for part in _of_course(*answer, handout)}
+    return _flag("calls the course's own code:", course - _of_solutions(handout))
+
+
+def _flag(what: str, names: Set[str]) -> list[str]:
+    flag = f"{what} {', '.join(sorted(names))}"
+    return [flag if len(flag) <= MOST else f"{flag[:MOST]} …"] if names else []
 
 
 @functools.lru_cache(1)
@@ -114,7 +126,7 @@ def _fine(tree: ast.Module, strange: dict[str, str]) -> set[int]:
         match node:
             case ast.Attribute(ast.Name(name) as whole, part) if part in HARMLESS_PARTS.get(strange.get(name, ""), ()):
                 found.add(id(whole))
-            case ast.Call(ast.Name("getattr") as called):
+            case ast.Call(ast.Name("getattr" | "setattr") as called):
                 found.add(id(called))
     return found
 
@@ -152,10 +164,10 @@ def _mentions(node: ast.AST, modules: set[str]) -> Iterator[str]:
             yield from ["a loop by the clock"] if asked & CLOCKS else []
         case ast.keyword(name, what) if name in KEYWORDS and (name != "num_workers" or getattr(what, "value", 1)):
             yield name
-        case ast.Call(ast.Name("getattr"), [_, ast.Constant(name), *_]):
+        case ast.Call(ast.Name("getattr" | "setattr"), [_, ast.Constant(name), *_]):
             yield from filter(_odd_name, [str(name)])
-        case ast.Call(ast.Name("getattr")):  # a name that is put together
-            yield "getattr"
+        case ast.Call(ast.Name("getattr" | "setattr" as asks)):  # with a name that is put together
+            yield asks
         case ast.Call(ast.Name("type"), [_, _, _]):  # makes a class
             yield "type"
         case ast.Call(ast.Name(name) | ast.Attribute(attr=name), sizes) if name in MAKERS and _number(*sizes) >= LARGE:

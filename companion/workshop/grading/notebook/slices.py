@@ -21,8 +21,9 @@ from companion.workshop.grading.notebook.syntax import (
     used,
 )
 
-HARMLESS = {"print", "display", "repr", "len", "help"}  # calls of these change nothing
+HARMLESS = {"print", "display", "repr", "len", "help", "range", "str", "int", "float"}  # calls of these change nothing
 CHECKS = {"check", "grade"}
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
 STATEMENTS = ast.stmt | ast.excepthandler | ast.match_case  # what may stand inside a statement
 UNCERTAIN = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match | ast.AugAssign  # may bind, or may not
 
@@ -31,7 +32,8 @@ UNCERTAIN = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match | 
 class Piece:
     """One statement from the top level of a cell. It ``binds`` names for certain, and ``changes`` these and perhaps
     others; it ``reads`` names where it stands, and ``calls_for`` others when its functions are called. A star import
-    may define ``anything``.
+    may define ``anything``. It ``acts``, unless it surely does nothing but give names their values; what it says may
+    hold for the ``future``, which is all code that comes after it.
     """
 
     source: str = ""
@@ -40,6 +42,8 @@ class Piece:
     reads: frozenset[str] = frozenset()
     calls_for: frozenset[str] = frozenset()
     anything: bool = False
+    acts: bool = False
+    future: bool = False
 
 
 @functools.lru_cache(KEPT)
@@ -55,7 +59,7 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
             for alias in node.names:
                 text = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
                 name = frozenset({alias.asname or alias.name})
-                found.append(Piece(text, name, name))
+                found.append(Piece(text, name, name, acts=not name <= modules, future=node.module == "__future__"))
             continue
         text, top = _text(lines, node), outer(node)
         stars = [part for part in top if isinstance(part, ast.ImportFrom) and part.names[0].name == "*"]
@@ -64,7 +68,9 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
         binds = names.difference(*map(root, parts)) if not isinstance(node, UNCERTAIN) else frozenset()
         changes = names | _changes(top, modules)
         later = used(text, later=True) if any(isinstance(part, INNER) for part in ast.walk(node)) else ()
-        found.append(Piece(text, binds, changes, frozenset(_reads(node)), frozenset(later), bool(stars)))
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        acts = not future and _acts(node, modules)
+        found.append(Piece(text, binds, changes, frozenset(_reads(node)), frozenset(later), bool(stars), acts, future))
     return tuple(found)
 
 
@@ -111,6 +117,67 @@ def _reads(node: ast.AST) -> set[str]:
     return reads
 
 
+# -- what leaves no trace but names
+
+CALM = ast.Assign | ast.AnnAssign | ast.If | ast.Pass  # statements that are no more than their parts
+SHIFTS = ast.LShift | ast.RShift | ast.BitOr  # of these, classes of one's own make calls
+WAITING = ast.comprehension | ast.Await | ast.Yield | ast.YieldFrom  # what takes from an iterator, or from a loop
+
+
+def _acts(statement: ast.stmt, modules: Set[str]) -> bool:
+    """Whether a statement may do anything but give names their values: change an object, a class or a module."""
+    return any(_may_act(part, modules) for part in _done_at_once(statement))
+
+
+def _done_at_once(statement: ast.stmt) -> list[ast.AST]:
+    """The nodes that run with a statement: of a function its decorators and defaults, of a class all of it."""
+    found, todo = [], [statement]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            todo += [*node.args.defaults, *filter(None, node.args.kw_defaults), *getattr(node, "decorator_list", ())]
+        else:
+            todo += ast.iter_child_nodes(node)
+    return found
+
+
+def _may_act(node: ast.AST, modules: Set[str]) -> bool:
+    match node:
+        case ast.Attribute() | ast.Subscript():
+            found = not isinstance(node.ctx, ast.Load)
+        case ast.Call():
+            found = not _is_calm(node, modules)
+        case ast.BinOp():
+            found = isinstance(node.op, SHIFTS)
+        case ast.Expr(value):
+            found = not isinstance(value, ast.Name | ast.Constant | ast.Call)
+        case ast.Import(names) | ast.ImportFrom(names=names):
+            found = not {(alias.asname or alias.name).split(".")[0] for alias in names} <= modules
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            found = not loads(node.decorator_list) <= modules
+        case ast.ClassDef():
+            found = bool(node.keywords) or not loads([*node.decorator_list, *node.bases]) <= modules
+        case _:
+            found = isinstance(node, WAITING) or (isinstance(node, ast.stmt) and not isinstance(node, CALM))
+    return found
+
+
+def _is_calm(call: ast.Call, modules: Set[str]) -> bool:
+    """Whether a call changes nothing: of a check, or of a module's function with values that are nobody's."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if isinstance(call.func, ast.Name):
+        return name in HARMLESS
+    values = [call.func, *call.args, *(word.value for word in call.keywords)]
+    return name in CHECKS or (loads(values) <= modules and not name.endswith("_"))
+
+
+def defines(source: str) -> bool:
+    """Return whether a statement is a definition or an import, whose names stand for no values that change."""
+    tree = parse(source)
+    return all(isinstance(node, DEFINITIONS) for node in (tree.body if tree else ()))
+
+
 def _text(lines: list[bytes], node: ast.stmt) -> str:
     decorators = getattr(node, "decorator_list", [])
     first, column = (decorators[0].lineno, 0) if decorators else (node.lineno, node.col_offset)
@@ -132,7 +199,7 @@ def needed(function: str, at: int, every: list[Piece], end: int) -> list[int]:
     for number, piece in enumerate(every):
         for name in piece.changes:
             changing[name].append(number)
-    taken: set[int] = set()
+    taken = {number for number, piece in enumerate(every[:at]) if piece.future}
     seen: set[tuple[str, int]] = set()
     todo = [(function, at)]
     stars = [number for number, piece in enumerate(every) if piece.anything]

@@ -8,12 +8,10 @@ be edited, copied, moved or deleted: they are never run, and no metadata of the 
 
 import base64
 import binascii
-import builtins
 import functools
 import json
 import re
-import unicodedata
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from companion.workshop.grading.alone import Ended, alone
@@ -29,7 +27,6 @@ SECONDS, MEMORY = 30, 2 << 30  # for reading one notebook
 CODE = 1 << 20  # characters of code in one notebook: more is not written by hand
 CELLS = 2000
 SCALE = re.compile(r"^SCALE = .*", re.MULTILINE)
-THERE = frozenset([*dir(builtins), "__name__", "display", "get_ipython"])  # without anybody's doing
 PICTURES = 8  # in one written answer
 PICTURE = 1 << 20  # bytes of one
 KINDS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
@@ -37,22 +34,36 @@ Way = tuple[list[str], str]  # what is run before an answer's cell, and of it
 
 
 @dataclass
+class Whole:
+    """All code cells of a notebook, at smoke scale, with how many of them have run when a question is checked; what is
+    odd in them, and which parts of the course they call, as flags.
+    """
+
+    cells: list[str] = field(default_factory=list)
+    ends: dict[str, int] = field(default_factory=dict)
+    odd: list[str] = field(default_factory=list)
+    borrowed: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Submission:
     """What was handed in: by question the answer's cell, and what is run of the notebook (``before``) and
-    of that cell (``code``), the same for a second answer, which stands below the check (``below``), all cells from the
-    first to the check (``whole``), at smoke scale, and the written answers with their pictures (as data URLs); which
-    answers are stubs; from which a name is ``missing`` that other cells may give in a way of their own; whose check the
-    notebook itself shows as passed; what is odd; why an answer to an ``older`` version of the lesson is none to this
-    one. ``course`` says whether an answer reaches parts of the course; ``files`` are what was handed in beside the
-    notebook, by name.
+    of that cell (``code``), the same for a second answer, which stands below the check (``below``), and the written
+    answers with their pictures (as data URLs); which answers are stubs; whose check the notebook itself shows as
+    passed; what is odd; why an answer to an ``older`` version of the lesson is none to this one. ``course`` says
+    whether an answer reaches parts of the course.
+
+    ``partial`` has the questions for which something of the ``whole`` notebook is not run that may bear on them, and
+    ``files`` the modules beside the notebook, by name.
     """
 
     answers: dict[str, str] = field(default_factory=dict)
     before: dict[str, list[str]] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
     below: dict[str, Way] = field(default_factory=dict)
-    whole: dict[str, list[str]] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
+    whole: Whole = field(default_factory=Whole)
+    partial: set[str] = field(default_factory=set)
+    files: dict[str, str] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     pictures: dict[str, list[str]] = field(default_factory=dict)
     stubs: list[str] = field(default_factory=list)
@@ -60,7 +71,6 @@ class Submission:
     flags: list[str] = field(default_factory=list)
     older: dict[str, str] = field(default_factory=dict)
     course: bool = False
-    files: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -148,14 +158,19 @@ def _url(kind: str, text: object) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}" if data.startswith(KINDS[kind]) else ""
 
 
-def assemble(handout: Handout, all_cells: list[Cell], version: str = versions.THIS) -> Submission:
-    """Pick the answers out of the cells of a notebook that was made with this ``version``; the lesson's that it has
-    lost come first. Raises Unreadable where not one of the lesson's questions is there.
+def assemble(
+    handout: Handout, all_cells: list[Cell], version: str = versions.THIS, files: Mapping[str, str] | None = None
+) -> Submission:
+    """Pick the answers out of the cells of a notebook that was made with this ``version``, and handed in with these
+    ``files``; the lesson's cells that it has lost come first. Raises Unreadable where not one of the lesson's questions
+    is there.
     """
-    submission = Submission()
+    submission = Submission(files=dict(files or {}))
     code = [cell for cell in all_cells if cell.kind == "code"]
     there = {cell.source for cell in code}
     code[:0] = [Cell("code", source) for source in handout.code if source not in there]
+    for cell in code:
+        submission.files |= syntax.file_of(cell.source)
     sources = [syntax.plain(cell.source) for cell in code]
     chosen = {question.id: _answers(question, code, sources) for question in handout.automatic}
     for question in handout.written:
@@ -169,8 +184,10 @@ def assemble(handout: Handout, all_cells: list[Cell], version: str = versions.TH
         if question.function in syntax.defined(source) and is_stub(question, source)
         if place not in [at for at, _ in chosen[question.id]]
     }
-    reading, reached = Reading(handout, code, sources, idle), []
-    lesson, modules = of_the_lesson(handout)
+    reading, reached = Reading(handout, code, sources, idle, submission.files), []
+    submission.whole.cells = [SCALE.sub('SCALE = "smoke"', cell) for cell in reading.sources]
+    lesson, modules, _ = of_the_lesson(handout)
+    own_modules = frozenset(reading.files)
     for question in handout.automatic if version != versions.THIS else ():
         _older(question, [sources[place] for place, _ in chosen[question.id]], version, submission)
     for question in handout.automatic:
@@ -186,18 +203,24 @@ def assemble(handout: Handout, all_cells: list[Cell], version: str = versions.TH
         submission.answers[question.id] = answer
         submission.before[question.id], submission.code[question.id] = ways[0]
         submission.below |= {question.id: ways[1]} if ways[1:] else {}
-        submission.whole[question.id] = [SCALE.sub('SCALE = "smoke"', cell) for cell in reading.sources[:end]]
-        submission.missing |= {question.id} if reading.misses(place, *ways[0]) else set()
+        submission.whole.ends[question.id] = end
+        submission.partial |= {question.id} if reading.leaves_out(question, place, end) else set()
         for (place, _), (before, run) in zip(chosen[question.id], ways, strict=True):
             own = [source for source in before if syntax.likeness(source) not in lesson]
-            submission.course |= _reaches_the_course([*before, run])
+            own += reading.files_of([*own, run])
+            submission.course |= _reaches_the_course([*before, run, *own])
             reached += [
                 ("", syntax.aliases([sources[place]]), [sources[place]]),
                 (question.function, syntax.aliases([*before, run]), [*own, run]),
             ]
     if version == versions.THIS:  # what another version had otherwise is not a learner's doing
         submission.flags += _changed(handout, all_cells)
-    submission.flags += flags.odd(reached, modules, handout)
+    submission.flags += flags.odd(reached, modules, own_modules) + flags.borrowed(reached, handout)
+    if submission.whole.ends:
+        own = reading.own(max(submission.whole.ends.values()))
+        reached = [("", syntax.aliases(reading.sources), [*own, *reading.files_of(own)])]
+        submission.whole.odd = flags.odd(reached, modules, own_modules)
+        submission.whole.borrowed = flags.borrowed(reached, handout)
     submission.passed = [
         question.id
         for question in handout.automatic
@@ -216,52 +239,93 @@ def _reaches_the_course(code: list[str]) -> bool:
 
 
 @functools.lru_cache(1)
-def of_the_lesson(handout: Handout) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the likeness of each statement of the lesson's own cells, and what these import."""
+def of_the_lesson(handout: Handout) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return the likeness of each statement of the lesson's own cells, what these import, and what each says."""
     course = [*map(syntax.plain, handout.code)]
     statements = [piece.source for cell in course for piece in slices.pieces(cell, frozenset())]
-    return frozenset(map(syntax.likeness, statements)), frozenset().union(*map(syntax.imported, course))
+    modules = frozenset().union(*map(syntax.imported, course))
+    return frozenset(map(syntax.likeness, statements)), modules, frozenset(map(syntax.shape, statements))
 
 
 class Reading:
-    """A notebook's code as it reads from top to bottom."""
+    """A notebook's code as it reads from top to bottom, with the ``files`` that it may import."""
 
-    def __init__(self, handout: Handout, code: list[Cell], sources: list[str], idle: Set[int]):
+    def __init__(
+        self, handout: Handout, code: list[Cell], sources: list[str], idle: Set[int], files: Mapping[str, str]
+    ):
+        self.files = {name.removesuffix(".py"): text for name, text in files.items()}
         checks = {question.id for question in handout.automatic}
         functions = {question.function for question in handout.automatic}
         self.sources = [  # of the checks, which are never run, what defines an answer
             "" if place in idle or (cell.grade_id in checks and not functions & syntax.defined(source)) else source
             for place, (cell, source) in enumerate(zip(code, sources, strict=True))
         ]
-        modules = of_the_lesson(handout)[1].union(*map(syntax.imported, self.sources))
-        self.words = [  # in the form in which Python reads a name, however it is written
-            set(re.findall(r"\w+", unicodedata.normalize("NFKC", cell))) for cell in self.sources
-        ]
+        own = frozenset(self.files)
+        self.lesson, modules, self.given = of_the_lesson(handout)
+        self.modules = modules.union(*(syntax.imported(source, own) for source in self.sources))
         self.cells = [  # what a hand-in imports besides leaves a cell as it was that does not speak of it
-            slices.pieces(cell, modules & words) for cell, words in zip(self.sources, self.words, strict=True)
+            slices.pieces(cell, self.modules & syntax.words(cell)) for cell in self.sources
         ]
-        self.given = THERE.union(*(piece.changes for cell in self.cells for piece in cell))
-
-    def misses(self, place: int, before: list[str], code: str) -> bool:
-        """Return whether this code reads a name that no statement gives, as far as can be told, and that other cells
-        than the one at ``place`` speak of: in `exec`, as a global of a function.
-        """
-        names = set().union(*map(syntax.used, [*before, code])) - self.given if syntax.parse(code) else set()
-        return any(names & words for number, words in enumerate(self.words) if number != place)
 
     def of(self, question: Question, place: int, end: int) -> Way:
         """Return what to run of the other cells, and then of the cell at ``place``, which answers the question once the
         first ``end`` cells have run; of what cannot be parsed the whole cell alone.
         """
+        every, starts, numbers = self._needed(question, place, end)
+        here = [every[number].source for number in numbers if starts[place] <= number < starts[place + 1]]
+        before = [every[number].source for number in numbers if not starts[place] <= number < starts[place + 1]]
+        return (before, "\n".join(here)) if here else ([], self.sources[place])
+
+    def leaves_out(self, question: Question, place: int, end: int) -> bool:
+        """Return whether `of` leaves out something of the first ``end`` cells that may bear on the answer: what acts
+        and is the learner's own; what gives a name that the answer speaks of, be it in a text; and what acts and is the
+        lesson's, and speaks of values that the answer needs.
+        """
+        every, starts, numbers = self._needed(question, place, end)
+        taken = [every[number] for number in numbers]
+        words = {word for piece in taken if not self._is_given(piece) for word in syntax.words(piece.source)}
+        values = frozenset().union(*(piece.changes for piece in taken if not slices.defines(piece.source)))
+        values -= self.modules
+
+        def bears_on_it(piece: slices.Piece) -> bool:
+            if self._is_given(piece):
+                return piece.acts and not values.isdisjoint(syntax.used(piece.source))
+            return piece.acts or not words.isdisjoint(piece.changes)
+
+        return any(bears_on_it(every[number]) for number in {*range(starts[end])}.difference(numbers))
+
+    def _is_given(self, piece: slices.Piece) -> bool:
+        return syntax.shape(piece.source) in self.given
+
+    def own(self, end: int) -> list[str]:
+        """Return the statements of the first ``end`` cells that the lesson does not have in this form or a like one."""
+        return [
+            piece.source
+            for cell in self.cells[:end]
+            for piece in cell
+            if syntax.likeness(piece.source) not in self.lesson
+        ]
+
+    def files_of(self, code: list[str]) -> list[str]:
+        """Return the files that this code speaks of, and those that these speak of."""
+        found: dict[str, str] = {}
+        while more := {
+            name: text
+            for name, text in self.files.items()
+            if name not in found and any(name in syntax.words(source) for source in code)
+        }:
+            found |= more
+            code = [*more.values()]
+        return [*found.values()]
+
+    def _needed(self, question: Question, place: int, end: int) -> tuple[list[slices.Piece], list[int], list[int]]:
+        """All statements, where those of each cell start, and which of them the question needs."""
         every, starts = [], [0]
         for number, cell in enumerate(self.cells):
             others = number != place  # whose definitions of the same function do not count
             every += [slices.Piece() if others and question.function in piece.binds else piece for piece in cell]
             starts.append(len(every))
-        numbers = slices.needed(question.function, starts[place + 1], every, starts[end])
-        here = [every[number].source for number in numbers if starts[place] <= number < starts[place + 1]]
-        before = [every[number].source for number in numbers if not starts[place] <= number < starts[place + 1]]
-        return (before, "\n".join(here)) if here else ([], self.sources[place])
+        return every, starts, slices.needed(question.function, starts[place + 1], every, starts[end])
 
 
 def _answers(question: Question, code: list[Cell], sources: list[str]) -> list[tuple[int, int]]:
@@ -330,21 +394,19 @@ def _changed(handout: Handout, all_cells: list[Cell]) -> list[str]:
     return flags
 
 
-def parsed(data: bytes, handout: Handout, files: dict[str, str] | None = None) -> Submission:
-    """Read the submission in a notebook file, and the ``files`` beside it, by name, in a process of its own: what
-    breaks or stalls a parser, breaks that. Raises Unreadable, also where it cannot be read within the limits.
+def parsed(data: bytes, handout: Handout, files: Mapping[str, str] | None = None) -> Submission:
+    """Read the submission in a notebook file, and in the ``files`` beside it, in a process of its own: what breaks or
+    stalls a parser, breaks that. Raises Unreadable, also where it cannot be read within the limits.
     """
     try:
         within = {"seconds": SECONDS, "memory": MEMORY, "prepare": functools.partial(prepare, handout)}
-        submission = alone(_read, data, handout, **within)
+        return alone(_read, data, handout, files, **within)
     except (Ended, TimeoutError, MemoryError) as error:
         raise Unreadable(f"it cannot be read within {SECONDS} seconds and {MEMORY >> 30} GiB ({error})") from None
-    submission.files = files or {}
-    return submission
 
 
-def _read(data: bytes, handout: Handout) -> Submission:
-    return assemble(handout, cells(data), versions.version_of(json.loads(decoded(data))))
+def _read(data: bytes, handout: Handout, files: Mapping[str, str] | None = None) -> Submission:
+    return assemble(handout, cells(data), versions.version_of(json.loads(decoded(data))), files)
 
 
 @functools.lru_cache(1)

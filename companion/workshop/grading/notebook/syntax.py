@@ -7,6 +7,8 @@ import symtable
 import unicodedata
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+MODULE = re.compile(r"(?:\./)?(\w+)\.py")
+WRITES = re.compile(r"%%(?:writefile|file)\s+(?:\./)?(\w+\.py)")
 LIKE_NONE = {"time", "capture", "prun"}  # magics that run the rest of the cell as it stands
 INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 IMPORTS = ast.Import | ast.ImportFrom
@@ -47,6 +49,13 @@ def plain(source: str) -> str:
         return source
 
 
+def file_of(source: str) -> dict[str, str]:
+    """Return the module that a cell writes by ``%%writefile``, by its name; nothing if it writes none."""
+    head, _, body = source.lstrip("\n").partition("\n")
+    found = WRITES.fullmatch(head.strip())
+    return {found[1]: body} if found else {}
+
+
 def _without_magics(source: str) -> str:
     tree = parse(source)
     if tree is None:
@@ -59,11 +68,18 @@ def _without_magics(source: str) -> str:
                 magics.append(node.value)
     for node in sorted(magics, key=lambda node: (node.lineno, node.col_offset), reverse=True):
         words = [word.value for word in node.args if isinstance(word, ast.Constant)]
-        run = words[1] if words[:1] == ["time"] and len(words) > 1 and parse(words[1]) else "pass"
+        run = _run_by(*words[:2]) if len(words) > 1 else "pass"
         first, last = lines[node.lineno - 1], lines[node.end_lineno - 1]
         new = first[: node.col_offset] + run.encode() + last[node.end_col_offset :]
         lines[node.lineno - 1 : node.end_lineno] = [new]
     return b"".join(lines).decode()
+
+
+def _run_by(magic: str, words: str) -> str:
+    """What a line magic runs: ``%time`` what stands behind it, ``%run`` a module beside the notebook."""
+    if magic == "run" and (module := MODULE.fullmatch(words.strip())):
+        return f"from {module[1]} import *"
+    return words if magic == "time" and parse(words) else "pass"
 
 
 def lines_of(source: str) -> list[bytes]:
@@ -199,7 +215,20 @@ def shape(source: str) -> str:
 
 
 @functools.lru_cache(KEPT)
-def imported(source: str) -> frozenset[str]:
-    """Return the names that a piece of code imports at its top level."""
+def imported(source: str, own: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Return the names that a piece of code imports at its top level, but not from its ``own`` files."""
     tree = parse(source)
-    return frozenset(bound([node for node in tree.body if isinstance(node, IMPORTS)] if tree else []))
+    imports = [node for node in (tree.body if tree else []) if isinstance(node, IMPORTS)]
+    return frozenset(bound([node for node in imports if own.isdisjoint(modules_of(node))]))
+
+
+def modules_of(node: ast.Import | ast.ImportFrom) -> set[str]:
+    """Return the modules, or the packages of those, from which a statement imports."""
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    return {name.split(".")[0] for name in names}
+
+
+@functools.lru_cache(KEPT)
+def words(source: str) -> frozenset[str]:
+    """Return all words of a text, in the form in which Python reads a name, however it is written."""
+    return frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", source)))

@@ -6,12 +6,17 @@ was not attempted has to stand in for another one's sake, the worker asks outsid
 answers such questions runs this module, too, with the course's answers and without a learner's code.
 """
 
+import __future__
+
+import importlib
 import linecache
 import os
+import sys
 import traceback
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO
 
 import torch
@@ -79,13 +84,41 @@ class _Differentiable(torch.autograd.Function):
         return None, None, *grads
 
 
-class NoMagic:
-    """What `get_ipython()` gives: magics do nothing."""
+class Shell:
+    """What `get_ipython()` gives: it knows the notebook's names, and its magics do nothing."""
+
+    def __init__(self, names: dict[str, Any]):
+        self.user_ns, self.push = names, names.update
 
     def __getattr__(self, name: str) -> Any:
         return lambda *words, **named: None
 
 
+class Program:
+    """A notebook's code, run piece by piece as in a kernel: in ``__main__``, where a ``from __future__ import`` holds
+    for all that comes after it.
+    """
+
+    def __init__(self) -> None:
+        self.main, self.future, self.many = ModuleType("__main__"), 0, 0
+        shell = Shell(vars(self.main))
+        shell.push({"display": lambda *shown, **how: None, "get_ipython": lambda: shell})
+
+    def enter(self) -> None:
+        """Be ``__main__`` from now on, until another one is."""
+        sys.modules["__main__"] = self.main
+
+    def run(self, source: str, name: str = "") -> None:
+        """Run a piece of code. Raises what it raises."""
+        self.many += 1
+        name, lines = name or f"<cell {self.many}>", source.splitlines(keepends=True)
+        linecache.cache[name] = (len(source), None, lines, name)  # as a notebook does, for the line in a message
+        code = compile(source, name, "exec", flags=self.future, dont_inherit=True)
+        self.future |= code.co_flags & FUTURE
+        exec(code, vars(self.main))
+
+
+FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names[1:])
 PIPES: list[Any] = []  # from and to the grader
 DISTURBED = disturbance()  # once: what an answer does to its environment comes too late
 
@@ -104,14 +137,17 @@ def main() -> None:
 
 def _serve() -> None:
     functions: dict[str, Any] = {}
-    largest = 1 << 23
+    program, largest = Program(), 1 << 23
     while (heard := hear(PIPES[0]))[0] is not None:
         message, values = heard
         if "limits" in message:
             keep_to(message["limits"])
             largest = message["limits"]["output"] // 2
+        elif "files" in message:
+            _write(message["files"])
         elif "define" in message:
-            functions[message["define"]] = _defined(message)
+            program = program if message["goes_on"] else Program()
+            functions[message["define"]] = _defined(message, program)
         elif "call" in message:
             _answer(functions[message["call"]], values, largest, wide=message["wide"], places=message["places"])
         else:
@@ -141,41 +177,45 @@ def lower(most: dict[str, int]) -> None:
         resource.setrlimit(what, (limit, limit))
 
 
-def _defined(job: dict[str, Any]) -> Any:
+def _write(files: dict[str, str]) -> None:
+    """Put the modules that were handed in where the notebook's imports find them: beside it, as they were."""
+    for name, text in files.items():
+        Path(name).write_text(text, encoding="utf-8")
+        sys.modules.pop(name.removesuffix(".py"), None)
+    sys.path[:] = [os.getcwd(), *(path for path in sys.path if path != os.getcwd())]
+    importlib.invalidate_caches()
+
+
+def _defined(job: dict[str, Any], program: Program) -> Any:
     """The learner's function; None if its cell fails, which is then said. Before, it is said whether any other code
     failed.
     """
     examined.clear()
     examined.add(StandIn(*job["exercise"]))  # for this one, nothing stands in
-    namespace: dict[str, Any] = {"__name__": "__main__", "display": lambda *shown, **how: None, "get_ipython": NoMagic}
+    program.enter()
     failed = False
-    for number, source in enumerate(job["before"]):
+    for source in job["before"]:
         try:
-            _run(source, f"<before {number}>", namespace)
+            program.run(source)
         except BaseException:  # as in a notebook run cell by cell: what fails is missing, and the answer shows it
             failed = True
     say(PIPES[1], {"failed": failed})
     try:
-        _run(job["answer"], "<answer>", namespace)
-        function = own_function(namespace[job["function"]])
+        program.run(job["answer"], "<answer>")
+        function = own_function(vars(program.main)[job["function"]])
     except BaseException as error:
         say(PIPES[1], _raised(error, None))
         return None
     say(PIPES[1], {"ready": 1})
-    return function, StandIn(*job["exercise"])
-
-
-def _run(source: str, name: str, namespace: dict[str, Any]) -> None:
-    lines = source.splitlines(keepends=True)
-    linecache.cache[name] = (len(source), None, lines, name)  # as a notebook does, for the line in a message
-    exec(compile(source, name, "exec"), namespace)
+    return function, StandIn(*job["exercise"]), program
 
 
 def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool, places: list[int]) -> None:
     """Say what the function gives; if ``places`` names arguments, its gradient with respect to these, and the last of
     the inputs are the weights of its entries.
     """
-    function, exercise = defined
+    function, exercise, program = defined
+    program.enter()
     inputs = [given(value, DISTURBED) for value in inputs]
     examined.clear()
     examined.add(exercise)

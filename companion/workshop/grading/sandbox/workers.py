@@ -5,10 +5,12 @@ the course's answers. Both are started when they are first needed, and only as l
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import takewhile
 from typing import Any
 
 from companion.lesson.trials import Late
-from companion.workshop.grading.notebook.handout import Handout
+from companion.workshop.grading.notebook.handout import Handout, Question
+from companion.workshop.grading.notebook.submissions import Submission
 from companion.workshop.grading.sandbox import package, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 
@@ -16,15 +18,21 @@ TRIES = 3  # starts of a sandbox: a busy machine may refuse one
 
 
 class Workers:
-    """A context manager around the processes of one submission; with time for its ``whole`` notebook if that is run."""
+    """A context manager around the processes of one submission: of what its answers need, or of its ``whole`` notebook,
+    in which each question is marked where its check stands.
+    """
 
-    def __init__(self, limits: Limits, handout: Handout, *, course: bool, unsafe: bool, whole: bool = False):
-        self.limits, self.handout, self.course, self.unsafe = limits, handout, course, unsafe
+    def __init__(self, limits: Limits, handout: Handout, submission: Submission, *, unsafe: bool, whole: bool = False):
+        self.limits, self.handout, self.submission, self.unsafe = limits, handout, submission, unsafe
+        self.course, self.whole = whole or submission.course, whole
         self.process: Process | None = None
         self.answers: Process | None = None
-        self.reading, self.searches, self.stops = limits.reading if whole else None, limits.searches, 0
+        self.marked: Question | None = None
+        self.reading, self.searches, self.stops = limits.reading, limits.searches, 0
         self.search = False
         self.doubted: set[str] = set()  # questions for whose sake other code of the notebook failed, or was late
+        self.ran = 0  # cells of the whole notebook
+        self.secrets = False  # whether the submission has been given secret inputs, here
 
     def __enter__(self) -> "Workers":
         return self
@@ -35,15 +43,15 @@ class Workers:
         self.process = self.answers = None
 
     @contextmanager
-    def open(self, seconds: float) -> Iterator[None]:
-        """Open the learner's process for one exercise, for which a right answer may take so many ``seconds``. A process
-        that was stopped is not used again.
+    def open(self, question: Question, seconds: float) -> Iterator[None]:
+        """Open the learner's process for one ``question``, for which a right answer may take so many ``seconds``. A
+        process that was stopped is not used again.
         """
         if self.process is None:
-            self.process = self._started(package.without_answers(course=self.course))
-        process, patience = self.process, self.limits.patience if self.stops < self.limits.stops else 1
-        allowed = patience * seconds if self.reading is None else self.reading
-        process.allow(allowed)
+            self.process, self.ran = self._started(package.without_answers(course=self.course)), 0
+            self.process.send(wire.encode({"files": self.submission.files}))
+        process, self.marked = self.process, question
+        process.allow(seconds * (self.limits.patience if self.stops < self.limits.stops else 1))
         try:
             yield
         except Stopped:
@@ -51,9 +59,21 @@ class Workers:
             process.charge()
             self.__exit__()
             raise
+
+    @contextmanager
+    def reads(self) -> Iterator[None]:
+        """Give a time of its own to running the whole notebook, the same for all its questions."""
+        process = self.process
+        left, allowed = process.left, self.reading
+        process.allow(allowed)
+        try:
+            yield
+        except Stopped:
+            process.charge()
+            raise
         finally:
-            if self.reading is not None:
-                self.reading -= allowed - process.left
+            self.reading -= allowed - process.left
+            process.allow(left)
 
     @contextmanager
     def searching(self) -> Iterator[None]:
@@ -85,13 +105,16 @@ class Workers:
                 reason = error
         raise SandboxError(f"{reason}, {TRIES} times")
 
-    def stand_in(self, message: dict[str, Any], values: list[Any], stubs: list[str]) -> bytes:
+    def stand_in(self, message: dict[str, Any], values: list[Any]) -> bytes:
         """Return the course's answer in place of an exercise that this submission has not attempted, and that so earns
-        nothing; for any other a refusal. It is computed in a sandbox, since the inputs are a stranger's, and in the
-        time of the exercise that asks.
+        nothing, if it comes before the one that is being marked; for any other a refusal. So the answer of what is
+        marked is never given. It is computed in a sandbox, since the inputs are a stranger's, and in the time of the
+        exercise that asks.
         """
         asked, named, places = message.get("stand_in"), message.get("named"), message.get("places")
-        open_to = [list(question.exercise) for question in self.handout.automatic if question.id in stubs]
+        earlier = takewhile(lambda question: question != self.marked, self.handout.automatic)
+        open_to = [list(question.exercise) for question in earlier if question.id in self.submission.stubs]
+        open_to = [exercise for exercise in open_to if exercise != list(self.marked.exercise)]
         if asked not in open_to or not _are(named, str) or not _are(places, int):
             return wire.encode({"refused": 1})
         if self.answers is None:
