@@ -19,7 +19,7 @@ from companion import __version__
 from companion.lesson.attempts import own_function
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course import book, classroom, feedback, folders, formgrader, handins, lms
-from companion.workshop.grading.notebook import slices, submissions, syntax
+from companion.workshop.grading.notebook import reading, slices, submissions, syntax
 from companion.workshop.grading.notebook.files import Unreadable
 from companion.workshop.grading.notebook.handout import handout
 from companion.workshop.grading.notebook.slices import needed, pieces
@@ -76,7 +76,7 @@ def test_a_notebook_is_read_in_a_process_that_may_fail(monkeypatch):
 
 
 def test_what_is_the_same_for_every_hand_in_is_read_once():
-    remembered = (syntax.plain, slices.pieces, syntax.likeness, submissions.of_the_lesson)
+    remembered = (syntax.plain, slices.pieces, syntax.likeness, reading.lesson_of)
     for function in remembered:
         function.cache_clear()
     submissions.prepare.cache_clear()
@@ -509,7 +509,7 @@ def of_version(version, notebook, questions=None):
         lesson, questions=tuple(replace(each, **(questions or {}).get(each.answer_id, {})) for each in lesson.questions)
     )
     notebook.metadata["companion"] = {"version": version}
-    return submissions._read(nbformat.writes(notebook).encode(), lesson)
+    return submissions.from_file(nbformat.writes(notebook).encode(), lesson)
 
 
 def test_a_hand_in_of_an_older_version_is_read_but_for_what_asks_for_something_else_by_now():

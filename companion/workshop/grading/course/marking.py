@@ -35,7 +35,8 @@ from companion.lesson.summit import Summit
 from companion.lesson.trials import Late
 from companion.workshop.grading.course.names import one_line
 from companion.workshop.grading.notebook.handout import Handout, Question
-from companion.workshop.grading.notebook.submissions import Submission, Way
+from companion.workshop.grading.notebook.reading import Way
+from companion.workshop.grading.notebook.submissions import Submission
 from companion.workshop.grading.sandbox import package, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 from companion.workshop.grading.sandbox.workers import Workers

@@ -11,13 +11,14 @@ import binascii
 import functools
 import json
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from companion.workshop.grading.alone import Ended, alone
-from companion.workshop.grading.notebook import flags, slices, syntax, versions
+from companion.workshop.grading.notebook import flags, syntax, versions
 from companion.workshop.grading.notebook.files import Unreadable, decoded, no_json
 from companion.workshop.grading.notebook.handout import Handout, Question
+from companion.workshop.grading.notebook.reading import Reading, Way
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
 EXERCISES = re.compile(
@@ -30,7 +31,6 @@ SCALE = re.compile(r"^SCALE = .*", re.MULTILINE)
 PICTURES = 8  # in one written answer
 PICTURE = 1 << 20  # bytes of one
 KINDS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
-Way = tuple[list[str], str]  # what is run before an answer's cell, and of it
 
 
 @dataclass
@@ -177,56 +177,85 @@ def assemble(
         _written(question, all_cells, submission)
     if not any(chosen.values()) and not any(submission.written.values()):
         raise Unreadable("it has no answer cell of this lesson: is it another lesson's notebook?")
-    idle = {  # stubs that somebody has left beside an answer
-        place
-        for question in handout.automatic
-        for place, source in enumerate(sources)
-        if question.function in syntax.defined(source) and is_stub(question, source)
-        if place not in [at for at, _ in chosen[question.id]]
-    }
-    reading, reached = Reading(handout, code, sources, idle, submission.files), []
-    submission.whole.cells = [SCALE.sub('SCALE = "smoke"', cell) for cell in reading.sources]
-    lesson, modules, _ = of_the_lesson(handout)
-    own_modules = frozenset(reading.files)
+    read = _sources_read(handout, code, sources, chosen)
+    reading, reached = Reading(handout, read, submission.files), []
     for question in handout.automatic if version != versions.THIS else ():
         _older(question, [sources[place] for place, _ in chosen[question.id]], version, submission)
     for question in handout.automatic:
         if question.id in submission.older:
             continue
-        if not chosen[question.id]:
+        if chosen[question.id]:
+            reached += _answered(question, chosen[question.id], sources, reading, submission)
+        else:
             submission.flags.append(f"{question.answer_id}: no cell defines {question.function}")
-            continue
-        ways = [reading.of(question, place, end) for place, end in chosen[question.id]]
-        (place, end), *_ = chosen[question.id]
-        answer = sources[place]
-        submission.stubs += [question.id] if is_stub(question, answer) else []
-        submission.answers[question.id] = answer
-        submission.before[question.id], submission.code[question.id] = ways[0]
-        submission.below |= {question.id: ways[1]} if ways[1:] else {}
-        submission.whole.ends[question.id] = end
-        submission.partial |= {question.id} if reading.leaves_out(question, place, end) else set()
-        for (place, _), (before, run) in zip(chosen[question.id], ways, strict=True):
-            own = [source for source in before if syntax.likeness(source) not in lesson]
-            own += reading.files_of([*own, run])
-            submission.course |= _reaches_the_course([*before, run, *own])
-            reached += [
-                ("", syntax.aliases([sources[place]]), [sources[place]]),
-                (question.function, syntax.aliases([*before, run]), [*own, run]),
-            ]
     if version == versions.THIS:  # what another version had otherwise is not a learner's doing
         submission.flags += _changed(handout, all_cells)
-    submission.flags += flags.odd(reached, modules, own_modules) + flags.borrowed(reached, handout)
-    if submission.whole.ends:
-        own = reading.own(max(submission.whole.ends.values()))
-        reached = [("", syntax.aliases(reading.sources), [*own, *reading.files_of(own)])]
-        submission.whole.odd = flags.odd(reached, modules, own_modules)
-        submission.whole.borrowed = flags.borrowed(reached, handout)
+    about = reading.lesson.modules, frozenset(reading.files)
+    submission.flags += flags.odd(reached, *about) + flags.borrowed(reached, handout)
+    submission.whole.cells = [SCALE.sub('SCALE = "smoke"', cell) for cell in read]
+    own = reading.own(max(submission.whole.ends.values(), default=0))
+    reached = [("", syntax.aliases(read), own), *_in_files(reading, own)]
+    submission.whole.odd = flags.odd(reached, *about)
+    submission.whole.borrowed = flags.borrowed(reached, handout)
     submission.passed = [
         question.id
         for question in handout.automatic
         if any(f"{question.exercise[1]}: correct" in cell.printed for cell in code if cell.grade_id == question.id)
     ]
     return submission
+
+
+def _sources_read(
+    handout: Handout, code: list[Cell], sources: list[str], chosen: dict[str, list[tuple[int, int]]]
+) -> list[str]:
+    """What is read of each cell: of a check, which is never run, only what defines an answer; and nothing of a stub
+    that somebody has left beside an answer.
+    """
+    idle = {
+        place
+        for question in handout.automatic
+        for place, source in enumerate(sources)
+        if question.function in syntax.defined(source) and is_stub(question, source)
+        if place not in [at for at, _ in chosen[question.id]]
+    }
+    checks = {question.id for question in handout.automatic}
+    functions = {question.function for question in handout.automatic}
+    return [
+        "" if place in idle or (cell.grade_id in checks and not functions & syntax.defined(source)) else source
+        for place, (cell, source) in enumerate(zip(code, sources, strict=True))
+    ]
+
+
+def _answered(
+    question: Question, places: list[tuple[int, int]], sources: list[str], reading: Reading, submission: Submission
+) -> list[flags.Reached]:
+    """Enter an answer, and what is run for it, and return what that reaches. ``places`` are those of its cells, with
+    how many cells have run when each is checked.
+    """
+    ways = [reading.of(question, place, end) for place, end in places]
+    (place, end), *_ = places
+    submission.stubs += [question.id] if is_stub(question, sources[place]) else []
+    submission.answers[question.id] = sources[place]
+    submission.before[question.id], submission.code[question.id] = ways[0]
+    submission.below |= {question.id: ways[1]} if ways[1:] else {}
+    submission.whole.ends[question.id] = end
+    submission.partial |= {question.id} if reading.leaves_out(question, place, end) else set()
+    reached = []
+    for (place, _), (before, run) in zip(places, ways, strict=True):
+        own = [source for source in before if not reading.lesson.has_like(source)]
+        of_files = _in_files(reading, [*own, run])
+        submission.course |= _reaches_the_course([*before, run])
+        submission.course |= any(_reaches_the_course(code) for _, _, code in of_files)
+        reached += [
+            ("", syntax.aliases([sources[place]]), [sources[place]]),
+            (question.function, syntax.aliases([*before, run]), [*own, run]),
+            *of_files,
+        ]
+    return reached
+
+
+def _in_files(reading: Reading, code: list[str]) -> list[flags.Reached]:
+    return [("", syntax.aliases([text]), [text]) for text in reading.files_of(code)]
 
 
 def _reaches_the_course(code: list[str]) -> bool:
@@ -236,96 +265,6 @@ def _reaches_the_course(code: list[str]) -> bool:
         *map(syntax.inner_imports, code)
     )
     return not all(map(EXERCISES.fullmatch, parts))
-
-
-@functools.lru_cache(1)
-def of_the_lesson(handout: Handout) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return the likeness of each statement of the lesson's own cells, what these import, and what each says."""
-    course = [*map(syntax.plain, handout.code)]
-    statements = [piece.source for cell in course for piece in slices.pieces(cell, frozenset())]
-    modules = frozenset().union(*map(syntax.imported, course))
-    return frozenset(map(syntax.likeness, statements)), modules, frozenset(map(syntax.shape, statements))
-
-
-class Reading:
-    """A notebook's code as it reads from top to bottom, with the ``files`` that it may import."""
-
-    def __init__(
-        self, handout: Handout, code: list[Cell], sources: list[str], idle: Set[int], files: Mapping[str, str]
-    ):
-        self.files = {name.removesuffix(".py"): text for name, text in files.items()}
-        checks = {question.id for question in handout.automatic}
-        functions = {question.function for question in handout.automatic}
-        self.sources = [  # of the checks, which are never run, what defines an answer
-            "" if place in idle or (cell.grade_id in checks and not functions & syntax.defined(source)) else source
-            for place, (cell, source) in enumerate(zip(code, sources, strict=True))
-        ]
-        own = frozenset(self.files)
-        self.lesson, modules, self.given = of_the_lesson(handout)
-        self.modules = modules.union(*(syntax.imported(source, own) for source in self.sources))
-        self.cells = [  # what a hand-in imports besides leaves a cell as it was that does not speak of it
-            slices.pieces(cell, self.modules & syntax.words(cell)) for cell in self.sources
-        ]
-
-    def of(self, question: Question, place: int, end: int) -> Way:
-        """Return what to run of the other cells, and then of the cell at ``place``, which answers the question once the
-        first ``end`` cells have run; of what cannot be parsed the whole cell alone.
-        """
-        every, starts, numbers = self._needed(question, place, end)
-        here = [every[number].source for number in numbers if starts[place] <= number < starts[place + 1]]
-        before = [every[number].source for number in numbers if not starts[place] <= number < starts[place + 1]]
-        return (before, "\n".join(here)) if here else ([], self.sources[place])
-
-    def leaves_out(self, question: Question, place: int, end: int) -> bool:
-        """Return whether `of` leaves out something of the first ``end`` cells that may bear on the answer: what acts
-        and is the learner's own; what gives a name that the answer speaks of, be it in a text; and what acts and is the
-        lesson's, and speaks of values that the answer needs.
-        """
-        every, starts, numbers = self._needed(question, place, end)
-        taken = [every[number] for number in numbers]
-        words = {word for piece in taken if not self._is_given(piece) for word in syntax.words(piece.source)}
-        values = frozenset().union(*(piece.changes for piece in taken if not slices.defines(piece.source)))
-        values -= self.modules
-
-        def bears_on_it(piece: slices.Piece) -> bool:
-            if self._is_given(piece):
-                return piece.acts and not values.isdisjoint(syntax.used(piece.source))
-            return piece.acts or not words.isdisjoint(piece.changes)
-
-        return any(bears_on_it(every[number]) for number in {*range(starts[end])}.difference(numbers))
-
-    def _is_given(self, piece: slices.Piece) -> bool:
-        return syntax.shape(piece.source) in self.given
-
-    def own(self, end: int) -> list[str]:
-        """Return the statements of the first ``end`` cells that the lesson does not have in this form or a like one."""
-        return [
-            piece.source
-            for cell in self.cells[:end]
-            for piece in cell
-            if syntax.likeness(piece.source) not in self.lesson
-        ]
-
-    def files_of(self, code: list[str]) -> list[str]:
-        """Return the files that this code speaks of, and those that these speak of."""
-        found: dict[str, str] = {}
-        while more := {
-            name: text
-            for name, text in self.files.items()
-            if name not in found and any(name in syntax.words(source) for source in code)
-        }:
-            found |= more
-            code = [*more.values()]
-        return [*found.values()]
-
-    def _needed(self, question: Question, place: int, end: int) -> tuple[list[slices.Piece], list[int], list[int]]:
-        """All statements, where those of each cell start, and which of them the question needs."""
-        every, starts = [], [0]
-        for number, cell in enumerate(self.cells):
-            others = number != place  # whose definitions of the same function do not count
-            every += [slices.Piece() if others and question.function in piece.binds else piece for piece in cell]
-            starts.append(len(every))
-        return every, starts, slices.needed(question.function, starts[place + 1], every, starts[end])
 
 
 def _answers(question: Question, code: list[Cell], sources: list[str]) -> list[tuple[int, int]]:
@@ -400,12 +339,13 @@ def parsed(data: bytes, handout: Handout, files: Mapping[str, str] | None = None
     """
     try:
         within = {"seconds": SECONDS, "memory": MEMORY, "prepare": functools.partial(prepare, handout)}
-        return alone(_read, data, handout, files, **within)
+        return alone(from_file, data, handout, files, **within)
     except (Ended, TimeoutError, MemoryError) as error:
         raise Unreadable(f"it cannot be read within {SECONDS} seconds and {MEMORY >> 30} GiB ({error})") from None
 
 
-def _read(data: bytes, handout: Handout, files: Mapping[str, str] | None = None) -> Submission:
+def from_file(data: bytes, handout: Handout, files: Mapping[str, str] | None = None) -> Submission:
+    """Read the submission in a notebook file, in this very process. Raises Unreadable."""
     return assemble(handout, cells(data), versions.version_of(json.loads(decoded(data))), files)
 
 
