@@ -9,6 +9,7 @@ import csv
 import functools
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -25,7 +26,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 from tqdm.auto import tqdm
-from workshop.grading.small_lesson import AUTOMATIC, NAME, checkout, hand_in, handed_in, solved
+from workshop.grading.effects import EFFECTS
+from workshop.grading.small_lesson import AUTOMATIC, NAME, RIGHT, checkout, hand_in, handed_in, solved
 from workshop.grading.variants import HABITS, WAYS
 
 from companion.workshop.cli import grade
@@ -34,6 +36,7 @@ from companion.workshop.grading.alone import Ended, alone
 from companion.workshop.grading.course.marking import mark, prepare
 from companion.workshop.grading.notebook.handout import Handout, Question, handout
 from companion.workshop.grading.notebook.submissions import assemble, cells
+from companion.workshop.grading.notebook.syntax import plain
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 BRIEF = Limits(exercise=1, reading=6, wall=120)
@@ -71,7 +74,8 @@ def honest(case: int) -> tuple[Handout, str, NotebookNode, str]:
     random = Random(case)
     number = case % len(all_lessons())
     question = random.choice(lesson(number)[0].automatic)
-    ways, habits = random.sample(WAYS, random.randint(0, 2)), random.sample(HABITS, random.randint(0, 2))
+    ways = random.sample((*WAYS, *EFFECTS), random.randint(0, 2))
+    habits = random.sample(HABITS, random.randint(0, 2))
     return lesson(number)[0], question.id, *answered(number, question, ways, habits)
 
 
@@ -84,10 +88,11 @@ def answered(number: int, question: Question, ways: list, habits: list) -> tuple
     done = []
     for way in ways:
         try:
-            more, source = way(source)
+            more, written = way(source)
+            compile(plain(written), way.__name__, "exec")  # a future import must stand first
         except (SyntaxError, AttributeError):  # a way that cannot follow another one, such as a magic's
             continue
-        before, done = [*more, *before], [*done, way.__name__]
+        before, source, done = [*more, *before], written, [*done, way.__name__]
     notebook.cells[place].source = source
     answer, checked = notebook.cells[place], notebook.cells[check]
     notebook.cells[place:place] = [new_code_cell(cell) for cell in before]
@@ -152,6 +157,22 @@ def program(random: Random) -> NotebookNode:
         notebook.cells.insert(random.randrange(len(notebook.cells)), new_code_cell(act(random)))
     if random.random() < 0.3:
         random.shuffle(notebook.cells)
+    return notebook
+
+
+def unsolved(random: Random) -> NotebookNode:
+    """A notebook in which nothing is solved, and other cells give the course's own answer for it."""
+    notebook, name = handed_in({}), random.choice(list(RIGHT))
+    function = name.replace("-", "_")
+    head = RIGHT[name].partition(":\n")[0]
+    about = {"function": function, "inputs": re.search(r"\((.*?)\)", head)[1], "module": "companion.topics.regression"}
+    reaches, zz = random.choice(HARM["reaches"])
+    place = [grade_id(cell) for cell in notebook.cells].index(name)
+    if body := random.choice(HARM["stubs"]):
+        notebook.cells[place].source = f"{head}:\n    {body.format(zz=zz, **about)}"
+    at = place + random.choice((0, 1, 1, 1))
+    notebook.cells.insert(at, new_code_cell(random.choice(HARM["gives"]).format(zz=zz, **about)))
+    notebook.cells.insert(random.randint(3, place), new_code_cell(reaches.format(**about)))
     return notebook
 
 
@@ -227,11 +248,9 @@ def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         root = checkout(Path(folder))
         for number in range(many):
-            file = hand_in(
-                root,
-                f"{random.choice(('a', 'm', 'z', '=', ' ', '.', 'ä', '-'))}{number}",
-                written(program(random), random),
-            )
+            name = f"{random.choice(('a', 'm', 'z', '=', ' ', '.', 'ä', '-'))}{number}"
+            kind = random.choice((program, program, unsolved))
+            file = hand_in(root, name, written(kind(random), random))
             around(file, random)
         for name in HONEST:
             hand_in(root, name, solved())
