@@ -93,7 +93,7 @@ def grade(
             return [one for name in chosen for one in handins.unmarked(hand_ins[name], results[name], settings)]
 
         def counted(name: str) -> dict[str, dict[str, Any]]:
-            hand_in = handins.counting(hand_ins[name], results[name], settings)
+            hand_in = handins.hand_in_that_counts(hand_ins[name], results[name], settings)
             return {name: results[name][hand_in.key] | hand_in.dated} if hand_in else {}
 
         if new():

@@ -21,9 +21,9 @@ from companion.workshop.grading.notebook.files import (
     HELPERS,
     PACKED,
     Unreadable,
+    enumerated,
     helpers,
     is_notebook,
-    listed,
     no_notebook,
     read_file,
 )
@@ -85,12 +85,12 @@ def find(place: Path, lesson: str, others: set[str], largest: int, answered: Ans
     found = [search.read(path, largest) for path in paths[:SEVERAL]]
     notebook, remarks = choose(found, lesson, answered)
     if paths[SEVERAL:]:
-        remarks.append(f"not looked at: {listed(map(search.shown, paths[SEVERAL:]))}")
+        remarks.append(f"not looked at: {enumerated(map(search.shown, paths[SEVERAL:]))}")
     if not notebook.place:
         remarks = [f"{notebook.shown} was read; it belongs in {lesson}/{lesson}.ipynb", *remarks]
     own = [path for path in strange if path.is_relative_to(proper) or lesson in path.name]
     if doubtful := [path for path in own if ".ipynb." in path.name.lower() or path.name.lower().endswith(PACKED)]:
-        remarks.append(f"not read: {listed(map(search.shown, doubtful))}")
+        remarks.append(f"not read: {enumerated(map(search.shown, doubtful))}")
     python = [path.name for path in _entries(notebook.folder) if path.name.endswith(".py")]
     files, left = helpers(python, partial(_read, notebook.folder))
     if left:
@@ -113,7 +113,7 @@ def choose(found: list[Notebook], lesson: str, answered: Answered) -> tuple[Note
         chosen = next((way[0] for way in ways if len(way) == 1), None)
     if chosen is None:
         those = f", and {len(solved)} of them hold answers" if solved else ""
-        names = listed(one.shown for one in distinct)
+        names = enumerated(one.shown for one in distinct)
         raise Unreadable(
             f"there are {len(distinct)} notebooks, none named {lesson}.ipynb{those} ({names}): keep one of them"
             if not any(one.own and one.place for one in distinct)
@@ -138,7 +138,7 @@ def _remark(chosen: Notebook, other: Notebook, holds_answers: bool) -> str:
 def not_helpers(names: list[str]) -> str:
     """Say of files of Python that they are not kept beside a notebook."""
     most = f"at most {HELPERS} files of {HELP >> 10} KiB together"
-    return f"not read beside the notebook: {listed(names)} (of Python files only what it can import, {most})"
+    return f"not read beside the notebook: {enumerated(names)} (of Python files only what it can import, {most})"
 
 
 class _Search:

@@ -153,7 +153,7 @@ def unmarked(hand_ins: list[HandIn], results: Results, settings: Settings) -> li
     return [one for one in _candidates(hand_ins, results, settings) if results.get(one.key) is None]
 
 
-def counting(hand_ins: list[HandIn], results: Results, settings: Settings) -> HandIn | None:
+def hand_in_that_counts(hand_ins: list[HandIn], results: Results, settings: Settings) -> HandIn | None:
     """Return the version that counts, with a remark where another might have; None if one could not be marked."""
     known = [(one, results.get(one.key)) for one in _candidates(hand_ins, results, settings)]
     if any(not isinstance(result, dict) for _, result in known):

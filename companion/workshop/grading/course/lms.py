@@ -41,9 +41,9 @@ from companion.workshop.grading.course.tables import read_roster
 from companion.workshop.grading.notebook.files import (
     HELP,
     Unreadable,
+    enumerated,
     helpers,
     is_notebook,
-    listed,
     no_notebook,
     too_large,
 )
@@ -77,19 +77,19 @@ class Taken:
 
     def __str__(self) -> str:
         """Say it in one line."""
-        without = [f"{name} ({listed(files)})" for name, files in self.without.items()]
+        without = [f"{name} ({enumerated(files)})" for name, files in self.without.items()]
         parts = [
             f"notebooks of {len(self.students)} students",
             f"marked as late: {', '.join(self.late)}" if self.late else "",
             f"cannot be unpacked: {', '.join(self.broken)}" if self.broken else "",
             f"no notebook from {len(without)}: {', '.join(without)}" if without else "",
-            f"named as no student's file: {listed(self.nobodys)}" if self.nobodys else "",
+            f"named as no student's file: {enumerated(self.nobodys)}" if self.nobodys else "",
         ]
         return "; ".join(filter(None, parts))
 
 
 @dataclass(frozen=True)
-class Member:
+class Upload:
     """A student's file in a zip: its own name, and whether it is marked as late."""
 
     path: PurePosixPath
@@ -104,9 +104,9 @@ class Member:
 
 
 def take_in(archive: Path, grading: Path, lesson: str, answered: Answered = every) -> Taken:
-    """Keep what each student in a zip has handed in. Of several notebooks it is the one that alone holds answers, as
-    far as ``answered`` can tell; else one named like the lesson before others, the last of several. Raises
-    SettingsError for what is no such zip.
+    """Keep in the folder ``grading`` what each student in the zip ``archive`` has handed in for a ``lesson``. Of
+    several notebooks it is the one that alone holds answers, as far as ``answered`` can tell; else one named like the
+    lesson before others, the last of several. Raises SettingsError for what is no such zip.
     """
     roster, settings = read_roster(grading / "roster.csv"), read_settings(grading / "settings.toml")
     taken, unread = Taken(), []
@@ -136,24 +136,24 @@ def take_in(archive: Path, grading: Path, lesson: str, answered: Answered = ever
     return taken
 
 
-def _by_student(file: zipfile.ZipFile, roster: dict[str, dict[str, str]], taken: Taken) -> dict[str, list[Member]]:
+def _by_student(file: zipfile.ZipFile, roster: dict[str, dict[str, str]], taken: Taken) -> dict[str, list[Upload]]:
     """The files in a zip, by student, without those that systems add; ``taken`` is told of those that are nobody's."""
-    theirs: dict[str, list[Member]] = {}
+    theirs: dict[str, list[Upload]] = {}
     for info in file.infolist():
         path = PurePosixPath(_name_in(info).replace("\\", "/"))
         if info.is_dir() or any(part.startswith((".", "__MACOSX")) and part != ".." for part in path.parts):
             continue
         if whose := _whose(path, roster):
             name, own, late = whose
-            theirs.setdefault(name, []).append(Member(path, own, late, info))
+            theirs.setdefault(name, []).append(Upload(path, own, late, info))
         else:
             taken.nobodys.append(student(str(path)))
     return theirs
 
 
 def _handed_in(
-    file: zipfile.ZipFile, members: list[Member], lesson: str, answered: Answered, taken: Taken, name: str
-) -> tuple[Member, dict[str, Any]]:
+    file: zipfile.ZipFile, members: list[Upload], lesson: str, answered: Answered, taken: Taken, name: str
+) -> tuple[Upload, dict[str, Any]]:
     """What is kept of one student's files, and the one of them that says when they came; ``taken`` is told."""
     books = [member for member in members if is_notebook(member.own)]
     others = [member for member in members if not is_notebook(member.own)]
@@ -178,15 +178,15 @@ def _handed_in(
     remarks += [not_helpers([*map(student, left)])] if left else []
     rest = [one.shown for one in others if one not in python.values()]
     rest += [one.shown for one in books[SEVERAL:]]
-    remarks += [f"not read beside the notebook: {listed(rest)}"] if rest else []
+    remarks += [f"not read beside the notebook: {enumerated(rest)}"] if rest else []
     return member, {"data": notebook.data, "files": files, "remarks": remarks}
 
 
-def _is_lessons(member: Member, lesson: str) -> bool:
+def _is_lessons(member: Upload, lesson: str) -> bool:
     return member.own.startswith(lesson) and bool(AGAIN.fullmatch(member.own[len(lesson) :]))
 
 
-def _notebook(file: zipfile.ZipFile, member: Member, *, own: bool) -> Notebook:
+def _notebook(file: zipfile.ZipFile, member: Upload, *, own: bool) -> Notebook:
     """A notebook in a zip, which is the one that counts among equals if it is the student's ``own``."""
     about = {"shown": member.shown, "own": own, "place": own}
     if member.info.file_size > LARGEST:
@@ -195,7 +195,7 @@ def _notebook(file: zipfile.ZipFile, member: Member, *, own: bool) -> Notebook:
     return Notebook(**about, problem=DAMAGED) if data is None else Notebook(**about, data=data)
 
 
-def _read(file: zipfile.ZipFile, member: Member, largest: int) -> bytes | None:
+def _read(file: zipfile.ZipFile, member: Upload, largest: int) -> bytes | None:
     """A file in a zip; None if it is damaged, or has more bytes than the ``largest``."""
     try:
         with file.open(member.info) as unpacked:

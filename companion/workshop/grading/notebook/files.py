@@ -58,10 +58,10 @@ def no_notebook(names: list[str], lesson: str) -> str:
         advice = f"if {hidden[0]} is the notebook, rename it to {lesson}.ipynb"
     elif packed:
         advice = f"nothing is unpacked, {advice}"
-    return f"there is {listed(names)}, no notebook (.ipynb): {advice}"
+    return f"there is {enumerated(names)}, no notebook (.ipynb): {advice}"
 
 
-def listed(names: Iterable[str]) -> str:
+def enumerated(names: Iterable[str]) -> str:
     """Return the first of these names, and how many there are besides."""
     names = sorted(names)
     more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
