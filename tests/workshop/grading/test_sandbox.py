@@ -20,6 +20,7 @@ JOB = {
     "exercise": ["companion.topics.regression.exercises", "newton_step"],
     "function": "f",
     "before": [],
+    "goes_on": False,
 }
 
 

@@ -45,7 +45,7 @@ class Reading:
         self.lesson = lesson_of(handout)
         self.modules = self.lesson.modules.union(*(syntax.imported(source, own) for source in self.sources))
         self.cells = [  # what a hand-in imports besides leaves a cell as it was that does not speak of it
-            slices.pieces(cell, self.modules & syntax.words(cell)) for cell in self.sources
+            slices.pieces(cell, self.modules & syntax.words_of(cell)) for cell in self.sources
         ]
 
     def of(self, question: Question, place: int, end: int) -> Way:
@@ -64,7 +64,7 @@ class Reading:
         """
         every, starts, numbers = self._needed(question, place, end)
         taken = [every[number] for number in numbers]
-        words = {word for piece in taken if not self.lesson.has(piece.source) for word in syntax.words(piece.source)}
+        words = {word for piece in taken if not self.lesson.has(piece.source) for word in syntax.words_of(piece.source)}
         values = frozenset().union(*(piece.changes for piece in taken if not slices.defines(piece.source)))
         values -= self.modules
 
@@ -86,7 +86,7 @@ class Reading:
         while more := {
             name: text
             for name, text in self.files.items()
-            if name not in found and any(name in syntax.words(source) for source in code)
+            if name not in found and any(name in syntax.words_of(source) for source in code)
         }:
             found |= more
             code = [*more.values()]

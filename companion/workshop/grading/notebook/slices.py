@@ -12,12 +12,12 @@ from companion.workshop.grading.notebook.syntax import (
     INNER,
     KEPT,
     PARTS,
+    base_name,
     bound,
     lines_of,
     loads,
     outer,
     parse,
-    root,
     used,
 )
 
@@ -65,7 +65,7 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
         stars = [part for part in top if isinstance(part, ast.ImportFrom) and part.names[0].name == "*"]
         names = frozenset(bound(top)).union(*(_public(part.module or "") for part in stars))
         parts = [part for part in top if isinstance(part, PARTS) and isinstance(part.ctx, ast.Store)]
-        binds = names.difference(*map(root, parts)) if not isinstance(node, UNCERTAIN) else frozenset()
+        binds = names.difference(*map(base_name, parts)) if not isinstance(node, UNCERTAIN) else frozenset()
         changes = names | _changes(top, modules)
         later = used(text, later=True) if any(isinstance(part, INNER) for part in ast.walk(node)) else ()
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
@@ -91,7 +91,7 @@ def _changes(top: list[ast.AST], modules: Set[str]) -> set[str]:
         call = node.value
         if isinstance(call.func, ast.Attribute) and call.func.attr not in CHECKS:
             sets = node is top[0] and loads([node]) <= modules
-            names |= root(call.func) - (set() if sets else modules)
+            names |= base_name(call.func) - (set() if sets else modules)
             names |= loads(call.args) - modules if call.func.attr.endswith("_") else set()  # as in torch.nn.init
         elif isinstance(call.func, ast.Name) and call.func.id not in HARMLESS:
             names |= {word.id for word in call.args if isinstance(word, ast.Name)}
@@ -109,7 +109,7 @@ def _reads(node: ast.AST) -> set[str]:
     heads = [part for part in parts if part and not isinstance(part, STATEMENTS)]
     reads, written = loads(heads), bound([part for head in heads for part in ast.walk(head)])
     if isinstance(node, ast.AugAssign):
-        reads |= root(node.target)
+        reads |= base_name(node.target)
     for part in parts:
         if isinstance(part, STATEMENTS):
             reads |= _reads(part) - written

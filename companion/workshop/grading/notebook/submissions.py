@@ -161,9 +161,12 @@ def _url(kind: str, text: object) -> str:
 def assemble(
     handout: Handout, all_cells: list[Cell], version: str = versions.THIS, files: Mapping[str, str] | None = None
 ) -> Submission:
-    """Pick the answers out of the cells of a notebook that was made with this ``version``, and handed in with these
-    ``files``; the lesson's cells that it has lost come first. Raises Unreadable where not one of the lesson's questions
-    is there.
+    """Pick the answers to a lesson's questions out of a notebook. Raises Unreadable where not one of these is there.
+
+    ``handout``: the lesson, whose cells come first where the notebook has lost them.
+    ``all_cells``: of the notebook.
+    ``version``: of the course with which it was made.
+    ``files``: the modules that were handed in beside it, by their files' names.
     """
     submission = Submission(files=dict(files or {}))
     code = [cell for cell in all_cells if cell.kind == "code"]

@@ -124,11 +124,11 @@ def bound(top: list[ast.AST]) -> set[str]:
         elif isinstance(node, IMPORTS):
             names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
         elif isinstance(node, ast.Name | PARTS) and isinstance(node.ctx, ast.Store):
-            names |= root(node)
+            names |= base_name(node)
     return names - {"*"}
 
 
-def root(node: ast.AST) -> set[str]:
+def base_name(node: ast.AST) -> set[str]:
     """Return the name at the beginning of ``name.part[0].other()``; nothing where none is there."""
     while isinstance(node, PARTS | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
@@ -229,6 +229,6 @@ def modules_of(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 
 @functools.lru_cache(KEPT)
-def words(source: str) -> frozenset[str]:
+def words_of(source: str) -> frozenset[str]:
     """Return all words of a text, in the form in which Python reads a name, however it is written."""
     return frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", source)))

@@ -94,7 +94,7 @@ class Shell:
         return lambda *words, **named: None
 
 
-class Program:
+class Kernel:
     """A notebook's code, run piece by piece as in a kernel: in ``__main__``, where a ``from __future__ import`` holds
     for all that comes after it.
     """
@@ -137,7 +137,7 @@ def main() -> None:
 
 def _serve() -> None:
     functions: dict[str, Any] = {}
-    program, largest = Program(), 1 << 23
+    kernel, largest = Kernel(), 1 << 23
     while (heard := hear(PIPES[0]))[0] is not None:
         message, values = heard
         if "limits" in message:
@@ -146,8 +146,8 @@ def _serve() -> None:
         elif "files" in message:
             _write(message["files"])
         elif "define" in message:
-            program = program if message["goes_on"] else Program()
-            functions[message["define"]] = _defined(message, program)
+            kernel = kernel if message["goes_on"] else Kernel()
+            functions[message["define"]] = _defined(message, kernel)
         elif "call" in message:
             _answer(functions[message["call"]], values, largest, wide=message["wide"], places=message["places"])
         else:
@@ -186,36 +186,36 @@ def _write(files: dict[str, str]) -> None:
     importlib.invalidate_caches()
 
 
-def _defined(job: dict[str, Any], program: Program) -> Any:
+def _defined(job: dict[str, Any], kernel: Kernel) -> Any:
     """The learner's function; None if its cell fails, which is then said. Before, it is said whether any other code
     failed.
     """
     examined.clear()
     examined.add(StandIn(*job["exercise"]))  # for this one, nothing stands in
-    program.enter()
+    kernel.enter()
     failed = False
     for source in job["before"]:
         try:
-            program.run(source)
+            kernel.run(source)
         except BaseException:  # as in a notebook run cell by cell: what fails is missing, and the answer shows it
             failed = True
     say(PIPES[1], {"failed": failed})
     try:
-        program.run(job["answer"], "<answer>")
-        function = own_function(vars(program.main)[job["function"]])
+        kernel.run(job["answer"], "<answer>")
+        function = own_function(vars(kernel.main)[job["function"]])
     except BaseException as error:
         say(PIPES[1], _raised(error, None))
         return None
     say(PIPES[1], {"ready": 1})
-    return function, StandIn(*job["exercise"]), program
+    return function, StandIn(*job["exercise"]), kernel
 
 
 def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool, places: list[int]) -> None:
     """Say what the function gives; if ``places`` names arguments, its gradient with respect to these, and the last of
     the inputs are the weights of its entries.
     """
-    function, exercise, program = defined
-    program.enter()
+    function, exercise, kernel = defined
+    kernel.enter()
     inputs = [given(value, DISTURBED) for value in inputs]
     examined.clear()
     examined.add(exercise)
