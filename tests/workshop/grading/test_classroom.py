@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 import torch
-from workshop.grading.handing_in import at, further, grade, rows
+from workshop.grading.handing_in import at, further, grade, rows, without_sandbox
 from workshop.grading.reading import small_handout
 from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, edited, hand_in, handed_in, solved
 
@@ -23,6 +23,12 @@ from companion.workshop.grading.sandbox import bubblewrap
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 DUE = "2026-11-30T12:00:00+00:00"
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A checkout; everything that is handed in as anything but a stub is right."""
+    return without_sandbox(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -364,7 +364,7 @@ def test_what_decides_is_read_for_flags_and_said(marked_as_whole, tmp_path):
     notebook.cells.insert(3, new_code_cell(hidden))
     result = marked_as_whole(notebook)
     assert result["whole"] == [NEWTON] and result["flags"] == ["mentions exec"]
-    dated = {"when": datetime(2026, 11, 1, tzinfo=UTC), "days_late": 0}
+    dated = HandIn("ann", None, datetime(2026, 11, 1, tzinfo=UTC)).dated
     book = Book(small_handout(), read_settings(tmp_path / "none.toml"), {}, {}, results={"ann": result | dated})
     assert f"decided by the whole notebook: {NEWTON}" in book.needs("ann")
 
