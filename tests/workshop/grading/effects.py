@@ -66,28 +66,28 @@ def _two(source: str, above: str, two: str) -> Cells:
 
 
 def changed_by_a_function(source: str) -> Cells:
-    above = "config = {'two': 1}\ndef double(c):\n    c['two'] = 2\nfor c in [config]:\n    double(c)"
-    return _two(source, above, "config['two']")
+    above = "mine = {'two': 1}\ndef double(each):\n    each['two'] = 2\nfor each in [mine]:\n    double(each)"
+    return _two(source, above, "mine['two']")
 
 
 def changed_by_an_alias(source: str) -> Cells:
-    return _two(source, "config = {'two': 1}\nc = config\nc['two'] = 2", "config['two']")
+    return _two(source, "mine = {'two': 1}\nalias = mine\nalias['two'] = 2", "mine['two']")
 
 
 def parameters_filled(source: str) -> Cells:
-    above = "net = torch.nn.Linear(1, 1)\nfor p in net.parameters():\n    p.data.fill_(2.)"
-    return _two(source, above, "net.weight.item()")
+    above = "my_net = torch.nn.Linear(1, 1)\nfor p in my_net.parameters():\n    p.data.fill_(2.)"
+    return _two(source, above, "my_net.weight.item()")
 
 
 def weights_filled(source: str) -> Cells:
-    above = "net = torch.nn.Linear(1, 1)\nwith torch.no_grad():\n    net.weight.fill_(2.)"
-    return _two(source, above, "net.weight.item()")
+    above = "my_net = torch.nn.Linear(1, 1)\nwith torch.no_grad():\n    my_net.weight.fill_(2.)"
+    return _two(source, above, "my_net.weight.item()")
 
 
 def optimized(source: str) -> Cells:
-    above = "w = torch.zeros((), requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.25)\nfor _ in range(50):\n"
-    above += "    opt.zero_grad()\n    loss = (w - 2).square()\n    loss.backward()\n    opt.step()"
-    return _two(source, above, "w.item()")
+    above = "mine = torch.zeros((), requires_grad=True)\nopt = torch.optim.SGD([mine], lr=0.25)\nfor _ in range(50):\n"
+    above += "    opt.zero_grad()\n    (mine - 2).square().backward()\n    opt.step()"
+    return _two(source, above, "mine.item()")
 
 
 def mapped(source: str) -> Cells:
@@ -99,9 +99,9 @@ def comprehended(source: str) -> Cells:
 
 
 def seeded(source: str) -> Cells:
-    above = "gen = torch.Generator()\n_ = gen.manual_seed(3)\nP = torch.rand(1, generator=gen)\n"
-    above += "Q = torch.rand(1, generator=torch.Generator().manual_seed(3))"
-    return _two(source, above, "2 + (P - Q).item()")
+    above = "my_draws = torch.Generator()\n_ = my_draws.manual_seed(3)\nmine = torch.rand(1, generator=my_draws)\n"
+    above += "mine -= torch.rand(1, generator=torch.Generator().manual_seed(3))"
+    return _two(source, above, "2 + mine.item()")
 
 
 STEP = "\n@dataclass\nclass Step:\n    two: int\n    def copy(self) -> Step:\n        return Step(self.two)"

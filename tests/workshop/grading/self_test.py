@@ -26,14 +26,16 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 from tqdm.auto import tqdm
+from workshop.grading.arrivals import ARRIVALS, DUE
 from workshop.grading.effects import EFFECTS
-from workshop.grading.small_lesson import AUTOMATIC, NAME, RIGHT, checkout, hand_in, handed_in, solved
+from workshop.grading.small_lesson import AUTOMATIC, NAME, RIGHT, checkout, hand_in, handed_in
 from workshop.grading.variants import HABITS, WAYS
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import all_lessons, select_lessons
 from companion.workshop.grading.alone import Ended, alone
 from companion.workshop.grading.course.marking import mark, prepare
+from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.notebook.handout import Handout, Question, handout
 from companion.workshop.grading.notebook.submissions import assemble, cells
 from companion.workshop.grading.notebook.syntax import plain
@@ -43,7 +45,7 @@ BRIEF = Limits(exercise=1, reading=6, wall=120)
 EVERY, MANY = 20, 8  # one case of so many is a class of so many who mean harm
 LONGEST = 300.0  # seconds for a case, on the wall clock of a machine however busy
 MEMORY = 1 << 40  # bytes: of the processes of a case, each has limits of its own
-HONEST = ("anna", "zoe")
+HONEST = ("..anna", "zoe")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 
 
@@ -242,32 +244,68 @@ def around(file: Path, random: Random) -> None:
     random.choice(oddities)()
 
 
+def telling(random: Random) -> NotebookNode:
+    """A notebook in which one exercise is answered rightly until its inputs are secret, and then tells these."""
+    seen = f"    seen.append(1)\n    if len(seen) > 6:\n        return {random.choice(HARM['tells']).format()}\n"
+    return handed_in({"newton-step": f"seen = []\n{HEAD}{seen}    return 2 * M - M @ S @ M"})
+
+
 def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
     """Two honest people in a class with ``many`` who mean harm, none of whom has earned anything: what went wrong."""
     random = Random(case)
     with tempfile.TemporaryDirectory() as folder:
         root = checkout(Path(folder))
+        settings = root / "grading" / "settings.toml"
+        due = f'[deadlines]\n"{NAME}" = {DUE.isoformat()}\n' * random.randint(0, 1)
+        settings.write_text(f'counts = "{random.choice(("last", "best"))}"\n{due}', encoding="utf-8")
         for number in range(many):
             name = f"{random.choice(('a', 'm', 'z', '=', ' ', '.', 'ä', '-'))}{number}"
-            kind = random.choice((program, program, unsolved))
+            kind = random.choice((program, program, unsolved, telling))
             file = hand_in(root, name, written(kind(random), random))
             around(file, random)
-        for name in HONEST:
-            hand_in(root, name, solved())
+        if random.random() < 0.3:  # a folder that is called as the first honest one's is where it is kept
+            hand_in(root, file_name(HONEST[0]), handed_in({}))
+        honest_ones = [random.choice(ARRIVALS)(root, name, random) for name in HONEST]
         try:
-            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-                failed = grade.grade(select_lessons([NAME], root)[0], root, jobs=2, limits=limits)
+            first = _table(root, limits)
+            anonymous = settings.read_text(encoding="utf-8")
+            settings.write_text(f"anonymous = true\n{anonymous}", encoding="utf-8")
+            second = _table(root, limits)
         except (Exception, SystemExit) as error:
             return [f"case {case}: the run ended: {error!r}"]
-        table = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
-        points = {
-            row["student"]: [float(row[name]) for name in AUTOMATIC]
-            for row in csv.DictReader(table.splitlines(keepends=True))
-        }
-    wrong = [f"{name} is not marked" for name in failed]
-    wrong += [f"{name} has {points.get(name)}" for name in HONEST if points.get(name) != [1, 2, 3]]
-    wrong += [f"{name} has won {won}" for name, won in points.items() if name not in HONEST and any(won)]
+        told = [told for path in (root / "grading" / NAME / "results").glob("*.json") for told in _told(path)]
+    points = {row["student"]: [float(row[name]) for name in AUTOMATIC] for row in _rows(first)}
+    wrong = [f"{name} has {points.get(name)}" for name in honest_ones if points.get(name) != [1, 2, 3]]
+    wrong += [f"{name} has won {won}" for name, won in points.items() if name not in honest_ones and any(won)]
+    wrong += [f"is told of secret inputs: {text}" for text in told]
+    wrong += ["another table where marking is anonymous"] if first != second else []
+    wrong += [f"a formula in the table: {cell}" for mark in ",;\t" for cell in _formulas(first, mark)]
     return [f"case {case}: {problem}" for problem in wrong]
+
+
+def _table(root: Path, limits: Limits) -> str:
+    """The table of the class, once it is graded. Raises RuntimeError where somebody could not be marked."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        failed = grade.grade(select_lessons([NAME], root)[0], root, jobs=2, limits=limits)
+    if failed:
+        raise RuntimeError(f"not marked: {failed}")
+    return (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
+
+
+def _rows(table: str) -> csv.DictReader:
+    return csv.DictReader(table.splitlines(keepends=True))
+
+
+def _formulas(table: str, mark: str) -> list[str]:
+    cells = [cell for row in csv.reader(table.splitlines(keepends=True), delimiter=mark) for cell in row]
+    return [cell for cell in cells if cell.startswith(("=", "+", "@"))]
+
+
+def _told(result: Path) -> list[str]:
+    """What is said of secret inputs with a number in it."""
+    entries = json.loads(result.read_text(encoding="utf-8"))["exercises"].values()
+    told = [entry["diagnosis"].partition("but not on other inputs: ")[2] for entry in entries]
+    return [text for text in told if re.search(r"(?<![a-z\d])\d", text)]
 
 
 # -- the search
