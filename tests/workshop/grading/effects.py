@@ -49,7 +49,7 @@ def filled(source: str) -> Cells:
     work, head, call = _work(source)
     return (
         [],
-        f"table = {{}}\n{work}\ndef setup():\n    table['f'] = my_work\nsetup()\n{head}    return table['f']{call}",
+        f"table = {{}}\n{work}\ndef setup():\n    table['f'] = my_work\nsetup()\n{head}    return my_table['f']{call}",
     )
 
 

@@ -330,6 +330,16 @@ def marked_as_whole(process):
 WHOLE = {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
 
 
+def test_a_cell_without_an_end_is_interrupted_as_a_person_would():
+    answer = f"two = []\nlist(map(two.append, [2]))\n{HEAD}    return two[0] * M - M @ S @ M"
+    notebook = solved(newton_step=answer)
+    notebook.cells[3:3] = [new_code_cell("while True:\n    pass"), new_code_cell("import time\ntime.sleep(0.1)")]
+    submission = assembled(notebook)
+    submission.answers = {NEWTON: submission.answers[NEWTON]}
+    limits = replace(PATIENT, cell=0.5, reading=200)
+    assert mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"][NEWTON] == WHOLE
+
+
 @pytest.mark.parametrize("way", EFFECTS, ids=lambda way: way.__name__)
 def test_answers_that_rest_on_effects_are_right_and_no_flag(marked_as_whole, way):
     above, answer = way(RIGHT["newton-step"])

@@ -21,6 +21,7 @@ JOB = {
     "function": "f",
     "before": [],
     "goes_on": False,
+    "cell": 0,
 }
 
 

@@ -97,6 +97,7 @@ class Remote:
             "answer": answer,
             "before": before,
             "goes_on": goes_on,
+            "cell": self.workers.limits.cell * process.clock.pace if self.workers.whole else 0,
         }
         process.send(wire.encode(job))
         self.workers.doubted.add(key)  # until all that stands before the answer's cell has run

@@ -55,6 +55,7 @@ class Limits:
     stops: int = 2
     search: float = 2  # for finding what a wrong answer gets wrong, once it is rejected; on top of its exercise's time
     searches: float = 6  # the same for all exercises of one submission
+    cell: float = 10  # of computing for one cell of the whole notebook; then it is interrupted, as in JupyterLab
     reading: float = 40  # for running the whole notebook at smoke scale, where what an answer needs cannot be told
     wall: float = 600  # for all of one submission, on the wall clock, whatever it is that takes so long
     memory: int = 416 << 20  # on top of what Python and torch take; lesson 06's summit, answered right, takes 222 MiB

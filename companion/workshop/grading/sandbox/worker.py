@@ -11,8 +11,11 @@ import __future__
 import importlib
 import linecache
 import os
+import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -196,7 +199,8 @@ def _defined(job: dict[str, Any], kernel: Kernel) -> Any:
     failed = False
     for source in job["before"]:
         try:
-            kernel.run(source)
+            with _interrupted_after(job["cell"]):
+                kernel.run(source)
         except BaseException:  # as in a notebook run cell by cell: what fails is missing, and the answer shows it
             failed = True
     say(PIPES[1], {"failed": failed})
@@ -208,6 +212,17 @@ def _defined(job: dict[str, Any], kernel: Kernel) -> Any:
         return None
     say(PIPES[1], {"ready": 1})
     return function, StandIn(*job["exercise"]), kernel
+
+
+@contextmanager
+def _interrupted_after(seconds: float) -> Iterator[None]:
+    """Raise KeyboardInterrupt in what takes longer than so many seconds of computing; of 0, it takes what it does."""
+    signal.signal(signal.SIGPROF, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _answer(defined: Any, inputs: list[Any], largest: int, *, wide: bool, places: list[int]) -> None:
