@@ -5,8 +5,9 @@ handins       what was handed in, when, and which of it counts (`settings`: dead
 folders       which notebook in a student's folder is the hand-in (`stamps`: nbgrader's timestamps)
 files         a handed-in file's bytes, and what is said of one that is no notebook
 submissions   the answers in a notebook, read without running anything (`syntax`, `flags`)
+reading       which statements an answer rests on (`slices`), and what more of the notebook may bear on it
 alone         a process for each: it is read, and marked, by one that ends with it
-sandbox       where a learner's function runs (`bubblewrap`; it sees a course without answers: `package`)
+sandbox       where a learner's function runs (`bubblewrap`, `cgroup`; it sees a course without answers: `package`)
 worker        what runs in there, and speaks with `marking` over `wire`
 marking       the check, outside: draws the inputs, compares the answers
 workers       the processes of one submission

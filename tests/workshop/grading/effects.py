@@ -47,10 +47,8 @@ def patched(source: str) -> Cells:
 
 def filled(source: str) -> Cells:
     work, head, call = _work(source)
-    return (
-        [],
-        f"table = {{}}\n{work}\ndef setup():\n    table['f'] = my_work\nsetup()\n{head}    return my_table['f']{call}",
-    )
+    above = f"my_table = {{}}\n{work}\ndef setup():\n    my_table['f'] = my_work\nsetup()"
+    return [], f"{above}\n{head}    return my_table['f']{call}"
 
 
 def made_global(source: str) -> Cells:

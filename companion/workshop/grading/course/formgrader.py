@@ -9,12 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import alembic
 import nbformat
 from nbformat import NotebookNode
 from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry, SubmittedAssignment
@@ -163,7 +165,10 @@ def _name(cell: dict[str, Any]) -> str | None:
 @contextmanager
 def _gradebook(grading: Path) -> Iterator[Gradebook]:
     if shutil.which("alembic") is None:  # nbgrader starts it by name
-        os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        schemes = sysconfig.get_default_scheme(), f"{os.name}_user"
+        scripts = [str(Path(sys.executable).parent), *(sysconfig.get_path("scripts", scheme) for scheme in schemes)]
+        beside_packages = Path(alembic.__file__).parents[4] / "bin"  # of packages that PYTHONPATH names
+        os.environ["PATH"] = os.pathsep.join([*scripts, str(beside_packages), os.environ.get("PATH", "")])
     path = grading / "gradebook.db"
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
