@@ -330,11 +330,11 @@ def main(minutes: float, first: int) -> int:
         while (left := end - time.monotonic()) > 0:
             try:
                 found = alone(trial, case, seconds=min(left, LONGEST), memory=MEMORY, prepare=partial(ready, case))
-            except (Ended, TimeoutError) as error:
+            except Exception as error:  # of the grader itself, whatever it is
                 if left < LONGEST and isinstance(error, TimeoutError):
                     tqdm.write(f"case {case} was not done when the time was up")
                     break
-                found = [f"case {case}: {error}"]
+                found = [f"case {case}: {error if isinstance(error, Ended | TimeoutError) else repr(error)}"]
             for problem in found:
                 tqdm.write(problem)
             many += len(found)
