@@ -42,7 +42,7 @@ from companion.workshop.grading.notebook.syntax import plain
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 BRIEF = Limits(exercise=1, reading=6, wall=120)
-EVERY, MANY = 20, 8  # one case of so many is a class of so many who mean harm
+EVERY, MANY = 10, 8  # one case of so many is a class of so many who mean harm
 LONGEST = 300.0  # seconds for a case, on the wall clock of a machine however busy
 MEMORY = 1 << 40  # bytes: of the processes of a case, each has limits of its own
 HONEST = ("..anna", "zoe")
@@ -260,7 +260,7 @@ def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
         settings.write_text(f'counts = "{random.choice(("last", "best"))}"\n{due}', encoding="utf-8")
         for number in range(many):
             name = f"{random.choice(('a', 'm', 'z', '=', ' ', '.', 'ä', '-'))}{number}"
-            kind = random.choice((program, program, unsolved, telling))
+            kind = random.choice((program, unsolved, telling))
             file = hand_in(root, name, written(kind(random), random))
             around(file, random)
         if random.random() < 0.3:  # a folder that is called as the first honest one's is where it is kept
