@@ -47,8 +47,8 @@ def patched(source: str) -> Cells:
 
 def filled(source: str) -> Cells:
     work, head, call = _work(source)
-    above = f"my_table = {{}}\n{work}\ndef setup():\n    my_table['f'] = my_work\nsetup()"
-    return [], f"{above}\n{head}    return my_table['f']{call}"
+    above = f"my_functions = {{}}\n{work}\ndef fill():\n    my_functions['f'] = my_work\nfill()"
+    return [], f"{above}\n{head}    return my_functions['f']{call}"
 
 
 def made_global(source: str) -> Cells:
@@ -64,12 +64,12 @@ def _two(source: str, above: str, two: str) -> Cells:
 
 
 def changed_by_a_function(source: str) -> Cells:
-    above = "mine = {'two': 1}\ndef double(each):\n    each['two'] = 2\nfor each in [mine]:\n    double(each)"
-    return _two(source, above, "mine['two']")
+    above = "my_table = {'two': 1}\ndef double(each):\n    each['two'] = 2\nfor each in [my_table]:\n    double(each)"
+    return _two(source, above, "my_table['two']")
 
 
 def changed_by_an_alias(source: str) -> Cells:
-    return _two(source, "mine = {'two': 1}\nalias = mine\nalias['two'] = 2", "mine['two']")
+    return _two(source, "my_config = {'two': 1}\nalias = my_config\nalias['two'] = 2", "my_config['two']")
 
 
 def parameters_filled(source: str) -> Cells:
@@ -83,9 +83,9 @@ def weights_filled(source: str) -> Cells:
 
 
 def optimized(source: str) -> Cells:
-    above = "mine = torch.zeros((), requires_grad=True)\nopt = torch.optim.SGD([mine], lr=0.25)\nfor _ in range(50):\n"
-    above += "    opt.zero_grad()\n    (mine - 2).square().backward()\n    opt.step()"
-    return _two(source, above, "mine.item()")
+    above = "my_weight = torch.zeros((), requires_grad=True)\nopt = torch.optim.SGD([my_weight], lr=0.25)\n"
+    above += "for _ in range(50):\n    opt.zero_grad()\n    (my_weight - 2).square().backward()\n    opt.step()"
+    return _two(source, above, "my_weight.item()")
 
 
 def mapped(source: str) -> Cells:
@@ -97,9 +97,9 @@ def comprehended(source: str) -> Cells:
 
 
 def seeded(source: str) -> Cells:
-    above = "my_draws = torch.Generator()\n_ = my_draws.manual_seed(3)\nmine = torch.rand(1, generator=my_draws)\n"
-    above += "mine -= torch.rand(1, generator=torch.Generator().manual_seed(3))"
-    return _two(source, above, "2 + mine.item()")
+    above = "my_draws = torch.Generator()\n_ = my_draws.manual_seed(3)\nmy_draw = torch.rand(1, generator=my_draws)\n"
+    above += "my_draw -= torch.rand(1, generator=torch.Generator().manual_seed(3))"
+    return _two(source, above, "2 + my_draw.item()")
 
 
 STEP = "\n@dataclass\nclass Step:\n    two: int\n    def copy(self) -> Step:\n        return Step(self.two)"

@@ -304,7 +304,7 @@ CALM = [
 def test_an_answer_that_is_wrong_is_tried_with_the_whole_where_more_of_it_acts(above, acts):
     wrong = assembled(styled([above], HEAD + "    return M @ S", []), files={"mine.py": ""})
     assert (NEWTON in wrong.partial) == acts
-    assert above in wrong.whole.cells[: wrong.whole.ends[NEWTON]]
+    assert above in wrong.whole.cells[: wrong.whole.ends[NEWTON][0]]
 
 
 def test_what_gives_a_name_of_which_an_answer_speaks_bears_on_it():

@@ -73,7 +73,7 @@ def test_what_is_run_of_a_lesson_earns_what_all_of_it_earns(process, number):
             handed = assemble(given, cells(json.dumps(notebook).encode()))
             handed.answers = {question.id: handed.answers[question.id]}
             handed.below.clear()
-            above = {question.id: handed.whole.cells[: handed.whole.ends[question.id]]}
+            above = {question.id: handed.whole.cells[: handed.whole.ends[question.id][0]]}
             whole = replace(handed, before=above, code={question.id: BLANK})
             found = [
                 mark(one, given, [5, 6], PATIENT, unsafe=False)["exercises"][question.id] for one in (handed, whole)

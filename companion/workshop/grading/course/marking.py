@@ -82,7 +82,7 @@ class Remote:
         if key in workers.process.defined:
             return
         if workers.whole:
-            start, workers.ran = workers.ran, self.submission.whole.ends[key]
+            start, (workers.ran,) = workers.ran, self.submission.whole.ends[key]
             with workers.reads():
                 self._define(self.submission.whole.cells[start : workers.ran], "", goes_on=start > 0)
         else:
@@ -193,9 +193,12 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
         if entries[question.id]["outcome"] != RIGHT
     ]
     with Workers(limits, handout, submission, unsafe=unsafe, whole=True) as workers:
-        for question in sorted(doubted, key=lambda question: submission.whole.ends[question.id]):
-            entries[question.id] = _of_the_whole(question, submission, seeds, workers, entries[question.id])
-            decided += [question.id] if entries[question.id]["outcome"] == RIGHT else []
+        places = [(end, question) for question in doubted for end in submission.whole.ends[question.id]]
+        for end, question in sorted(places, key=lambda place: place[0]):
+            if question.id not in decided:
+                found = entries[question.id]
+                entries[question.id] = _of_the_whole(question, end, submission, seeds, workers, found)
+                decided += [question.id] if entries[question.id]["outcome"] == RIGHT else []
         flags += [*(submission.whole.odd if doubted else []), *(submission.whole.borrowed if decided else [])]
     elsewhere = [name for name in submission.passed if entries[name]["outcome"] in (WRONG, CRASHED, STOPPED)]
     return {
@@ -227,17 +230,21 @@ def _again(
 
 
 def _of_the_whole(
-    question: Question, submission: Submission, seeds: list[int], workers: Workers, found: Entry
+    question: Question, end: int, submission: Submission, seeds: list[int], workers: Workers, found: Entry
 ) -> Entry:
-    """What an answer earns where all cells down to its check are run, if that is better than what was ``found``; of two
+    """What an answer earns where the first ``end`` cells are run, if that is better than what was ``found``; of two
     that are wrong, what is said of this one.
     """
-    told = not workers.secrets
+    first, told = submission.whole.ends[question.id][0], not workers.secrets
+    submission = replace(submission, whole=replace(submission.whole, ends={question.id: (end,)}))
+    if workers.process:
+        workers.process.defined.discard(question.id)
     whole = _marked(question, submission, CHECK_SEEDS, workers, secret=False)
     if whole["outcome"] == RIGHT:
         told, whole = True, _marked(question, submission, seeds, workers, secret=True)
     if whole["outcome"] == RIGHT:
-        return entry(question.points, RIGHT, "correct, where the whole notebook is run")
+        where = "" if end == first else ", as it stands below the check"
+        return entry(question.points, RIGHT, f"correct{where}, where the whole notebook is run")
     rank, other = RANKS.get(whole["outcome"], len(RANKS)), RANKS.get(found["outcome"], len(RANKS))
     better = rank < other or whole["outcome"] == found["outcome"] == WRONG
     return whole if told and better else found

@@ -35,12 +35,12 @@ KINDS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 
 @dataclass
 class Whole:
-    """All code cells of a notebook, at smoke scale, with how many of them have run when a question is checked; what is
-    odd in them, and which parts of the course they call, as flags.
+    """All code cells of a notebook, at smoke scale, with how many of them have run when a question is checked, and when
+    one that was answered below its check is; what is odd in them, and which parts of the course they call, as flags.
     """
 
     cells: list[str] = field(default_factory=list)
-    ends: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, tuple[int, ...]] = field(default_factory=dict)
     odd: list[str] = field(default_factory=list)
     borrowed: list[str] = field(default_factory=list)
 
@@ -196,7 +196,7 @@ def assemble(
     about = reading.lesson.modules, frozenset(reading.files)
     submission.flags += flags.odd(reached, *about) + flags.borrowed(reached, handout)
     submission.whole.cells = [SCALE.sub('SCALE = "smoke"', cell) for cell in read]
-    own = reading.own(max(submission.whole.ends.values(), default=0))
+    own = reading.own(max((ends[-1] for ends in submission.whole.ends.values()), default=0))
     reached = [("", syntax.aliases(read), own), *_in_files(reading, own)]
     submission.whole.odd = flags.odd(reached, *about)
     submission.whole.borrowed = flags.borrowed(reached, handout)
@@ -236,13 +236,13 @@ def _answered(
     how many cells have run when each is checked.
     """
     ways = [reading.of(question, place, end) for place, end in places]
-    (place, end), *_ = places
+    place = places[0][0]
     submission.stubs += [question.id] if is_stub(question, sources[place]) else []
     submission.answers[question.id] = sources[place]
     submission.before[question.id], submission.code[question.id] = ways[0]
     submission.below |= {question.id: ways[1]} if ways[1:] else {}
-    submission.whole.ends[question.id] = end
-    submission.partial |= {question.id} if reading.leaves_out(question, place, end) else set()
+    submission.whole.ends[question.id] = tuple(end for _, end in places)
+    submission.partial |= {question.id} if any(reading.leaves_out(question, *at) for at in places) else set()
     reached = []
     for (place, _), (before, run) in zip(places, ways, strict=True):
         own = [source for source in before if not reading.lesson.has_like(source)]
