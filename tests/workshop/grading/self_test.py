@@ -29,12 +29,12 @@ from tqdm.auto import tqdm
 from workshop.grading.arrivals import ARRIVALS, DUE
 from workshop.grading.effects import EFFECTS
 from workshop.grading.small_lesson import AUTOMATIC, NAME, RIGHT, checkout, hand_in, handed_in
-from workshop.grading.variants import HABITS, WAYS
+from workshop.grading.variants import CUTTING, HABITS, WAYS
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import all_lessons, select_lessons
 from companion.workshop.grading.alone import Ended, alone
-from companion.workshop.grading.course.marking import mark, prepare
+from companion.workshop.grading.course.marking import _exercise, mark, prepare
 from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.notebook.handout import Handout, Question, handout
 from companion.workshop.grading.notebook.submissions import assemble, cells
@@ -88,7 +88,8 @@ def answered(number: int, question: Question, ways: list, habits: list) -> tuple
     place, check = names.index(question.answer_id), names.index(question.id)
     before, source = [], notebook.cells[place].source
     done = []
-    for way in ways:
+    cut = CUTTING if getattr(_exercise(question), "gradient", ()) else ()
+    for way in (each for each in ways if each not in cut):
         try:
             more, written = way(source)
             compile(plain(written), way.__name__, "exec")  # a future import must stand first

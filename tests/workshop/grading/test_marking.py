@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from nbformat.v4 import new_code_cell
-from workshop.grading.effects import EFFECTS
+from workshop.grading.effects import EFFECTS, registered_by_a_call
 from workshop.grading.reading import assembled, small_handout
 from workshop.grading.self_test import lesson
 from workshop.grading.sharing import PATIENT, all_in, one_process
@@ -357,6 +357,16 @@ def test_of_two_wrong_answers_that_of_the_whole_notebook_is_told(marked_as_whole
     above = "config = {'one': 5}\nc = config\nc['one'] = 1\n"
     result = marked_as_whole(solved(newton_step=above + answer.format("config['one']")))
     assert result["exercises"] == as_a_kernel_has_it["exercises"] and result["whole"] == []
+
+
+def test_an_answer_below_its_check_may_rest_on_what_code_does(marked_as_whole):
+    """The self-test's cases 128 and 54143: registered, and corrected below the check."""
+    above, answer = registered_by_a_call(RIGHT["newton-step"])
+    notebook = solved(newton_step=HEAD + "    return None")
+    place = notebook.cells.index(cell(notebook, NEWTON)) + 1
+    notebook.cells[place:place] = [new_code_cell(source) for source in (*above, answer)]
+    entry = marked_as_whole(notebook)["exercises"][NEWTON]
+    assert entry == WHOLE | {"diagnosis": "correct, as it stands below the check, where the whole notebook is run"}
 
 
 def test_modules_beside_the_notebook_are_found_and_read_for_flags(marked_as_whole):

@@ -317,6 +317,7 @@ WAYS = (
     *(partially, configured, suspicious_of_inputs, functional, timed, cleared, with_progress, without_warnings),
     *(captured, generated, through_numpy, callable_object, in_another_script, logged, with_a_duplicate_library),
 )
+CUTTING = (guarded, through_numpy)  # of these, no gradient comes back: wrong where one is asked for
 HABITS = (
     *(merged, check_split, stripped, first_try_above, corrected_below, first_try_kept, doubled, checked_twice),
     *(plotted, broken_above, half_a_line_above, endless_above, in_the_check, at_the_end, noted, long_printed),
