@@ -89,6 +89,16 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def smollm2():
+    """The folder of a language model that others trained, where it was fetched."""
+    from companion.pretrained.fetching import is_fetched, model_folder
+
+    if not is_fetched("smollm2"):
+        pytest.skip("smollm2 is not on this machine: `python3 -m companion fetch smollm2` brings it")
+    return model_folder("smollm2")
+
+
 @pytest.fixture(autouse=True)
 def _same_random_state():
     """A test may draw from torch's global generator; it starts where every other test does."""

@@ -1,3 +1,4 @@
-"""Checkpoints that others trained, in a local folder: `language` reads language models in Hugging Face's layout,
-`regression` the in-context regressors of Garg et al. Nothing is ever downloaded, and no pickle's code is run.
+"""Models that others trained. `fetching` brings one onto this machine when it is asked to, `conversion` lays it out as
+Hugging Face does; `language` reads language models of that layout, `regression` the in-context regressors of Garg et
+al., both from a local folder: they download nothing, and no pickle's code is run.
 """
