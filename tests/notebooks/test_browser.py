@@ -37,7 +37,9 @@ def lab(root: Path):
     port = free_port()
     code = (
         "import sys; from argparse import Namespace; from pathlib import Path; from companion.workshop.cli import lab\n"
-        "lab.main(Namespace(port=int(sys.argv[2]), no_browser=True), Path(sys.argv[1]))"
+        "lab.fetch.once = lambda: None\n"
+        "arguments = Namespace(port=int(sys.argv[2]), no_browser=True, without_model=False)\n"
+        "lab.main(arguments, Path(sys.argv[1]))"
     )
     # a home of its own: the settings and the workspaces of whoever runs the tests stay out of it
     folders = (

