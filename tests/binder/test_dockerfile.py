@@ -62,3 +62,17 @@ def test_post_build_can_be_run_and_finds_its_settings():
     assert script.stat().st_mode & 0o111 or sys.platform == "win32"
     assert "companion/workshop/cli/jupyter/labconfig/*.json" in script.read_text()
     assert list(ROOT.glob("companion/workshop/cli/jupyter/labconfig/*.json"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script for a shell")
+@pytest.mark.parametrize(("status", "said"), [(0, ""), (1, "The image has no language model.\n")])
+def test_the_image_is_made_with_the_model_and_without_it_where_it_cannot_be_had(tmp_path, status, said):
+    python = tmp_path / "bin/python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\necho "$@"\nexit {status}\n')
+    python.chmod(0o755)
+    environment = os.environ | {"NB_PYTHON_PREFIX": str(tmp_path)}
+    done = subprocess.run(
+        [ROOT / "binder/postBuild"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"-m companion fetch smollm2\n{said}"), done.stderr

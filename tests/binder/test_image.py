@@ -49,6 +49,7 @@ def image(tmp_path_factory):
     environment = {name: value for name, value in os.environ.items() if name not in own} | {
         "NB_PYTHON_PREFIX": str(prefix),
         "KERNEL_PYTHON_PREFIX": str(prefix),
+        "COURSE_MODELS": str(folder / "models"),
         "PATH": f"{prefix}/bin{os.pathsep}{os.environ['PATH']}",
         "JUPYTER_PREFER_ENV_PATH": "1",
     }
@@ -91,6 +92,10 @@ def test_the_start_page_opens_rendered(image):
     _, prefix, _ = image
     theirs = {path.name for path in (prefix / "etc/jupyter/labconfig").iterdir()}
     assert theirs == {path.name for path in (ROOT / "companion/workshop/cli/jupyter/labconfig").glob("*.json")}
+
+
+def test_the_language_model_is_there(image):
+    assert "smollm2  273 MB in " in said(image, "python", "-m", "companion", "fetch", "--list")
 
 
 def test_a_lesson_runs(image):
