@@ -24,11 +24,8 @@ from companion.workshop.grading.sandbox import bubblewrap
 pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
 
 
-@pytest.fixture(scope="module")
-def process():
-    """One for all, which keeps something of each. Lesson 06's summit, the largest, takes 222 of 416 MiB in its own."""
-    with one_process(replace(PATIENT, memory=1 << 30), course=True) as process:
-        yield process
+# A process for many keeps something of each. Lesson 06's summit, the largest, takes 222 of 416 MiB in its own
+ROOMY = replace(PATIENT, memory=1 << 30)
 
 
 def test_work_in_every_cell_of_a_lesson_is_no_flag():
@@ -44,11 +41,11 @@ def test_work_in_every_cell_of_a_lesson_is_no_flag():
     ] == []
 
 
-def test_twenty_styles_of_each_lesson_lose_no_points_and_raise_no_flag(process):
+@pytest.mark.parametrize("number", range(len(all_lessons())))
+def test_twenty_styles_of_each_lesson_lose_no_points_and_raise_no_flag(number):
     lessons = len(all_lessons())
-    by_lesson = sorted(range(20 * lessons), key=lambda case: case % lessons)  # of one, it is remembered what it says
-    with all_in(process):
-        problems = [judged(case, PATIENT) for case in by_lesson]
+    with one_process(ROOMY, course=True) as process, all_in(process):
+        problems = [judged(case, PATIENT) for case in range(number, 20 * lessons, lessons)]
     assert list(filter(None, problems)) == []
 
 
@@ -57,13 +54,13 @@ BLANK = "from companion.lesson import figures\nfigures.png = lambda figure: b''"
 
 
 @pytest.mark.parametrize("number", [7, 12])
-def test_what_is_run_of_a_lesson_earns_what_all_of_it_earns(process, number):
+def test_what_is_run_of_a_lesson_earns_what_all_of_it_earns(number):
     """The first answer in every style, by what it needs and by all cells that stand above its check; but for a loop
     without an end, which all of it never leaves.
     """
     given, differ = lesson(number)[0], []
     question = given.automatic[0]
-    with all_in(process):
+    with one_process(ROOMY, course=True) as process, all_in(process):
         for ways, habits in [
             *(([way], []) for way in WAYS),
             ([helper, helper_below], [doubled]),  # the self-test's case 364749
