@@ -9,6 +9,8 @@ import re
 
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from companion.workshop.grading.notebook.syntax import defined, plain
+
 Cells = tuple[list[str], str]
 
 
@@ -290,9 +292,14 @@ def in_the_check(cells: list, answer: int, check: int) -> None:
 
 
 def at_the_end(cells: list, answer: int, check: int) -> None:
-    """Answer and check, moved to where one has room."""
-    cells += [cells[answer], cells[check]]
-    del cells[check], cells[answer]
+    """Answer and check, moved to where one has room; with an answer that was corrected below the check."""
+    answered = defined(plain(cells[answer].source))
+    corrected = (
+        [check + 1] if any(answered & defined(plain(cell.source)) for cell in cells[check + 1 : check + 2]) else []
+    )
+    cells += [cells[place] for place in (answer, check, *corrected)]
+    for place in (*corrected, check, answer):
+        del cells[place]
 
 
 def noted(cells: list, answer: int, check: int) -> None:
