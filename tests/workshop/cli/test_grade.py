@@ -160,7 +160,8 @@ def test_a_gradebook_that_is_none_ends_in_a_sentence(tmp_path, monkeypatch, caps
 
 
 PROGRAM = f"""
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background has it ignored
 from argparse import Namespace
 from pathlib import Path
 from companion.workshop.cli import grade
