@@ -19,11 +19,20 @@ What it computes on the way has names, by which `Decoder.run_with_cache` hands i
     blocks.0.hook_resid_post      the stream after block 0
     ln_final.hook_normalized      the output
 
+and, computed only where they are asked for, what cuts one wire between two heads:
+
+    blocks.0.hook_q_input, hook_k_input, hook_v_input
+                                  the stream before the norm, as the queries, keys and values of each head read it:
+                                  (batch, head, length, width); what fades and what is erased reads on as it did
+    blocks.0.attn.hook_result     what each head adds to the stream   (batch, head, length, width); an LSTM has neither
+
 Where it departs from GPT-2: weights start at standard deviation 1/sqrt(fan-in) rather than 0.02, because at these
 widths it is what decides whether a model trains in a minute (lesson 02 measures it); linear maps have no biases.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import torch
@@ -35,6 +44,7 @@ from companion.core.arguments import at_least
 from companion.core.hooks import Hooked, HookPoints
 
 AttentionKind = Literal["softmax", "relu", "linear", "gated", "delta", "lstm"]
+HEAD_INPUTS = {kind: f"hook_{kind}_input" for kind in "qkv"}
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,12 @@ def hook_names(config: DecoderConfig) -> list[str]:
     block = ["hook_resid_pre", *attention, *mlp, "hook_resid_post"]
     blocks = [f"blocks.{layer}.{name}" for layer in range(config.layers) for name in block]
     return ["hook_embed", *blocks, "ln_final.hook_normalized"]
+
+
+def names_on_request(config: DecoderConfig) -> list[str]:
+    """Return the names that are computed only where they are asked for."""
+    names = [] if config.attention == "lstm" else [*HEAD_INPUTS.values(), "attn.hook_result"]
+    return [f"blocks.{layer}.{name}" for layer in range(config.layers) for name in names]
 
 
 def delta_rule(
@@ -149,11 +165,26 @@ class Attention(nn.Module):
         written = F.logsigmoid(self.gate(x)).div(16).cumsum(1).mT  # (batch, head, length)
         return (written[..., :, None] - written[..., None, :]).tril().exp()
 
-    def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+    def read(self, kind: str, x: Float[Tensor, "batch heads length width"]) -> Float[Tensor, "batch heads length h"]:
+        """Return the queries ("q"), keys ("k") or values ("v") where each head reads a stream of its own."""
+        place, shape = "qkv".index(kind), (3, self.config.heads, -1)
+        found = x @ self.qkv.weight.unflatten(0, shape)[place].mT
+        return found if self.qkv.bias is None else found + self.qkv.bias.unflatten(0, shape)[place][:, None]
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch length width"],
+        apart: Mapping[str, Float[Tensor, "batch heads length width"]] = MappingProxyType({}),
+    ) -> Float[Tensor, "batch length width"]:
+        """Compute what all heads add to the stream; of ``apart``, "q", "k" and "v" are read in place of ``x``."""
         batch, length, width = x.shape
         kind, at = self.config.attention, self.at
         qkv = self.qkv(x).view(batch, length, 3, self.config.heads, -1)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (batch, head, length, h)
+        if apart:
+            q, k, v = (
+                self.read(each, apart[each]) if each in apart else z for each, z in zip("qkv", (q, k, v), strict=True)
+            )
         if kind == "delta":
             k = F.normalize(k, dim=-1)
         q, k, v = at("hook_q", q), at("hook_k", k), at("hook_v", v)
@@ -165,6 +196,10 @@ class Attention(nn.Module):
             pattern = self.pattern(q, k)
             z = at("hook_pattern", pattern * self.kept(x) if kind == "gated" else pattern) @ v
         z = at("hook_z", z)
+        if at.asked("hook_result"):
+            by_head = self.out.weight.unflatten(1, (self.config.heads, -1)).permute(1, 2, 0)  # (head, h, width)
+            written = at("hook_result", z @ by_head).sum(1)
+            return written if self.out.bias is None else written + self.out.bias
         return self.out(z.transpose(1, 2).reshape(batch, length, width))
 
 
@@ -180,7 +215,9 @@ class Recurrence(nn.Module):
         self.out = nn.Linear(hidden, config.width, bias=False)
         nn.init.ones_(self.cell.bias_ih_l0.data[hidden : 2 * hidden])
 
-    def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+    def forward(
+        self, x: Float[Tensor, "batch length width"], *_: dict
+    ) -> Float[Tensor, "batch length width"]:  # no heads to read apart
         return self.out(self.at("hook_z", self.cell(x)[0]))
 
 
@@ -190,7 +227,7 @@ class Block(nn.Module):
     def __init__(self, config: DecoderConfig, at: HookPoints):
         super().__init__()
         width, hidden = config.width, round(config.mlp * config.width)
-        self.at = at
+        self.at, self.heads = at, config.heads
         self.norm1 = nn.LayerNorm(width) if config.norm else nn.Identity()
         self.attention = (Recurrence if config.attention == "lstm" else Attention)(config, at.scoped("attn."))
         self.mlp = None
@@ -200,10 +237,19 @@ class Block(nn.Module):
                 norm2, nn.Linear(width, hidden, bias=False), nn.GELU(), nn.Linear(hidden, width, bias=False)
             )
 
+    def apart(self, x: Float[Tensor, "batch length width"]) -> dict[str, Float[Tensor, "batch heads length width"]]:
+        """Return what each head's queries, keys or values read, normed, where a hook asks for it."""
+        return {
+            kind: self.norm1(self.at(name, x[:, None].repeat(1, self.heads, 1, 1)))
+            for kind, name in HEAD_INPUTS.items()
+            if self.at.asked(name)
+        }
+
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         at = self.at
         x = at("hook_resid_pre", x)
-        x = x + at("hook_attn_out", self.attention(self.norm1(x)))
+        apart = [self.apart(x)] if at.hooks else []
+        x = x + at("hook_attn_out", self.attention(self.norm1(x), *apart))
         if self.mlp is not None:
             x = at("hook_resid_mid", x)
             norm2, up, gelu, down = self.mlp
@@ -217,7 +263,7 @@ class Decoder(Hooked):
 
     def __init__(self, config: DecoderConfig):
         super().__init__()
-        self.config, self.at = config, HookPoints(hook_names(config))
+        self.config, self.at = config, HookPoints(hook_names(config), names_on_request(config))
         self.positions = (
             nn.Parameter(torch.randn(config.context, config.width) / config.width**0.5) if config.positions else None
         )

@@ -38,17 +38,19 @@ class Cache(dict):
 class HookPoints:
     """Every named value of a model goes through here: ``x = at("hook_resid_pre", x)``. Without a hook, as it is.
 
-    ``names`` are all there are. A part of a model has the same ones, `scoped`: their names begin with its own.
+    ``names`` are what every run computes, ``on_request`` what is computed only where it is `asked` for. A part of a
+    model has the same ones, `scoped`: their names begin with its own.
     """
 
-    def __init__(self, names: Iterable[str]):
-        self.names, self.prefix = list(names), ""
+    def __init__(self, names: Iterable[str], on_request: Iterable[str] = ()):
+        self.names, self.on_request, self.prefix = list(names), list(on_request), ""
         self.hooks: dict[str, list[Hook]] = {}
 
     def scoped(self, prefix: str) -> "HookPoints":
         """Return the same names and hooks, for a part that calls ``prefix + "hook_q"`` just ``"hook_q"``."""
         scoped = HookPoints(())
-        scoped.names, scoped.hooks, scoped.prefix = self.names, self.hooks, self.prefix + prefix
+        scoped.names, scoped.on_request, scoped.hooks = self.names, self.on_request, self.hooks
+        scoped.prefix = self.prefix + prefix
         return scoped
 
     def asked(self, name: str) -> bool:
@@ -75,7 +77,9 @@ class Hooked(nn.Module):
 
     @property
     def hook_names(self) -> list[str]:
-        """List every name that `run_with_cache` and `hooks` know, in the order of the computation."""
+        """List the names that `run_with_cache` keeps, in the order of the computation; those on request are beside
+        them, as they would fill the memory.
+        """
         return list(self.at.names)
 
     @contextmanager
@@ -85,9 +89,10 @@ class Hooked(nn.Module):
 
         Contexts nest, and an inner one sees what the outer one made. Raises ValueError for a name that is not there.
         """
+        known = self.at.names + self.at.on_request
         for name in functions:
-            if name not in self.at.names:
-                raise ValueError(f"hook = {name!r}: there is {listed(self.at.names)}")
+            if name not in known:
+                raise ValueError(f"hook = {name!r}: there is {listed(known)}")
         for name, function in functions.items():
             self.at.hooks.setdefault(name, []).append(function)
         try:
@@ -98,8 +103,11 @@ class Hooked(nn.Module):
                 if not self.at.hooks[name]:
                     del self.at.hooks[name]
 
-    def run_with_cache(self, *inputs: Tensor, names: str | Iterable[str] | None = None) -> tuple[Any, Cache]:
-        """Return the output, and the values that the computation used, after all hooks: all of them, or ``names``.
+    def run_with_cache(
+        self, *inputs: Tensor, names: str | Iterable[str] | None = None, **options: Any
+    ) -> tuple[Any, Cache]:
+        """Return the output, and the values that the computation used, after all hooks: all `hook_names`, or ``names``,
+        which may be on request. ``options`` are the model's own.
 
         They keep their gradients, unless under `torch.no_grad`. Attention patterns take length^2 numbers a head: ask
         for the names that you need when there are many. Raises ValueError for a name that is not there.
@@ -107,7 +115,7 @@ class Hooked(nn.Module):
         wanted = self.hook_names if names is None else [names] if isinstance(names, str) else list(names)
         cache = Cache()
         with self.hooks(dict.fromkeys(wanted, cache.keep)):
-            return self(*inputs), cache
+            return self(*inputs, **options), cache
 
     def streams(self, *inputs: Tensor) -> list[Tensor] | Tensor:
         """Return the residual stream before the first block and after each block, from the cache."""

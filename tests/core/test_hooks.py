@@ -190,6 +190,61 @@ def test_names_choose_and_nothing_else_is_computed(monkeypatch):
         model.run_with_cache(x)
 
 
+@KINDS
+def test_what_is_on_request_is_what_each_head_reads_and_writes(switches):
+    """Each head's own copy of the stream; what all heads write together is what attention adds."""
+    model, x = decoder(**switches), inputs()
+    heads, requested = model.config.heads, list(model.at.on_request)
+    plain, whole = model.run_with_cache(x)
+    assert not set(requested) & set(whole)
+    output, cache = model.run_with_cache(x, names=requested)
+    assert list(cache) == requested
+    torch.testing.assert_close(output, plain, rtol=0, atol=1e-9)
+    for layer in range(3):
+        stream = whole[f"blocks.{layer}.hook_resid_pre"][:, None].expand(-1, heads, -1, -1)
+        for kind in "qkv":
+            torch.testing.assert_close(cache[f"blocks.{layer}.hook_{kind}_input"], stream)
+        written = cache[f"blocks.{layer}.attn.hook_result"]
+        torch.testing.assert_close(written.sum(1), whole[f"blocks.{layer}.hook_attn_out"])
+        for head in range(heads):
+            z = whole[f"blocks.{layer}.attn.hook_z"] * (torch.arange(heads) == head).double()[:, None, None]
+            alone = model.blocks[layer].attention.out(z.transpose(1, 2).flatten(2))
+            torch.testing.assert_close(written[:, head], alone)
+
+
+@pytest.mark.parametrize("kind", ["q", "k", "v"])
+@KINDS
+def test_one_head_reads_what_a_hook_gives_it_and_no_other_head_does(switches, kind):
+    model, x = decoder(**switches), inputs()
+    names = [f"blocks.1.attn.hook_{each}" for each in "qkv"]
+    _, before = model.run_with_cache(x, names=names)
+    given = inputs(5)
+
+    def head_0_reads_another(value, _):
+        value[:, 0] = given  # in place: each head has a stream of its own
+        return value
+
+    with model.hooks({f"blocks.1.hook_{kind}_input": head_0_reads_another}):
+        _, after = model.run_with_cache(x, names=names)
+    with model.hooks({"blocks.1.hook_resid_pre": lambda value, _: given}):
+        _, all_read_it = model.run_with_cache(x, names=names)
+    for name in names:
+        mine = all_read_it if name.endswith(kind) else before
+        torch.testing.assert_close(after[name][:, 0], mine[name][:, 0])
+        torch.testing.assert_close(after[name][:, 1:], before[name][:, 1:])
+    assert (after[f"blocks.1.attn.hook_{kind}"][:, 0] - before[f"blocks.1.attn.hook_{kind}"][:, 0]).abs().max() > 0.01
+
+
+def test_a_map_with_biases_is_cut_by_heads_with_its_biases():
+    model, x = decoder(), inputs()
+    for block in model.blocks:
+        for name in ("qkv", "out"):
+            linear = getattr(block.attention, name)
+            biased = nn.Linear(linear.in_features, linear.out_features).double().requires_grad_(False)
+            setattr(block.attention, name, biased)
+    torch.testing.assert_close(model.run_with_cache(x, names=model.at.on_request)[0], model(x))
+
+
 def test_hooks_nest_the_inner_after_the_outer():
     model, x, seen = decoder(), inputs(), []
 
@@ -242,7 +297,8 @@ def test_unknown_names_are_told_what_there_is():
     model = decoder(layers=2, attention="delta", mlp=0)
     there = (
         "there is hook_embed, ln_final.hook_normalized, blocks.N.{hook_resid_pre, attn.hook_q, attn.hook_k, "
-        "attn.hook_v, attn.hook_z, hook_attn_out, hook_resid_post} for N = 0, 1"
+        "attn.hook_v, attn.hook_z, hook_attn_out, hook_resid_post, hook_q_input, hook_k_input, hook_v_input, "
+        "attn.hook_result} for N = 0, 1"
     )
     for name in ("blocks.0.attn.hook_pattern", "blocks.2.attn.hook_q", "hook_q", "blocks.0.mlp.hook_post"):
         with pytest.raises(ValueError) as raised, model.hooks({"hook_embed": lambda value, _: value, name: print}):

@@ -240,5 +240,6 @@ ELSEWHERE = {
     "core.decoder.Recurrence": PART,
     "core.hooks.HookPoints": PART,
     "core.decoder.hook_names": WORDS,
+    "core.decoder.names_on_request": WORDS,
     "core.hooks.listed": WORDS,
 }
