@@ -20,6 +20,8 @@ PUBLIC = {
     # models and training
     "Decoder": "core.decoder",
     "DecoderConfig": "core.decoder",
+    "Llama": "core.llama",
+    "LlamaConfig": "core.llama",
     "LSTM": "core.lstm",
     "LSTMConfig": "core.lstm",
     "Hooked": "core.hooks",

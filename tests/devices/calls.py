@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from companion.core.decoder import Decoder, DecoderConfig
+from companion.core.llama import LlamaConfig, Rotation
 from companion.core.lstm import LSTMConfig
 from companion.topics.addition.data import Sums
 from companion.topics.addition.model import Adder, AdderConfig
@@ -203,6 +204,9 @@ CALLS = {
     "core.decoder.delta_rule": lambda f, i: f(
         i.normal(2, 6, 4), i.normal(2, 6, 4), i.normal(2, 6, 4), i.shares(12).view(2, 6, 1).float()
     ),
+    "core.llama.Llama": said(LlamaConfig(5, 8, 2, 4, 2, 6, 8), lambda i: i.whole(5, 3, 6)),
+    "core.llama.rotation": lambda f, i: f(6, 4, 50.0, like=i.normal(1)),
+    "core.llama.rotated": lambda f, i: f(i.normal(2, 3, 6, 4), Rotation(i.normal(6, 2), i.normal(6, 2))),
     "topics.facts.model.Bank": lambda f, i: i.bank()(i.whole(9, 2, 4, 6)),
     "topics.graphs.model.Channels": said(ChannelsConfig(2, 2), lambda i: i.graphs()[:, None]),
     "topics.graphs.model.GraphModel": said(GraphModelConfig(6, 8), lambda i: i.graphs()),
@@ -239,6 +243,9 @@ ELSEWHERE = {
     "core.decoder.Block": PART,
     "core.decoder.Recurrence": PART,
     "core.hooks.HookPoints": PART,
+    "core.llama.GroupedAttention": PART,
+    "core.llama.LlamaBlock": PART,
+    "core.llama.SwiGLU": PART,
     "core.decoder.hook_names": WORDS,
     "core.decoder.names_on_request": WORDS,
     "core.hooks.listed": WORDS,
