@@ -76,6 +76,11 @@ class Hooked(nn.Module):
     at: HookPoints
 
     @property
+    def body(self) -> nn.Module:
+        """Return the module with the ``blocks`` and the last ``norm``: the decoder inside it, or the model itself."""
+        return getattr(self, "decoder", self)
+
+    @property
     def hook_names(self) -> list[str]:
         """List the names that `run_with_cache` keeps, in the order of the computation; those on request are beside
         them, as they would fill the memory.

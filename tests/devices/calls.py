@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor, nn
 
+from companion.core.circuits import Part
 from companion.core.decoder import Decoder, DecoderConfig
+from companion.core.hooks import Hook
 from companion.core.llama import LlamaConfig, Rotation
 from companion.core.lstm import LSTMConfig
 from companion.topics.addition.data import Sums
@@ -88,6 +90,10 @@ class Inputs:
 
     def decoder(self) -> Decoder:
         return self.model(Decoder, DecoderConfig(8, 2, 2, 8))
+
+    def hooked(self, hooks: dict[str, Hook]) -> Tensor:
+        with (model := self.decoder()).hooks(hooks):
+            return model(self.normal(2, 6, 8))
 
 
 def said(kind_and_config, *inputs):
@@ -197,6 +203,16 @@ CALLS = {
     "topics.attention.model.TokenModel": said(TokenModelConfig(5, 8, 8, 1, 2), lambda i: i.whole(5, 3, 8)),
     "topics.bigrams.model.BigramModel": said(BigramModelConfig(5, 8, 16), lambda i: i.whole(5, 3, 8)),
     "topics.calibration.model.BiographyModel": said(BiographyModelConfig(4, 8), lambda i: i.whole(4, 3, 2)),
+    "core.circuits.unscaled": lambda f, i: f(i.model(nn.LayerNorm, 8), i.normal(2, 8)),
+    "core.circuits.direct_attribution": lambda f, i: f(i.decoder(), i.normal(2, 6, 8), direction=i.normal(8), place=2),
+    "core.circuits.interchange": lambda f, i: i.hooked(
+        f("blocks.0.attn.hook_z", i.normal(1, 2, 6, 4), head=1, place=[2, 4])
+    ),
+    "core.circuits.ablation": lambda f, i: i.hooked(f("blocks.0.attn.hook_z", "mean", head=1)),
+    "core.circuits.wire": lambda f, i: i.hooked(f(Part(0, 0), Part(1, 1), "keys")),
+    "core.circuits.wires": lambda f, i: f(
+        i.decoder(), i.normal(2, 6, 8), reader=Part(1, 1), side="keys", measure=Tensor.mean
+    ),
     "core.decoder.Decoder": lambda f, i: [
         i.model(f, DecoderConfig(8, 2, 2, 8, attention=attention))(i.normal(2, 6, 8))
         for attention in ("softmax", "linear", "gated", "delta", "lstm")

@@ -21,7 +21,7 @@ from companion.core import checkpoints
 CALLS = calls.CALLS | calls_of_probes.CALLS
 ELSEWHERE = calls.ELSEWHERE | calls_of_probes.ELSEWHERE
 SPLITS = {"topics.addition.data.sums"}  # whose sides have as many sums of two alike as the draw gives them
-CORE = ("decoder", "hooks", "llama", "lstm", "blocks", "readouts")
+CORE = ("circuits", "decoder", "hooks", "llama", "lstm", "blocks", "readouts")
 
 
 def public() -> Iterator[str]:
