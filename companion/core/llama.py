@@ -179,7 +179,7 @@ class LlamaBlock(nn.Module):
 
 
 class Llama(Hooked):
-    """Tokens to logits. As it is made, its weights are random, of standard deviation 1/sqrt(fan_in);
+    """Tokens to logits. As it is made, its weights are random, of standard deviation 1 / sqrt(fan_in);
     `companion.pretrained.language.LanguageModel` fills one from a folder.
     """
 
@@ -191,14 +191,14 @@ class Llama(Hooked):
         names = [prefix + name for prefix in blocks for name in inside]
         requested = [prefix + name for prefix in blocks for name in (*HEAD_INPUTS.values(), "attn.hook_result")]
         self.at = HookPoints(["hook_embed", *names, "ln_final.hook_normalized"], requested)
-        self.embed = nn.Embedding(config.vocabulary, config.width)
+        self.embed = nn.Embedding.from_pretrained(torch.empty(config.vocabulary, config.width), freeze=False)
         self.blocks = nn.ModuleList(LlamaBlock(config, self.at.scoped(prefix)) for prefix in blocks)
         self.norm = nn.RMSNorm(config.width, eps=config.eps)
         self.unembed = None if config.tied else nn.Linear(config.width, config.vocabulary, bias=False)
-        nn.init.normal_(self.embed.weight, std=config.width**-0.5)
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=module.in_features**-0.5)
+        for module in self.modules():  # not normal: for that torch loads for seconds where there are shapes alone
+            if isinstance(module, nn.Linear | nn.Embedding):
+                bound = (3 / module.weight.shape[1]) ** 0.5
+                nn.init.uniform_(module.weight, -bound, bound)
 
     @property
     def unembedding(self) -> Float[Tensor, "vocabulary width"]:

@@ -1,29 +1,38 @@
 """Language models that others trained, in a local folder of Hugging Face's layout: the embeddings of their number
-tokens, and the whole of a GPT-2 or a Pythia with the course's hooks.
+tokens, and the whole of a Llama, a GPT-2 or a Pythia with the course's hooks.
 
 Nothing is ever downloaded, and only safetensors are read, as pickled weights could run code. Of the numbers only their
 rows are read, so that a model of any size fits.
 """
 
-import json
-import shlex
-import sys
+from collections.abc import Sequence
 from itertools import count
+from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from companion.core.circuits import unscaled
 from companion.core.hooks import Hooked, HookPoints
+from companion.core.llama import Llama
+from companion.pretrained.folder import (
+    INSTALL,
+    PretrainedError,
+    existing,
+    opened,
+    read_config,
+    read_tokenizer,
+    tensor_files,
+)
+from companion.pretrained.llama import FLOATS, read_llama
+from companion.pretrained.memory import free_memory
 
-try:
-    import tokenizers
-except ImportError:  # comes with the extra "pretrained"; without it the rest of the course does not miss it
-    tokenizers = None
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
-INSTALL = shlex.join([sys.executable, "-m", "pip", "install", "-c", "constraints.txt", "-e", ".[pretrained]"])
 EMBEDDINGS = (  # each kind with its language-model head, and alone
     "transformer.wte.weight",  # GPT-2, GPT-J, GPT-Neo
     "wte.weight",
@@ -34,13 +43,9 @@ EMBEDDINGS = (  # each kind with its language-model head, and alone
     "roberta.embeddings.word_embeddings.weight",  # RoBERTa
     "embeddings.word_embeddings.weight",
 )
-FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-KINDS = ("gpt2", "gpt_neox")  # whose heads and MLPs `LanguageModel` finds
+KINDS = ("gpt2", "gpt_neox", "llama")  # whose heads and MLPs `LanguageModel` finds
 FEWEST_ASKED, FEWEST_FOUND = 20, 100
-
-
-class PretrainedError(ValueError):
-    """A folder, or a file in it, that cannot be read as a language model with numbers; the message says why."""
+WORKING = 100_000_000  # bytes: what 4 texts of 80 tokens take, with all their patterns
 
 
 def number_embeddings(folder: str | Path, numbers: int | None = None) -> Float[Tensor, "numbers width"]:
@@ -63,12 +68,12 @@ def number_tokens(folder: str | Path, numbers: int | None = None) -> dict[str, i
     tokenizer is missing or damaged, or splits a number before ``numbers`` (before 100 for None); ValueError for
     ``numbers`` < 20, too few for a wave of period 10.
     """
-    folder = _existing(folder)
+    folder = existing(folder)
     if numbers is not None and numbers < FEWEST_ASKED:
         raise ValueError(
             f"numbers = {numbers!r}: must be at least {FEWEST_ASKED}, or None for as many as are one token each"
         )
-    tokenizer = _tokenizer(folder)
+    tokenizer = read_tokenizer(folder)
     with_space, without = (_single_tokens(tokenizer, before, numbers) for before in (" ", ""))
     found = with_space if len(with_space) >= len(without) else without
     needed = FEWEST_FOUND if numbers is None else numbers
@@ -90,8 +95,8 @@ def token_embeddings(folder: str | Path, tokens: list[int]) -> Float[Tensor, "to
     embedding that is not there, is not a table of finite floating-point numbers, has no such row, or has the same row
     for all of them.
     """
-    path, name = _embedding(_existing(folder))
-    with _opened(path) as file:
+    path, name = _embedding(existing(folder))
+    with opened(path) as file:
         if name not in file.keys():
             raise PretrainedError(f"{path}: has no tensor {name}, though the index says so")
         table = file.get_slice(name)
@@ -113,26 +118,109 @@ def token_embeddings(folder: str | Path, tokens: list[int]) -> Float[Tensor, "to
 
 
 class LanguageModel(Hooked):
-    """A GPT-2 or a GPT-NeoX (Pythia) of a local folder, run by ``transformers``, with a decoder's names for each head's
-    values and outputs and for each MLP's output.
+    """A language model of a local folder: a Llama, which is the course's own `companion.core.llama.Llama` with all its
+    names; or a GPT-2 or a GPT-NeoX (Pythia), run by ``transformers``, with a decoder's names for each head's values and
+    outputs and for each MLP's output.
+
+    >>> model = LanguageModel("models/SmolLM2-135M")
+    >>> tokens = model.batch(["The capital of France is"])
+    >>> model.decode(model(tokens, only_last=True)[0, -1].argmax(-1, keepdim=True))
+    ' Paris'
 
     Sizes are ``layers``, ``heads``, ``context`` and ``tokens``, how many its tokenizer knows; ``tokenizer`` is the
-    tokenizer, ``inputs`` has each MLP's first matrix, to look at and to cut. Raises PretrainedError (a ValueError) for
-    a folder or a file that cannot be used, and for a model of another kind.
+    tokenizer. ``inputs`` has each MLP's first matrix, to look at and to cut. Of a SwiGLU's three matrices, the two that
+    read the stream, gate and up, are this first one, the gate's rows above: cut, both are blind for the same directions
+    of the stream; the third, which writes, stays whole. ``outputs`` has each layer's map out of the heads, ``norm`` and
+    ``unembedding`` read the last stream.
+
+    ``folder``: the model's.
+    ``dtype``: the precision in which it computes; ``torch.bfloat16`` takes half of the memory.
+
+    Raises PretrainedError (a ValueError) for a folder or a file that cannot be used, for a model of another kind, and
+    where too little memory is free.
     """
 
-    def __init__(self, folder: str | Path):
+    def __init__(self, folder: str | Path, *, dtype: torch.dtype = torch.float32):
         super().__init__()
-        folder = _existing(folder)
-        self.tokenizer = _tokenizer(folder)
-        self.model = _language_model(folder)
-        config, body = self.model.config, self.model.base_model
-        self.heads, self.context, self.tokens = (
-            config.num_attention_heads,
-            config.max_position_embeddings,
-            self.tokenizer.get_vocab_size(),
-        )
-        if config.model_type == "gpt2":
+        folder = existing(folder)
+        self.tokenizer = read_tokenizer(folder)
+        self.tokens = self.tokenizer.get_vocab_size()
+        settings = read_config(folder)
+        self.kind = settings["model_type"]
+        if self.kind not in KINDS:
+            raise PretrainedError(
+                f"{folder}: a model of type {self.kind!r}; must be {', '.join(KINDS[:-1])} or {KINDS[-1]}"
+            )
+        _check_memory(folder, dtype)
+        if self.kind == "llama":
+            self._look_into_llama(read_llama(folder, settings, dtype))
+        else:
+            self._look_into_theirs(_by_transformers(folder).to(dtype))
+        self.requires_grad_(False)
+        self.eval()
+
+    @property
+    def body(self) -> nn.Module:
+        """Return the module with the blocks and the last norm."""
+        return self.model
+
+    def forward(
+        self, tokens: Int[Tensor, "batch length"], *, only_last: bool = False
+    ) -> Float[Tensor, "batch places vocabulary"]:
+        """Compute every token's logit for the token after each place, or after the last one alone."""
+        if self.kind == "llama":
+            return self.model(tokens, only_last=only_last)
+        return self.model(tokens, use_cache=False, logits_to_keep=int(only_last)).logits
+
+    def patterns(self, tokens: Int[Tensor, "batch length"]) -> list[Float[Tensor, "batch heads length length"]]:
+        """Return the attention patterns of every layer."""
+        if self.kind != "llama":
+            return list(self.model(tokens, use_cache=False, output_attentions=True).attentions)
+        names = [f"blocks.{layer}.attn.hook_pattern" for layer in range(self.layers)]
+        return list(self.run_with_cache(tokens, names=names, only_last=True)[1].values())
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def batch(self, texts: Sequence[str]) -> Int[Tensor, "batch length"]:
+        """Return the tokens of several texts. Raises ValueError unless all have as many: nothing is padded here, as
+        what stands in a gap would be read.
+        """
+        tokens = [self.encode(text) for text in texts]
+        for text, each in zip(texts, tokens, strict=True):
+            if len(each) != len(tokens[0]):
+                raise ValueError(
+                    f"texts: {text!r} has {len(each)} tokens, {texts[0]!r} {len(tokens[0])}; must all have as many"
+                )
+        return torch.tensor(tokens)
+
+    def decode(self, tokens: Int[Tensor, "length"] | Sequence[int]) -> str:
+        """Return the text of tokens."""
+        return self.tokenizer.decode([int(token) for token in tokens], skip_special_tokens=False)
+
+    def direct(
+        self, layer: int, values: Float[Tensor, "batch heads length h"], tokens: Int[Tensor, "candidates"]
+    ) -> Float[Tensor, "batch heads length candidates"]:
+        """Return what each head of a layer would add to the logits of ``tokens`` on the straight way to the output, if
+        it looked at one position alone and handed over that position's ``values``; up to the last norm's scale.
+        """
+        written = values @ self.outputs[layer].unflatten(0, (self.heads, -1))
+        return unscaled(self.norm, written) @ self.unembedding[tokens].mT
+
+    def _look_into_llama(self, model: Llama) -> None:
+        self.model, self.at, self.norm = model, model.at, model.norm
+        self.layers, self.heads, self.context = model.config.layers, model.config.heads, model.config.context
+        self.inputs = [block.mlp.gate_and_up.weight for block in model.blocks]
+        self.outputs = [block.attention.out.weight.mT for block in model.blocks]
+        self.unembedding = model.unembedding
+
+    def _look_into_theirs(self, model: nn.Module) -> None:
+        """Find the parts of a GPT-2 or a Pythia, and put hooks on them."""
+        self.model, config, body = model, model.config, model.base_model
+        self.heads, self.context = config.num_attention_heads, config.max_position_embeddings
+        self.unembedding = model.get_output_embeddings().weight
+        if self.kind == "gpt2":
             self.norm = body.ln_f
             parts = [(block.attn.c_attn, block.attn.c_proj, block.mlp, block.mlp.c_fc) for block in body.h]
         else:
@@ -142,41 +230,17 @@ class LanguageModel(Hooked):
                 for block in body.layers
             ]
         self.layers, self.inputs = len(parts), [first.weight for *_, first in parts]
-        self.outputs = [out.weight if config.model_type == "gpt2" else out.weight.mT for _, out, *_ in parts]
+        self.outputs = [out.weight if self.kind == "gpt2" else out.weight.mT for _, out, *_ in parts]
         prefixes = [f"blocks.{layer}." for layer in range(self.layers)]
         self.at = HookPoints(prefix + n for prefix in prefixes for n in ("attn.hook_v", "attn.hook_z", "hook_mlp_out"))
         for prefix, (qkv, out, mlp, _) in zip(prefixes, parts, strict=True):
             qkv.register_forward_hook(self._values(prefix + "attn.hook_v"))
             out.register_forward_pre_hook(self._heads(prefix + "attn.hook_z"))
             mlp.register_forward_hook(lambda _, __, value, name=prefix + "hook_mlp_out": self.at(name, value))
-        self.requires_grad_(False)
-        self.eval()
-
-    def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
-        """Compute every token's logit."""
-        return self.model(tokens, use_cache=False).logits
-
-    def patterns(self, tokens: Int[Tensor, "batch length"]) -> list[Float[Tensor, "batch heads length length"]]:
-        """Return the attention patterns of every layer."""
-        return list(self.model(tokens, use_cache=False, output_attentions=True).attentions)
-
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
-
-    def direct(
-        self, layer: int, values: Float[Tensor, "batch heads length h"], tokens: Int[Tensor, "candidates"]
-    ) -> Float[Tensor, "batch heads length candidates"]:
-        """Return what each head of a layer would add to the logits of ``tokens`` on the straight way to the output, if
-        it looked at one position alone and handed over that position's ``values``; up to the last norm's scale.
-        """
-        written = values @ self.outputs[layer].unflatten(0, (self.heads, -1))
-        centred = (written - written.mean(-1, keepdim=True)) * self.norm.weight
-        return centred @ self.model.get_output_embeddings().weight[tokens].mT
 
     def _values(self, name: str):
         """A forward hook on the map to queries, keys and values: all queries first in GPT-2, head by head in NeoX."""
-        kinds_first = self.model.config.model_type == "gpt2"
+        kinds_first = self.kind == "gpt2"
 
         def hook(_, __, qkv):
             split = qkv.clone().unflatten(-1, (3, self.heads, -1) if kinds_first else (self.heads, 3, -1))
@@ -196,8 +260,24 @@ class LanguageModel(Hooked):
         return hook
 
 
-def _language_model(folder: Path) -> nn.Module:
-    """As ``transformers`` reads it, in float32."""
+def _check_memory(folder: Path, dtype: torch.dtype) -> None:
+    """Raise PretrainedError where the weights in this precision would not fit, before any of them is read."""
+    files = tensor_files(folder)
+    entries = 0
+    for path in set(files.values()):
+        with opened(path) as file:
+            entries += sum(prod(file.get_slice(name).get_shape()) for name in file.keys())
+    needed, free = entries * dtype.itemsize + WORKING, free_memory()
+    if free < needed:
+        half = "" if dtype.itemsize < 4 else "; with dtype=torch.bfloat16 it needs about half"
+        raise PretrainedError(
+            f"{folder}: needs {needed / 1e6:.0f} MB of memory, and {free / 1e6:.0f} MB are free; shut down other "
+            f"kernels (in JupyterLab: Kernel, Shut Down All Kernels){half}"
+        )
+
+
+def _by_transformers(folder: Path) -> nn.Module:
+    """As ``transformers`` reads it."""
     try:
         import transformers  # noqa: PLC0415 (it takes seconds, which `numbers` should not wait for)
     except ImportError:
@@ -208,56 +288,15 @@ def _language_model(folder: Path) -> nn.Module:
     transformers.logging.disable_progress_bar()
     _embedding(folder)  # names a missing or damaged file better than the library does
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-        if config.model_type not in KINDS:
-            raise PretrainedError(f"{folder}: a model of type {config.model_type!r}; must be {' or '.join(KINDS)}")
-        model = transformers.AutoModelForCausalLM.from_pretrained(
+        return transformers.AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, attn_implementation="eager"
         )
-    except PretrainedError:
-        raise
     except Exception as error:  # many classes, for a config or weights that do not fit
         reason = str(error).strip().splitlines()[0]
         raise PretrainedError(f"{folder}: cannot be read as a language model ({reason})") from None
-    return model.float()
 
 
-def _existing(folder: str | Path) -> Path:
-    folder = Path(folder)
-    if not folder.is_dir():
-        wrong = "a file" if folder.is_file() else "no such folder"
-        raise PretrainedError(
-            f"folder = {str(folder)!r}: {wrong}; must be one on this machine that holds "
-            "model.safetensors and tokenizer.json (nothing is downloaded)"
-        )
-    return folder
-
-
-def _tokenizer(folder: Path) -> "tokenizers.Tokenizer":
-    """From ``tokenizer.json``, or else from GPT-2's ``vocab.json`` and ``merges.txt``."""
-    if tokenizers is None:
-        raise PretrainedError(
-            f"the package tokenizers is not installed; `{INSTALL}` in the course's folder installs it"
-        )
-    whole, vocabulary, merges = (folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
-    if not whole.is_file() and not (vocabulary.is_file() and merges.is_file()):
-        raise PretrainedError(f"{folder}: has no tokenizer; must hold tokenizer.json, or vocab.json and merges.txt")
-    try:
-        if whole.is_file():
-            tokenizer = tokenizers.Tokenizer.from_file(str(whole))
-        else:
-            tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE.from_file(str(vocabulary), str(merges)))
-            tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-            tokenizer.decoder = tokenizers.decoders.ByteLevel()
-    except Exception as error:  # the library has no class of its own for it
-        wrong = whole if whole.is_file() else f"{vocabulary}, {merges.name}"
-        raise PretrainedError(f"{wrong}: not a tokenizer, or a truncated one ({error})") from None
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
-
-
-def _single_tokens(tokenizer: "tokenizers.Tokenizer", before: str, most: int | None) -> dict[str, int]:
+def _single_tokens(tokenizer: "Tokenizer", before: str, most: int | None) -> dict[str, int]:
     """The numbers from 0, ``most`` at most, up to the first that is not a token which reads as this very number
     (unknown words do not).
     """
@@ -273,37 +312,10 @@ def _single_tokens(tokenizer: "tokenizers.Tokenizer", before: str, most: int | N
 
 def _embedding(folder: Path) -> tuple[Path, str]:
     """The file that holds the input embedding, and the embedding's name in it."""
-    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
-    if whole.is_file():
-        with _opened(whole) as file:
-            files = dict.fromkeys(file.keys(), whole.name)
-    elif index.is_file():
-        try:
-            files = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
-        except (KeyError, TypeError, ValueError):
-            raise PretrainedError(
-                f"{index}: not the index of a checkpoint in several files, or a truncated one"
-            ) from None
-    else:
-        raise PretrainedError(
-            f"{folder}: has no weights; must hold {whole.name} or {index.name}. Pickled weights are not read; the "
-            "package transformers turns them into safetensors: load the model, then model.save_pretrained(folder)"
-        )
+    files = tensor_files(folder)
     for name in EMBEDDINGS:
         if name in files:
-            file = str(files[name])
-            if Path(file).name != file or file in ("", ".."):
-                raise PretrainedError(f"{index}: {name} is said to be in {file!r}; must be a file of this folder")
-            return folder / file, name
+            return files[name], name
     raise PretrainedError(
         f"{folder}: no input embedding among its {len(files)} tensors; must be named {' or '.join(EMBEDDINGS)}"
     )
-
-
-def _opened(path: Path) -> safe_open:
-    if not path.is_file():
-        raise PretrainedError(f"{path}: no such file, though the index names it")
-    try:
-        return safe_open(path, "pt")
-    except (OSError, SafetensorError) as error:
-        raise PretrainedError(f"{path}: not a safetensors file, or a truncated one ({error})") from None

@@ -21,7 +21,7 @@ import torch
 import yaml
 from torch import Tensor, nn
 
-from companion.pretrained.language import PretrainedError
+from companion.pretrained.folder import PretrainedError
 from companion.topics.regression.model import InContextRegressor, RegressorConfig
 
 # bytes of config.yaml, where about a thousand are usual; brackets in it, which PyYAML is slow to read; any size in it

@@ -12,6 +12,7 @@ from safetensors import safe_open
 from tiny_gpt2 import NUMBERS, WIDTH, planted, rewrite, save_tiny_gpt2, tokenizer
 from tokenizers import Tokenizer, models
 
+from companion.pretrained import folder as files
 from companion.pretrained import language as pretrained
 from companion.pretrained.language import (
     LanguageModel,
@@ -97,7 +98,7 @@ def test_only_the_rows_that_are_asked_for_are_read(saved, monkeypatch):
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(pretrained, "_opened", lambda path: File(path, "pt"))
+    monkeypatch.setattr(pretrained, "opened", lambda path: File(path, "pt"))
     assert torch.equal(
         token_embeddings(saved, [7, 3]), safe_open(saved / "model.safetensors", "pt").get_tensor("wte.weight")[[7, 3]]
     )
@@ -233,7 +234,7 @@ def test_an_embedding_that_is_none_is_refused(folder, change, message):
 
 
 def test_without_the_extra_it_says_how_to_install_it(saved, monkeypatch):
-    monkeypatch.setattr(pretrained, "tokenizers", None)
+    monkeypatch.setattr(files, "tokenizers", None)
     refused(
         f"the package tokenizers is not installed; `{sys.executable} -m pip install -c constraints.txt -e "
         "'.[pretrained]'` in",
@@ -324,7 +325,7 @@ def test_a_heads_direct_way_is_linear_in_what_it_writes(language_model):
 
 def test_another_kind_of_model_is_refused(folder):
     (folder / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(PretrainedError, match=re.escape("a model of type 'bert'; must be gpt2 or gpt_neox")):
+    with pytest.raises(PretrainedError, match=re.escape("a model of type 'bert'; must be gpt2, gpt_neox or llama")):
         LanguageModel(folder)
     (folder / "config.json").write_text("{}")
     with pytest.raises(PretrainedError, match="cannot be read as a language model"):

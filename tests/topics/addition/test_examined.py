@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from tiny_gpt2 import NUMBERS, WIDTH, rewrite, save_tiny_gpt2
 
-from companion.pretrained import language as pretrained
+from companion.pretrained import folder as files
 from companion.workshop.cli import examine
 
 
@@ -134,6 +134,6 @@ def test_a_truncated_file_is_named(saved, tmp_path, capsys):
 
 
 def test_without_the_extra_it_says_which_command_installs_it(saved, capsys, monkeypatch):
-    monkeypatch.setattr(pretrained, "tokenizers", None)
+    monkeypatch.setattr(files, "tokenizers", None)
     assert examine.main(arguments(saved)) == 2
     assert " -m pip install -c constraints.txt -e '.[pretrained]'`" in capsys.readouterr().out

@@ -85,10 +85,10 @@ def test_words_that_are_no_single_tokens_are_not_compared(tmp_path, capsys):
 
 def test_bad_input_is_named(saved, tmp_path, capsys):
     damaged = shutil.copytree(saved, tmp_path / "gpt2")
-    (damaged / "config.json").write_text('{"model_type": "llama"}')
+    (damaged / "config.json").write_text('{"model_type": "bert"}')
     for given, message in (
         (arguments("gpt2"), "folder = 'gpt2': no such folder; must be one on this machine"),
-        (arguments(damaged), f"{damaged}: a model of type 'llama'; must be gpt2 or gpt_neox"),
+        (arguments(damaged), f"{damaged}: a model of type 'bert'; must be gpt2, gpt_neox or llama"),
         (arguments(saved, "heads.svg"), "out = 'heads.svg': must be a file that ends in .png"),
     ):
         assert examine.main(given) == 2

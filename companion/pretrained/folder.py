@@ -1,0 +1,107 @@
+"""A model's folder in Hugging Face's layout: its tokenizer, its configuration, and which file holds which tensor.
+
+Only safetensors are read, as pickled weights could run code.
+"""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+try:
+    import tokenizers
+except ImportError:  # the rest of the course does not miss it
+    tokenizers = None
+
+INSTALL = shlex.join([sys.executable, "-m", "pip", "install", "-c", "constraints.txt", "-e", ".[pretrained]"])
+
+
+class PretrainedError(ValueError):
+    """A folder, or a file in it, that cannot be read as a language model with numbers; the message says why."""
+
+
+def existing(folder: str | Path) -> Path:
+    """Return a folder that is there. Raises PretrainedError for one that is not."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        wrong = "a file" if folder.is_file() else "no such folder"
+        raise PretrainedError(
+            f"folder = {str(folder)!r}: {wrong}; must be one on this machine that holds "
+            "model.safetensors and tokenizer.json (nothing is downloaded)"
+        )
+    return folder
+
+
+def read_config(folder: Path) -> dict:
+    """Read ``config.json``. Raises PretrainedError for one that is missing, damaged, or names no kind of model."""
+    path = folder / "config.json"
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise PretrainedError(f"{folder}: has no config.json, so that it cannot be read as a language model") from None
+    except ValueError as error:
+        raise PretrainedError(f"{path}: not JSON, or truncated ({error})") from None
+    if not isinstance(read, dict) or not isinstance(read.get("model_type"), str):
+        raise PretrainedError(f"{path}: names no model_type, so that it cannot be read as a language model")
+    return read
+
+
+def read_tokenizer(folder: Path) -> "tokenizers.Tokenizer":
+    """Read ``tokenizer.json``, or else GPT-2's ``vocab.json`` and ``merges.txt``. Raises PretrainedError where there is
+    none that can be read.
+    """
+    if tokenizers is None:
+        raise PretrainedError(
+            f"the package tokenizers is not installed; `{INSTALL}` in the course's folder installs it"
+        )
+    whole, vocabulary, merges = (folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
+    if not whole.is_file() and not (vocabulary.is_file() and merges.is_file()):
+        raise PretrainedError(f"{folder}: has no tokenizer; must hold tokenizer.json, or vocab.json and merges.txt")
+    try:
+        if whole.is_file():
+            tokenizer = tokenizers.Tokenizer.from_file(str(whole))
+        else:
+            tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE.from_file(str(vocabulary), str(merges)))
+            tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+            tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    except Exception as error:  # the library has no class of its own for it
+        wrong = whole if whole.is_file() else f"{vocabulary}, {merges.name}"
+        raise PretrainedError(f"{wrong}: not a tokenizer, or a truncated one ({error})") from None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def tensor_files(folder: Path) -> dict[str, Path]:
+    """Return the file that holds each tensor, by the tensor's name. Raises PretrainedError for a folder without
+    safetensors, and for an index that is damaged or leads out of the folder.
+    """
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if whole.is_file():
+        with opened(whole) as file:
+            return dict.fromkeys(file.keys(), whole)
+    if not index.is_file():
+        raise PretrainedError(
+            f"{folder}: has no weights; must hold {whole.name} or {index.name}. Pickled weights are not read; the "
+            "package transformers turns them into safetensors: load the model, then model.save_pretrained(folder)"
+        )
+    try:
+        files = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+    except (KeyError, TypeError, ValueError):
+        raise PretrainedError(f"{index}: not the index of a checkpoint in several files, or a truncated one") from None
+    for name, file in files.items():
+        if not isinstance(file, str) or Path(file).name != file or file in ("", ".."):
+            raise PretrainedError(f"{index}: {name} is said to be in {file!r}; must be a file of this folder")
+    return {name: folder / file for name, file in files.items()}
+
+
+def opened(path: Path) -> safe_open:
+    """Open a file of safetensors. Raises PretrainedError for one that is missing, truncated or foreign."""
+    if not path.is_file():
+        raise PretrainedError(f"{path}: no such file, though the index names it")
+    try:
+        return safe_open(path, "pt")
+    except (OSError, SafetensorError) as error:
+        raise PretrainedError(f"{path}: not a safetensors file, or a truncated one ({error})") from None
