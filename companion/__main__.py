@@ -219,7 +219,9 @@ def _examine(commands, common: argparse.ArgumentParser) -> None:
 
     def add(name: str, files: str, drawn: str, about: str) -> argparse.ArgumentParser:
         command = topics.add_parser(name, parents=[common], help=about)
-        command.add_argument("folder", metavar="FOLDER", help=f"{files}, on this machine: nothing is downloaded")
+        fetched = "" if name == "regression" else "; or the name of a fetched model, smollm2"
+        where = f"holds {files}, on this machine: nothing is downloaded{fetched}"
+        command.add_argument("folder", metavar="FOLDER", help=where)
         command.add_argument("--out", metavar="FIGURE.png", help=f"draw {drawn} there")
         return command
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
+from companion.pretrained.fetching import MODELS, is_fetched, model_folder
+
 try:
     import tokenizers
 except ImportError:  # the rest of the course does not miss it
@@ -23,7 +25,16 @@ class PretrainedError(ValueError):
 
 
 def existing(folder: str | Path) -> Path:
-    """Return a folder that is there. Raises PretrainedError for one that is not."""
+    """Return a folder that is there, or that of a fetched model by its name (``"./smollm2"`` is a folder, ``"smollm2"``
+    a name). Raises PretrainedError for one that is not there; nothing is downloaded.
+    """
+    if folder in MODELS:
+        if not is_fetched(folder):
+            raise PretrainedError(
+                f"folder = {folder!r}: not in {model_folder(folder).parent}; `python3 -m companion fetch {folder}` in "
+                "the course's folder brings it"
+            )
+        return model_folder(folder)
     folder = Path(folder)
     if not folder.is_dir():
         wrong = "a file" if folder.is_file() else "no such folder"

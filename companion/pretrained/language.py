@@ -1,5 +1,5 @@
-"""Language models that others trained, in a local folder of Hugging Face's layout: the embeddings of their number
-tokens, and the whole of a Llama, a GPT-2 or a Pythia with the course's hooks.
+"""Language models that others trained, in a local folder of Hugging Face's layout or fetched before: the embeddings of
+their number tokens, and the whole of a Llama, a GPT-2 or a Pythia with the course's hooks.
 
 Nothing is ever downloaded, and only safetensors are read, as pickled weights could run code. Of the numbers only their
 rows are read, so that a model of any size fits.
@@ -118,11 +118,11 @@ def token_embeddings(folder: str | Path, tokens: list[int]) -> Float[Tensor, "to
 
 
 class LanguageModel(Hooked):
-    """A language model of a local folder: a Llama, which is the course's own `companion.core.llama.Llama` with all its
-    names; or a GPT-2 or a GPT-NeoX (Pythia), run by ``transformers``, with a decoder's names for each head's values and
-    outputs and for each MLP's output.
+    """A language model that is on this machine: a Llama, which is the course's own `companion.core.llama.Llama` with
+    all its names; or a GPT-2 or a GPT-NeoX (Pythia), run by ``transformers``, with a decoder's names for each head's
+    values and outputs and for each MLP's output.
 
-    >>> model = LanguageModel("models/SmolLM2-135M")
+    >>> model = LanguageModel("smollm2")
     >>> tokens = model.batch(["The capital of France is"])
     >>> model.decode(model(tokens, only_last=True)[0, -1].argmax(-1, keepdim=True))
     ' Paris'
@@ -133,7 +133,7 @@ class LanguageModel(Hooked):
     of the stream; the third, which writes, stays whole. ``outputs`` has each layer's map out of the heads, ``norm`` and
     ``unembedding`` read the last stream.
 
-    ``folder``: the model's.
+    ``folder``: the model's, or the name of a model that ``python -m companion fetch`` has brought: "smollm2".
     ``dtype``: the precision in which it computes; ``torch.bfloat16`` takes half of the memory.
 
     Raises PretrainedError (a ValueError) for a folder or a file that cannot be used, for a model of another kind, and

@@ -10,7 +10,7 @@ from tiny_gpt2 import rewrite
 from tiny_llama import HEADS, LAYERS, TOKENS, WIDTH, save_tiny_llama, tensors
 
 from companion.core.llama import Llama
-from companion.pretrained import language, memory
+from companion.pretrained import fetching, language, memory
 from companion.pretrained.folder import PretrainedError
 from companion.pretrained.language import LanguageModel
 from companion.topics.bigrams import examined
@@ -59,6 +59,31 @@ def test_the_logits_are_those_of_transformers(tmp_path, options):
     assert (got - expected).abs().max() <= 1e-4 * expected.abs().max()
 
 
+PROMPTS = [
+    "The capital of France is",
+    "Madrid is located in",
+    "When Kate and Peter went to the school, Kate gave a ball to",
+    "1, 2, 3,",
+    "def f(x):\n    return",
+    "Monday, Tuesday, Wednesday,",
+    "The opposite of hot is",
+    "Once upon a time there was a",
+    "é, ü and € are",
+    "One cat, two",
+]
+
+
+@torch.no_grad()
+def test_the_fetched_model_is_the_one_that_transformers_reads(smollm2):
+    ours, other = LanguageModel("smollm2"), theirs(smollm2)
+    for text in PROMPTS:
+        tokens = ours.batch([text])
+        expected = other(tokens).logits
+        assert (ours(tokens) - expected).abs().max() <= 1e-4 * expected.abs().max(), text
+    tokens = ours.batch(PROMPTS[:1])
+    assert ours.decode(ours(tokens, only_last=True)[0, -1].topk(1).indices) == " Paris"
+
+
 @torch.no_grad()
 def test_what_transformers_writes_is_read_as_well(tmp_path, saved):
     """Its configuration has other fields than older ones; its model without a head, other names."""
@@ -96,6 +121,22 @@ def test_the_door_has_all_names_and_sizes(model):
         torch.testing.assert_close(pattern, cache[f"blocks.{layer}.attn.hook_pattern"])
     torch.testing.assert_close(model(TEXTS, only_last=True), logits[:, -1:])
     assert model.body is model.model
+
+
+def test_a_fetched_model_comes_by_its_name(tmp_path, monkeypatch):
+    """The name is not a folder that lies about; nothing is fetched here."""
+    monkeypatch.setenv("COURSE_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr(fetching, "fetch", lambda *_, **__: pytest.fail("fetched"))
+    monkeypatch.chdir(tmp_path)
+    save_tiny_llama(tmp_path / "smollm2", num_hidden_layers=1)
+    missing = f"folder = 'smollm2': not in {tmp_path / 'models'}; `python3 -m companion fetch smollm2` in the course's"
+    with pytest.raises(PretrainedError, match=re.escape(missing)):
+        LanguageModel("smollm2")
+    save_tiny_llama(tmp_path / "models/smollm2")
+    assert LanguageModel("smollm2").layers == LAYERS
+    assert LanguageModel("./smollm2").layers == 1
+    with pytest.raises(PretrainedError, match="folder = 'smollm3': no such folder"):
+        LanguageModel("smollm3")
 
 
 def test_text_goes_in_and_comes_out(model):
