@@ -170,7 +170,8 @@ class LanguageModel(Hooked):
         """Compute every token's logit for the token after each place, or after the last one alone."""
         if self.kind == "llama":
             return self.model(tokens, only_last=only_last)
-        return self.model(tokens, use_cache=False, logits_to_keep=int(only_last)).logits
+        logits = self.model(tokens, use_cache=False).logits
+        return logits[:, -1:] if only_last else logits
 
     def patterns(self, tokens: Int[Tensor, "batch length"]) -> list[Float[Tensor, "batch heads length length"]]:
         """Return the attention patterns of every layer."""

@@ -12,6 +12,7 @@ from safetensors import safe_open
 from tiny_gpt2 import NUMBERS, WIDTH, planted, rewrite, save_tiny_gpt2, tokenizer
 from tokenizers import Tokenizer, models
 
+from companion.core.circuits import Part, ablation, direct_attribution, wire
 from companion.pretrained import folder as files
 from companion.pretrained import language as pretrained
 from companion.pretrained.language import (
@@ -321,6 +322,24 @@ def test_a_heads_direct_way_is_linear_in_what_it_writes(language_model):
     stream = out(written) - out(torch.zeros(1, 5, 48))
     plain = torch.nn.functional.layer_norm(stream, (48,), eps=0) * stream.std(-1, correction=0, keepdim=True)
     torch.testing.assert_close(got[:, 2], plain @ language_model.model.get_output_embeddings().weight[:7].mT)
+
+
+@torch.no_grad()
+def test_the_tools_take_what_names_it_has_and_name_what_they_miss(language_model):
+    tokens = torch.arange(12).view(2, 6)
+    plain = language_model(tokens)
+    torch.testing.assert_close(language_model(tokens, only_last=True), plain[:, -1:])
+    for name, head in (("blocks.1.attn.hook_z", 1), ("blocks.0.hook_mlp_out", None)):
+        with language_model.hooks(ablation(name, "mean", head=head)):
+            assert (language_model(tokens) - plain).abs().max() > 1e-4
+    there = "there is blocks.N.{attn.hook_v, attn.hook_z, hook_mlp_out} for N = 0, 1"
+    for call, missing in (
+        (lambda: direct_attribution(language_model, tokens, direction=torch.ones(48)), "hook_embed"),
+        (lambda: language_model.hooks(wire(Part(0), Part(1, 0), "keys")).__enter__(), "blocks.1.hook_k_input"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"hook = '{missing}': {there}")):
+            call()
+    assert not language_model.at.hooks
 
 
 def test_another_kind_of_model_is_refused(folder):
