@@ -215,7 +215,7 @@ def _bench(commands, common: argparse.ArgumentParser) -> None:
 def _examine(commands, common: argparse.ArgumentParser) -> None:
     """Add ``examine``: a lesson's probes on a model that others trained, which reads a folder and may draw."""
     examine = commands.add_parser("examine", help="put a lesson's probes to a model that others trained")
-    topics = examine.add_subparsers(dest="topic", required=True, metavar="regression | numbers | induction")
+    topics = examine.add_subparsers(dest="topic", required=True, metavar="regression | numbers | induction | facts")
 
     def add(name: str, files: str, drawn: str, about: str) -> argparse.ArgumentParser:
         command = topics.add_parser(name, parents=[common], help=about)
@@ -256,7 +256,17 @@ def _examine(commands, common: argparse.ArgumentParser) -> None:
         "induction",
         "config.json, model.safetensors and tokenizer.json",
         "every head's scores",
-        "lesson 06's probes for induction heads on a pretrained GPT-2 or Pythia",
+        "lesson 06's probes for induction heads on a pretrained Llama, GPT-2 or Pythia",
+    )
+    facts = add(
+        "facts",
+        "config.json, model.safetensors and tokenizer.json",
+        "where an answer is, by layer, place and head,",
+        "where a pretrained Llama keeps a fact on its way to the answer",
+    )
+    facts.add_argument("--facts", metavar="FILE.csv", help="subject,answer in each line (default: sixteen capitals)")
+    facts.add_argument(
+        "--prompt", metavar="TEXT", help='what the answer follows, {} for the subject (default: "The capital of {} is")'
     )
 
 

@@ -11,12 +11,14 @@ from companion.pretrained.language import LanguageModel, number_tokens, token_em
 from companion.pretrained.regression import published_regressor
 from companion.topics.addition import examined as addition
 from companion.topics.bigrams import examined as bigrams
+from companion.topics.facts import examined as facts
 from companion.topics.regression import examined as in_context
 
 
 def main(arguments: Namespace) -> int:
     """Print what the probes of ``arguments.topic`` see in the model; draw it if ``arguments.out`` says where."""
     drawn = {"regression": "The similarities are", "numbers": "The spectrum is", "induction": "The scores are"}
+    drawn["facts"] = "What brings the answers back is"
     folder = arguments.folder
     out = Path(arguments.out) if arguments.out else None
     try:
@@ -29,6 +31,8 @@ def main(arguments: Namespace) -> int:
                 figure = _numbers(arguments)
             case "induction":
                 figure = bigrams.examine(LanguageModel(folder), name=folder)
+            case "facts":
+                figure = _facts(arguments)
     except ValueError as error:
         print(f"examine {arguments.topic}: {error}")
         return 2
@@ -40,6 +44,13 @@ def main(arguments: Namespace) -> int:
         print(f"examine {arguments.topic}: out = {arguments.out!r}: cannot be written ({error.strerror})")
         return 1
     return 0
+
+
+def _facts(arguments: Namespace) -> Figure:
+    """Examine where the facts of ``arguments.facts`` are, in the words of ``arguments.prompt``, if they are given."""
+    pairs = facts.read_facts(arguments.facts) if arguments.facts else None
+    prompt = arguments.prompt or facts.PROMPT
+    return facts.examine(LanguageModel(arguments.folder), name=arguments.folder, pairs=pairs, prompt=prompt)
 
 
 def _numbers(arguments: Namespace) -> Figure:

@@ -51,7 +51,7 @@ def test_a_reader_that_has_enough_ends_the_command():
         (["run", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
         (["run", "--sead", "1"], "unrecognized arguments: --sead"),
         (["train", "--seed", "one"], "--seed: invalid int value: 'one'"),
-        (["examine"], "required: regression | numbers | induction"),
+        (["examine"], "required: regression | numbers | induction | facts"),
         (["examine", "attention", "folder"], "invalid choice: 'attention'"),
         (["examine", "induction"], "required: FOLDER"),
     ],
