@@ -81,9 +81,10 @@ def number_tokens(folder: str | Path, numbers: int | None = None) -> dict[str, i
         first = f"{' ' if found is with_space else ''}{len(found)}"
         pieces = tokenizer.encode(first, add_special_tokens=False).tokens
         asked = f"numbers = {numbers}" if numbers is not None else f"a spectrum of at least {FEWEST_FOUND} numbers"
+        why = ", as its digits are tokens of their own" if [*first] == pieces else ""
         raise PretrainedError(
-            f"{folder}: its tokenizer reads {first!r} as {pieces}, not as one token; {asked} needs 0 to {needed - 1}, "
-            f"of which the first {len(found)} are one token each"
+            f"{folder}: its tokenizer reads {first!r} as {pieces}, not as one token{why}; {asked} needs 0 "
+            f"to {needed - 1}, of which the first {len(found)} are one token each"
         )
     return found
 

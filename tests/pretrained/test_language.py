@@ -141,7 +141,7 @@ def test_a_tokenizer_that_splits_numbers_is_refused(folder):
     )
     assert torch.isfinite(number_embeddings(folder, 60)).all(), "fewer than 100, if they are asked for"
     tokenizer(numbers=0).save(str(folder / "tokenizer.json"))
-    refused("reads '10' as ['1', '0']", folder)
+    refused("reads '10' as ['1', '0'], not as one token, as its digits are tokens of their own; a spectrum", folder)
 
 
 def test_an_unknown_word_is_no_number(folder):
