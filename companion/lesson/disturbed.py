@@ -49,7 +49,7 @@ def given(value: Any, seed: int) -> Any:
 
     Shares k / n, n up to 64, are counts that were divided: a task may ask for those that equal 13 / 20 or 1 / n, and
     would mean others if they were disturbed. For the same reason numbers that are no tensor, such as a threshold, a
-    temperature or a size, stay. Seed 0 disturbs nothing.
+    temperature or a size, stay. Seed 0 disturbs nothing. A gradient passes as if nothing had been done.
     """
     if not seed or not isinstance(value, Tensor) or not value.is_floating_point():
         return value
@@ -57,7 +57,8 @@ def given(value: Any, seed: int) -> Any:
     shares = torch.zeros_like(size, dtype=torch.bool)
     for n in SHARES:
         shares |= size == (size * n).round() / n
-    return torch.where(shares, size, one_unit_off(size, seed)).requires_grad_(value.requires_grad)
+    moved = torch.where(shares, size, one_unit_off(size, seed))
+    return value + (moved - size).nan_to_num() if value.requires_grad else moved  # exact, where both are finite
 
 
 class _Disturbing(TorchFunctionMode):

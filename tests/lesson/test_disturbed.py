@@ -112,3 +112,11 @@ def test_the_environment_asks(monkeypatch):
     assert disturbance() == 0
     monkeypatch.setenv(VARIABLE, "7")
     assert disturbance() == 7
+
+
+def test_a_gradient_passes_what_an_answer_is_given():
+    x = torch.tensor([0.1234567, 0.25, math.pi, math.inf, -0.7654321], requires_grad=True)
+    moved = given(x.clone(), 1)
+    assert torch.equal(moved.detach(), given(x.detach(), 1)) and not torch.equal(moved.detach(), x.detach())
+    [gradient] = torch.autograd.grad((2 * moved).sum(), x)
+    assert torch.equal(gradient, torch.full_like(x, 2.0))
