@@ -48,22 +48,23 @@ class Reading:
             slices.pieces(cell, self.modules & syntax.words_of(cell)) for cell in self.sources
         ]
 
-    def of(self, question: Question, place: int, end: int) -> Way:
+    def of(self, question: Question, place: int, end: int) -> tuple[Way, bool]:
         """Return what to run of the other cells, and then of the cell at ``place``, which answers the question once the
-        first ``end`` cells have run; of what cannot be parsed the whole cell alone.
+        first ``end`` cells have run; of what cannot be parsed the whole cell alone. And whether this leaves out
+        something of the first ``end`` cells that may bear on the answer.
         """
         every, starts, numbers = self._needed(question, place, end)
         here = [every[number].source for number in numbers if starts[place] <= number < starts[place + 1]]
         before = [every[number].source for number in numbers if not starts[place] <= number < starts[place + 1]]
-        return (before, "\n".join(here)) if here else ([], self.sources[place])
+        way = (before, "\n".join(here)) if here else ([], self.sources[place])
+        left = {*range(starts[end])}.difference(numbers)
+        return way, self._bear([every[number] for number in left], [every[number] for number in numbers])
 
-    def leaves_out(self, question: Question, place: int, end: int) -> bool:
-        """Return whether `of` leaves out something of the first ``end`` cells that may bear on the answer: what acts
-        and is the learner's own; what gives a name that the answer speaks of, be it in a text; and what acts and is the
-        lesson's, and speaks of values that the answer needs.
+    def _bear(self, left: list[slices.Piece], taken: list[slices.Piece]) -> bool:
+        """Whether one of the statements that are ``left`` out may bear on an answer for which others are ``taken``:
+        what acts and is the learner's own; what gives a name that the answer speaks of, be it in a text; and what acts
+        and is the lesson's, and speaks of values that the answer needs.
         """
-        every, starts, numbers = self._needed(question, place, end)
-        taken = [every[number] for number in numbers]
         words = {word for piece in taken if not self.lesson.has(piece.source) for word in syntax.words_of(piece.source)}
         values = frozenset().union(*(piece.changes for piece in taken if not slices.defines(piece.source)))
         values -= self.modules
@@ -73,7 +74,7 @@ class Reading:
                 return piece.acts and not values.isdisjoint(syntax.used(piece.source))
             return piece.acts or not words.isdisjoint(piece.changes)
 
-        return any(bears_on_it(every[number]) for number in {*range(starts[end])}.difference(numbers))
+        return any(map(bears_on_it, left))
 
     def own(self, end: int) -> list[str]:
         """Return the statements of the first ``end`` cells that the lesson does not have in this form or a like one."""

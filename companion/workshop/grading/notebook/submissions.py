@@ -235,14 +235,14 @@ def _answered(
     """Enter an answer, and what is run for it, and return what that reaches. ``places`` are those of its cells, with
     how many cells have run when each is checked.
     """
-    ways = [reading.of(question, place, end) for place, end in places]
+    ways, partial = zip(*(reading.of(question, place, end) for place, end in places), strict=True)
     place = places[0][0]
     submission.stubs += [question.id] if is_stub(question, sources[place]) else []
     submission.answers[question.id] = sources[place]
     submission.before[question.id], submission.code[question.id] = ways[0]
     submission.below |= {question.id: ways[1]} if ways[1:] else {}
     submission.whole.ends[question.id] = tuple(end for _, end in places)
-    submission.partial |= {question.id} if any(reading.leaves_out(question, *at) for at in places) else set()
+    submission.partial |= {question.id} if any(partial) else set()
     reached = []
     for (place, _), (before, run) in zip(places, ways, strict=True):
         own = [source for source in before if not reading.lesson.has_like(source)]
