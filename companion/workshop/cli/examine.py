@@ -17,8 +17,12 @@ from companion.topics.regression import examined as in_context
 
 def main(arguments: Namespace) -> int:
     """Print what the probes of ``arguments.topic`` see in the model; draw it if ``arguments.out`` says where."""
-    drawn = {"regression": "The similarities are", "numbers": "The spectrum is", "induction": "The scores are"}
-    drawn["facts"] = "What brings the answers back is"
+    drawn = {
+        "regression": "The similarities are",
+        "numbers": "The spectrum is",
+        "induction": "The scores are",
+        "facts": "What brings the answers back is",
+    }
     folder = arguments.folder
     out = Path(arguments.out) if arguments.out else None
     try:
