@@ -267,7 +267,8 @@ def test_where_the_code_around_an_answer_fails_or_is_late_the_whole_notebook_dec
 
 
 def test_for_an_answer_that_is_merely_wrong_nothing_else_is_run(marked, monkeypatch):
-    monkeypatch.setattr(marking, "_again", None)
+    monkeypatch.setattr(marking, "_below", None)
+    monkeypatch.setattr(marking, "_of_the_whole", None)
     assert marked(HEAD + "    return M @ S @ M")["points"] == 0
     assert marked(HEAD + "    return undefined @ S")["points"] == 0
     assert marked(HEAD + "    return (M")["points"] == 0

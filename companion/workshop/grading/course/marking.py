@@ -35,7 +35,6 @@ from companion.lesson.summit import Summit
 from companion.lesson.trials import Late
 from companion.workshop.grading.course.names import one_line
 from companion.workshop.grading.notebook.handout import Handout, Question
-from companion.workshop.grading.notebook.reading import Way
 from companion.workshop.grading.notebook.submissions import Submission
 from companion.workshop.grading.sandbox import package, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
@@ -184,8 +183,7 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
                 entries[question.id] = _marked(question, submission, seeds, workers, secret=True)
         for question in handout.automatic:
             if question.id in submission.below and entries[question.id]["outcome"] != RIGHT:
-                way, remark = submission.below[question.id], "correct, as it stands below the check"
-                entries[question.id] = _again(question, submission, way, seeds, workers, remark) or entries[question.id]
+                entries[question.id] = _below(question, submission, seeds, workers) or entries[question.id]
     doubted = [
         question
         for question in handout.automatic
@@ -214,19 +212,16 @@ def mark(submission: Submission, handout: Handout, seeds: list[int], limits: Lim
     }
 
 
-def _again(
-    question: Question, submission: Submission, way: Way, seeds: list[int], workers: Workers, remark: str
-) -> Entry | None:
-    """What an answer earns that was not right, where other code of the notebook is run for it, or is it; None if that
-    is not right, either.
-    """
-    second = replace(submission, before={question.id: way[0]}, code={question.id: way[1]})
+def _below(question: Question, submission: Submission, seeds: list[int], workers: Workers) -> Entry | None:
+    """What a second answer earns, which stands below the check; None if that is not right, either."""
+    before, code = submission.below[question.id]
+    second = replace(submission, before={question.id: before}, code={question.id: code})
     if workers.process:
         workers.process.defined.discard(question.id)
     for inputs, secret in ((CHECK_SEEDS, False), (seeds, True)):
         if _marked(question, second, inputs, workers, secret=secret)["outcome"] != RIGHT:
             return None
-    return entry(question.points, RIGHT, remark)
+    return entry(question.points, RIGHT, "correct, as it stands below the check")
 
 
 def _of_the_whole(
