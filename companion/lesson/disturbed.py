@@ -21,6 +21,7 @@ DRAWS = {
     *("kaiming_normal_", "kaiming_uniform_"),  # of nn.init: the others call those above, where they are seen
 }
 SHARES = range(2, 65)
+FRACTIONS = torch.tensor(sorted({k / n for n in SHARES for k in range(n + 1)}), dtype=torch.float64)
 WHOLE = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by bytes of a float
 
 
@@ -54,11 +55,23 @@ def given(value: Any, seed: int) -> Any:
     if not seed or not isinstance(value, Tensor) or not value.is_floating_point():
         return value
     size = value.detach()
-    shares = torch.zeros_like(size, dtype=torch.bool)
-    for n in SHARES:
-        shares |= size == (size * n).round() / n
-    moved = torch.where(shares, size, one_unit_off(size, seed))
+    moved = torch.where(_shares(size), size, one_unit_off(size, seed))
     return value + (moved - size).nan_to_num() if value.requires_grad else moved  # exact, where both are finite
+
+
+def _shares(value: Tensor) -> Tensor:
+    """Where an entry is the float next to k / n. Few entries are near such a fraction; those alone are tried with
+    every n, for a large input has millions.
+    """
+    part = value.abs().frac().double().contiguous()
+    place = torch.searchsorted(FRACTIONS.to(part.device), part).clamp(1, len(FRACTIONS) - 1)
+    off = torch.minimum((part - FRACTIONS[place - 1]).abs(), (FRACTIONS[place] - part).abs())
+    near = off <= 2 * torch.finfo(value.dtype).eps * value.abs()
+    likely = value[near]
+    found = torch.zeros_like(likely, dtype=torch.bool)
+    for n in SHARES:
+        found |= likely == (likely * n).round() / n
+    return torch.zeros_like(value, dtype=torch.bool).masked_scatter(near, found)
 
 
 class _Disturbing(TorchFunctionMode):
