@@ -24,7 +24,7 @@ import numpy as np
 from pybtex.database import BibliographyData, parse_file
 
 from companion import SCALES
-from companion.lesson.verdicts import UNASSESSED, Construction, Experiment, decide
+from companion.lesson.verdicts import NONE_PUBLISHED, UNASSESSED, Construction, Experiment, decide
 
 MIME = "application/vnd.companion.claims+json"
 PUBLISHED = Path(__file__).parents[1] / "published"
@@ -200,10 +200,9 @@ class Claims:
         self.rows.append(row)
 
     def verdicts(self) -> None:
-        """Print the id of each claim of a source's, and what became of it."""
-        for row in self.rows:
-            if row.verdict:
-                print(f"{row.id}: {_told(row)}")
+        """Print the id of each claim of a source's, and what became of it; where there are none, say so."""
+        judged = [f"{row.id}: {_told(row)}" for row in self.rows if row.verdict]
+        print("\n".join(judged or [NONE_PUBLISHED]))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         heads = "Published", "Our bar", "Checked by", "Shipped checkpoint", "This run"
@@ -289,8 +288,12 @@ def parse_claims(text: str) -> dict[str, Statement]:
         if said["kind"] not in KINDS:
             raise ValueError(f"claim {id!r}: kind = {said['kind']!r}: must be one of {', '.join(KINDS)}")
         decides = KINDS[said["kind"]]
-        if (decides is None) == ("evidence" in said):
-            raise ValueError(f"claim {id!r}: evidence belongs to a theorem and to an experiment, and to no other")
+        if decides and "evidence" not in said:
+            raise ValueError(f"claim {id!r}: lacks evidence, which decides the verdict of its kind = {said['kind']!r}")
+        if not decides and "evidence" in said:
+            raise ValueError(
+                f"claim {id!r}: has evidence, which must not be: its kind = {said['kind']!r} has no verdict"
+            )
         if decides:
             try:
                 said["evidence"] = decides(**_read(f"{id}.evidence", said["evidence"], decides))

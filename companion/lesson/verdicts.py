@@ -18,6 +18,7 @@ REPRODUCED, WEAKER, DIFFERENT, UNASSESSED = VERDICTS = (
     "different",
     "not assessed",
 )
+NONE_PUBLISHED = "There are no published claims here."
 SEEDS = 3  # so many training seeds, or a 95 % interval: with less nothing is said
 MEASURES = {
     "effect": "more is better: a lead, a ratio, 1 / error",
@@ -160,11 +161,14 @@ def _met(found: Experiment, low: float, high: float, least: float) -> bool:
 
 
 def tally(verdicts: Iterable[str]) -> str:
-    """Count each: "2 reproduced; 0 same direction, weaker; 1 different; 0 not assessed"."""
+    """Count each: "2 reproduced; 0 same direction, weaker; 1 different; 0 not assessed"; without any, "none"."""
     counts = Counter(verdicts)
-    return "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
+    counts.pop("", None)  # of a claim of the course's own
+    return "; ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS) if counts else "none"
 
 
 def in_all(verdicts: Sequence[str]) -> str:
-    """Say what became of published claims: "Of 3 published claims: 2 reproduced, ..., 0 not assessed."."""
-    return f"Of {len(verdicts)} published claims: {tally(verdicts)}."
+    """Say what became of published claims: "Of 3 published claims: 2 reproduced, ..., 0 not assessed."; where there are
+    none, `NONE_PUBLISHED`.
+    """
+    return f"Of {len(verdicts)} published claims: {tally(verdicts)}." if verdicts else NONE_PUBLISHED

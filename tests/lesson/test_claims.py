@@ -19,6 +19,7 @@ from companion.lesson.claims import (
     published_table,
     statements,
 )
+from companion.lesson.verdicts import NONE_PUBLISHED
 
 LESSON = "99-sample"
 FILE = """
@@ -197,10 +198,16 @@ def test_a_run_that_contradicts_a_theorem_is_told(lesson, capsys):
     assert "reproduced: but this run contradicts it; exact, and" in claims._repr_mimebundle_()["text/plain"]
 
 
-def test_a_table_may_be_empty(lesson, capsys):
+def test_a_table_may_be_empty(lesson):
     assert Claims(lesson, "course")._repr_mimebundle_()[MIME] == []
-    Claims(lesson, "course").verdicts()
-    assert capsys.readouterr().out == ""
+
+
+def test_without_a_published_claim_the_verdicts_say_so(lesson, capsys):
+    claims = Claims(lesson, "course")
+    claims.record("second", run="3", holds=True)
+    claims.record("fourth", run="0", holds=True)
+    claims.verdicts()
+    assert capsys.readouterr().out == f"{NONE_PUBLISHED}\n"
 
 
 @pytest.mark.parametrize(
@@ -316,15 +323,19 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
             'kind = "lemma"',
             "'first': kind = 'lemma': must be one of theorem, experiment, course, check",
         ),
-        ('kind = "theorem"', 'kind = "course"', "'first': evidence belongs to a theorem and to an experiment"),
+        ('kind = "theorem"', 'kind = "course"', "'first': has evidence, which must not be: its kind = 'course' has no"),
         (
             'source = "vonoswald2023"\nwhere = "table 1"',
             'source = "course"\nwhere = "table 1"',
             "'third': kind = 'experiment': does not go with source = 'course'",
         ),
-        ('kind = "course"', 'kind = "theorem"', "'second': evidence belongs to a theorem and to an experiment"),
-        ('kind = "theorem"', 'kind = "check"', "'first': evidence belongs to a theorem and to an experiment"),
-        ("[third.evidence]", "[fourth.evidence]", "Cannot declare|evidence belongs to a theorem and to an experiment"),
+        (
+            'kind = "course"',
+            'kind = "theorem"',
+            "'second': lacks evidence, which decides the verdict of its kind = 'th",
+        ),
+        ('kind = "theorem"', 'kind = "check"', "'first': has evidence, which must not be: its kind = 'check' has no"),
+        ("[third.evidence]", "[fourth.evidence]", "Cannot declare|'third': lacks evidence"),
         ("exact = true", 'exact = "yes"', "'first.evidence': exact = 'yes': must be true or false"),
         ("fails = true", "", "'first.evidence': lacks fails"),
         ("ours = [1, 1.5, 2]", "our = [1, 1.5, 2]", "'third.evidence': has the keys of, published, our; there are of"),

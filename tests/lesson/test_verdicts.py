@@ -3,7 +3,7 @@
 import pytest
 from refusals import refusals
 
-from companion.lesson.verdicts import Construction, Experiment, decide, tally
+from companion.lesson.verdicts import NONE_PUBLISHED, Construction, Experiment, decide, in_all, tally
 
 REPRODUCED, WEAKER, DIFFERENT, UNASSESSED = "reproduced", "same direction, weaker", "different", "not assessed"
 
@@ -95,7 +95,8 @@ test_what_decides_nothing_is_refused = refusals(
 )
 
 
-def test_a_tally_has_four_numbers():
+def test_a_tally_has_four_numbers_or_there_is_none():
+    assert [tally([]), tally(["", ""]), in_all([])] == ["none", "none", NONE_PUBLISHED]
     assert tally([REPRODUCED, "", WEAKER, REPRODUCED]) == (
         "2 reproduced; 1 same direction, weaker; 0 different; 0 not assessed"
     )

@@ -6,10 +6,13 @@ import ast
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from companion.lesson.claims import PUBLISHED, statements
+from companion.lesson.verdicts import NONE_PUBLISHED
 from companion.workshop.cli.lessons import Lesson, all_lessons
+
+RUN_IT = "run the notebook from top to bottom and strip it (CONTRIBUTING.md, 2)"
 
 
 def recorded(notebook: nbformat.NotebookNode) -> list[str]:
@@ -59,15 +62,27 @@ def test_the_lesson_records_the_claims_of_its_file(lesson):
     assert not faults(read(lesson), lesson.name, list(statements(lesson.name)))
 
 
+def kept_verdicts(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """The verdicts, by id, that the one cell ``claims.verdicts()`` of a notebook keeps."""
+    cells = [cell for cell in notebook.cells if cell.source.strip() == "claims.verdicts()"]
+    assert len(cells) == 1, f"{len(cells)} cells `claims.verdicts()`; there must be one"
+    assert cells[0].outputs, f"`claims.verdicts()` keeps no output; {RUN_IT}"
+    lines = cells[0].outputs[0].text.splitlines()
+    return dict(line.split(": ") for line in lines if line != NONE_PUBLISHED)
+
+
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 def test_the_stored_verdicts_are_the_files(lesson):
-    stored = [
-        [cell.outputs[0].text for cell in notebook.cells if cell.source.strip() == "claims.verdicts()"]
-        for notebook in read(lesson)
-    ]
-    assert [len(texts) for texts in stored] == [1] * len(lesson.notebooks)
     judged = {each.id: each.verdict() for each in statements(lesson.name).values() if each.verdict()}
-    assert dict(line.split(": ") for [text] in stored for line in text.splitlines()) == judged
+    assert {id: each for notebook in read(lesson) for id, each in kept_verdicts(notebook).items()} == judged
+
+
+def test_a_notebook_may_keep_that_it_has_no_published_claims():
+    cell = new_code_cell("claims.verdicts()", outputs=[new_output("stream", text=f"{NONE_PUBLISHED}\n")])
+    assert kept_verdicts(new_notebook(cells=[cell])) == {}
+    cell.outputs = []
+    with pytest.raises(AssertionError, match="keeps no output; run the notebook"):
+        kept_verdicts(new_notebook(cells=[cell]))
 
 
 def test_every_lesson_has_its_file_and_every_file_its_lesson():

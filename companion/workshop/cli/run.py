@@ -43,7 +43,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         print(
             f"{entry['lesson']}: {' + '.join(f'{each:.0f}' for each in entry['seconds'].values())} s, "
             f"{entry['peak_rss_mib']:.0f} MiB; "
-            f"{tally(claim['verdict'] for claim in entry['claims'])}; {len(entry['errors'])} errors"
+            f"published claims: {tally(claim['verdict'] for claim in entry['claims'])}; {len(entry['errors'])} errors"
         )
         if unexpected:
             print(f"  {UNEXPECTED}, by the course's own bars: {', '.join(unexpected)}")
