@@ -79,7 +79,9 @@ def test_the_lesson_says_what_the_start_page_needs(lesson):
 @solved
 def test_the_solution_is_stored_after_a_run_from_top_to_bottom(path):
     counts = [cell.execution_count for cell in code(read(path))]
-    assert counts == list(range(1, len(counts) + 1))
+    assert counts == list(range(1, len(counts) + 1)), (
+        "the cells are not counted 1, 2, 3, ...: run the notebook from top to bottom and strip it (CONTRIBUTING.md, 2)"
+    )
 
 
 def test_the_solutions_are_stripped():
@@ -97,7 +99,7 @@ def test_what_is_compared_is_what_is_kept(path):
         assert ("keep_output" in tags(cell)) == ("nbval-check-output" in tags(cell)), cell.source
     for cell in kept:
         assert [output.output_type for output in cell.outputs] == ["stream"], (
-            f"one printed text, and nothing else:\n{cell.source}"
+            f"must keep one printed text, and nothing else; run it (CONTRIBUTING.md, 2) if it was not:\n{cell.source}"
         )
 
 
