@@ -13,19 +13,47 @@ from pathlib import Path
 from companion.workshop.cli.lessons import LessonError, all_lessons, select_lessons
 from companion.workshop.cli.setup import ROOT, go_on_as
 
-ALL_TOPICS = (  # files that test every topic or lesson in turn, each under its name
+HOUSE = (  # files that look over the whole course: a topic or a lesson that is not complete fails there
+    "tests/test_house.py",
+    "tests/test_public_names.py",
+    "tests/github/test_workflows.py",
+    "tests/workshop/cli/test_scoreboard.py",
+    "tests/workshop/site/test_atlas.py",
+    "tests/workshop/site/test_pages.py",
+)
+ALL_TOPICS = (  # files that test every topic, lesson or exercise in turn, each under its name
+    "tests/test_links.py",
+    "tests/devices/test_checks.py",
+    "tests/devices/test_functions.py",
+    "tests/devices/test_recipes.py",
+    "tests/devices/test_tasks.py",
     "tests/lesson/test_mutants.py",
+    "tests/lesson/test_sentences.py",
     "tests/lesson/test_unlisted.py",
+    "tests/measured/test_tables.py",
+    "tests/notebooks/test_answers.py",
     "tests/notebooks/test_cells.py",
     "tests/notebooks/test_claims.py",
     "tests/notebooks/test_form.py",
     "tests/notebooks/test_further.py",
     "tests/notebooks/test_grades.py",
     "tests/notebooks/test_lessons.py",
+    "tests/notebooks/test_predictions.py",
     "tests/core/test_recipe.py",
     "tests/core/test_shipped.py",
+    "tests/workshop/site/test_again.py",
     "tests/wrong_answers/test_wrong_answers.py",
 )
+TOGETHER = (  # tests in those files that look over all of them at once
+    "test_every_exercise_stands_in_one_notebook_once",
+    "test_every_lesson_has_its_file_and_every_file_its_lesson",
+    "test_every_table_has_a_function_and_every_function_a_table",
+    "test_nothing_is_forgotten",
+    "test_the_lessons_are_what_the_solutions_give",
+    "test_the_solutions_are_stripped",
+)
+IMPORT = re.compile(r"from companion\.topics\.(\w+) import (?:\([^)]*|[^\n(]*)\bexercises\b")
+EXERCISE = re.compile(r"^@(?:exercise|summit)\(.*?^def (\w+)\(", re.MULTILINE | re.DOTALL)
 
 
 class TopicError(ValueError):
@@ -60,14 +88,14 @@ def topics(root: Path = ROOT) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for lesson in all_lessons(root):
         text = "\n".join(path.read_text(encoding="utf-8") for path in lesson.notebooks)
-        for topic in dict.fromkeys(re.findall(r"from companion\.topics\.(\w+) import [^\n]*\bexercises\b", text)):
+        for topic in dict.fromkeys(IMPORT.findall(text)):
             found.setdefault(topic, []).append(lesson.name)
     return found
 
 
 def named(words: Iterable[str], root: Path = ROOT) -> set[str]:
     """Return the topics that ``words`` name: a topic, or a lesson by number, name or a part of it. Raises TopicError
-    for any other word, and for none.
+    for any other word, for none, and for a lesson that imports no topic's exercises.
     """
     known, found = topics(root), set()
     for word in [*words] or [""]:
@@ -76,17 +104,30 @@ def named(words: Iterable[str], root: Path = ROOT) -> set[str]:
         except LessonError:
             there = ", ".join(f"{topic} ({', '.join(names)})" for topic, names in sorted(known.items()))
             raise TopicError(f"TOPIC = {word!r}: there is no such topic or lesson; there is {there}") from None
-        found |= {topic for topic, names in known.items() if set(names) & set(lessons)}
+        due = {topic for topic, names in known.items() if set(names) & set(lessons)}
+        if not due:
+            wanted = "from companion.topics.TOPIC import exercises"
+            raise TopicError(f"TOPIC = {word!r}: {lessons[0]} belongs to no topic; it must have `{wanted}`")
+        found |= due
     return found
 
 
 def tests_of(chosen: Iterable[str], root: Path = ROOT) -> list[str]:
-    """Return pytest's arguments for the tests of topics: their own files, the files of all topics, and ``-k`` with what
-    is wanted of these.
+    """Return pytest's arguments for the tests of topics: their own files and those of the whole course, the files of
+    all topics, and ``-k`` with what is wanted of these.
     """
     known, chosen = topics(root), sorted(chosen)
     files = [path.relative_to(root).as_posix() for path in sorted(root.glob("tests/**/test_*.py"))]
     whole = [path for path in files if set(chosen) & set(re.split(r"[-_./]", path)) and path not in ALL_TOPICS]
+    whole = list(dict.fromkeys([*whole, *HOUSE]))
     lessons = [name for topic in chosen for name in known[topic]]
-    wanted = [*chosen, *lessons, *dict.fromkeys(Path(path).name for path in whole)]
+    wanted = [*chosen, *lessons, *_exercises(chosen, root), *dict.fromkeys(Path(path).name for path in whole)]
+    wanted += TOGETHER
     return [*whole, *ALL_TOPICS, "-k", " or ".join(wanted)]
+
+
+def _exercises(chosen: list[str], root: Path) -> list[str]:
+    """The exercises of topics, after which tests of single exercises are named."""
+    rooms = [root / "companion/topics" / topic for topic in chosen]
+    paths = [path for room in rooms for path in [*room.glob("exercises.py"), *sorted(room.glob("exercises/*.py"))]]
+    return [name for path in paths for name in EXERCISE.findall(path.read_text(encoding="utf-8"))]

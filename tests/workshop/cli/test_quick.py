@@ -6,12 +6,14 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from companion.workshop.cli import test as quick
 
+OF_THE_HOUSE = quick.HOUSE + quick.ALL_TOPICS
+ALWAYS = [*(path.rpartition("/")[2] for path in quick.HOUSE), *quick.TOGETHER]
 FILES = [
     "tests/conftest.py",
     "tests/core/test_decoder.py",
-    "tests/models/test_waves.py",
-    "tests/models/test_constructions_waves.py",
-    "tests/models/test_tides.py",
+    "tests/benchmarks/test_waves.py",
+    "tests/benchmarks/test_constructions_waves.py",
+    "tests/benchmarks/test_tides.py",
     "tests/workshop/cli/test_run.py",
     "tests/topics/tides/test_data.py",
 ]
@@ -20,11 +22,21 @@ FILES = [
 @pytest.fixture
 def root(tmp_path):
     """A checkout with the topics waves (two lessons) and tides (one), and empty tests."""
-    for name, topic in (("01-waves", "waves"), ("02-surf", "waves"), ("03-ebb", "tides")):
+    several = "(\n    data,\n    exercises,\n)"
+    for name, topic, what in (
+        ("01-waves", "waves", "exercises"),
+        ("02-surf", "waves", several),
+        ("03-ebb", "tides", "data, exercises"),
+    ):
         folder = tmp_path / "solutions" / name
         folder.mkdir(parents=True)
-        cells = [new_code_cell(f"from companion.topics.{topic} import exercises")]
+        cells = [new_code_cell(f"from companion.topics.{topic} import {what}")]
         nbformat.write(new_notebook(cells=cells), folder / f"{name}.ipynb")
+    exercises = tmp_path / "companion/topics/waves/exercises.py"
+    exercises.parent.mkdir(parents=True)
+    exercises.write_text(
+        "@exercise(\n    draw=_draw,\n)\ndef swell(x):\n    return x\n\n\n@summit(1)\ndef crest(x):\n    return x\n"
+    )
     for file in FILES:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
@@ -32,11 +44,11 @@ def root(tmp_path):
 
 
 def selected(arguments):
-    """The whole files, and the names that are wanted of the files of all topics."""
+    """A topic's own files, and the names that are wanted of the files of all topics; of the house all is."""
     *files, flag, names = arguments
-    assert flag == "-k"
-    assert tuple(files[-len(quick.ALL_TOPICS) :]) == quick.ALL_TOPICS
-    return files[: -len(quick.ALL_TOPICS)], names.split(" or ")
+    own, names = files[: -len(OF_THE_HOUSE)], names.split(" or ")
+    assert (flag, tuple(files[len(own) :]), names[-len(ALWAYS) :]) == ("-k", OF_THE_HOUSE, ALWAYS)
+    return own, names[: -len(ALWAYS)]
 
 
 def test_a_topic_has_its_lessons(root):
@@ -61,18 +73,30 @@ def test_an_unknown_topic_is_answered_with_what_there_is(root):
     for words, named in ((["waves", "stars"], "stars"), ([], "")):
         with pytest.raises(quick.TopicError, match=rf"TOPIC = '{named}': .* there is tides \(03-ebb\), waves \(01-w"):
             quick.named(words, root)
+    nbformat.write(new_notebook(), root / "solutions/03-ebb/03-ebb.ipynb")
+    with pytest.raises(quick.TopicError, match="TOPIC = '03': 03-ebb belongs to no topic; it must have `from comp"):
+        quick.named(["03"], root)
 
 
 def test_a_topic_needs_its_files_and_its_part_of_those_of_all_topics(root):
     files, names = selected(quick.tests_of({"waves"}, root=root))
-    assert files == ["tests/models/test_constructions_waves.py", "tests/models/test_waves.py"]
-    assert names == ["waves", "01-waves", "02-surf", "test_constructions_waves.py", "test_waves.py"]
+    assert files == ["tests/benchmarks/test_constructions_waves.py", "tests/benchmarks/test_waves.py"]
+    assert names == ["waves", "01-waves", "02-surf", "swell", "crest", "test_constructions_waves.py", "test_waves.py"]
     files, names = selected(quick.tests_of({"tides"}, root=root))
-    assert files == ["tests/models/test_tides.py", "tests/topics/tides/test_data.py"]
+    assert files == ["tests/benchmarks/test_tides.py", "tests/topics/tides/test_data.py"]
     assert names == ["tides", "03-ebb", "test_tides.py", "test_data.py"]
+
+
+def test_a_topic_goes_by_its_exercises_whatever_its_lesson_is_called(root):
+    (root / "solutions/03-ebb").rename(root / "solutions/03-moon-and-sea")
+    (root / "solutions/03-moon-and-sea/03-ebb.ipynb").rename(root / "solutions/03-moon-and-sea/03-moon-and-sea.ipynb")
+    assert quick.named(["03"], root) == {"tides"}
+    assert selected(quick.tests_of({"tides"}, root=root))[1][:2] == ["tides", "03-moon-and-sea"]
 
 
 def test_the_course_s_own_topics_and_files_are_there():
     assert quick.topics().keys() >= {"attention", "regression", "calibration"}
-    assert [path for path in quick.ALL_TOPICS if not (quick.ROOT / path).is_file()] == []
+    assert [path for path in OF_THE_HOUSE if not (quick.ROOT / path).is_file()] == []
+    text = "".join((quick.ROOT / path).read_text(encoding="utf-8") for path in quick.ALL_TOPICS)
+    assert [name for name in quick.TOGETHER if f"def {name}(" not in text] == []
     assert "tests/topics/regression/test_probes.py" in quick.tests_of(quick.named(["02"]))
