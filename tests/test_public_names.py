@@ -22,7 +22,8 @@ def test_a_public_name_is_there(name):
 
 def test_every_topic_has_a_public_name():
     topics = {found.name for found in iter_modules(companion.topics.__path__)}
-    assert topics == {name for name, room in companion.PUBLIC.items() if room == "topics"}
+    named = {name for name, room in companion.PUBLIC.items() if room == "topics"}
+    assert topics == named, "a line for each topic in PUBLIC of companion/__init__.py"
 
 
 def test_a_topic_comes_with_what_can_be_used_without_its_lesson():

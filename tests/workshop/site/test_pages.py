@@ -23,7 +23,9 @@ def chapter(name: str, *needs: str) -> Chapter:
 
 def test_a_path_leads_to_lessons_that_are_there_each_after_what_it_builds_on_and_each_is_on_one():
     there = {lesson.name[:2]: chapter("", *lesson.facts()["needs"]).needed() for lesson in all_lessons(ROOT)}
-    assert set().union(*pages.PATHS.values()) == set(there)
+    assert set().union(*pages.PATHS.values()) == set(there), (
+        "put it on a path: PATHS in companion/workshop/site/pages.py"
+    )
     for name, numbers in pages.PATHS.items():
         for place, number in enumerate(numbers):
             assert not set(there[number]) & set(numbers[place + 1 :]), f"{name}: {number} comes too early"
