@@ -2,13 +2,14 @@
 or be listed with a reason.
 
 `wrong_answers/mutants.csv` has the score of each exercise: how many were made, rejected, the answer in other words on
-any inputs, and equal to it on the task's inputs alone, for a reason in `wrong_answers/equal.py`. It is written by
+any inputs, and equal to it on the task's inputs alone, for a reason in `wrong_answers/equal.py`. The rows of exercises,
+of all if none is named, are written by
 
-    PYTHONPATH=.:tests python tests/lesson/test_mutants.py
+    PYTHONPATH=.:tests python tests/lesson/test_mutants.py [exercise ..]
 """
 
-import csv
 import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import torch
 from tqdm import tqdm
 from wrong_answers.cases import EXERCISES
 from wrong_answers.equal import EQUAL
+from wrong_answers.scores import put_rows, row_of
 
 from companion.lesson import exercise as machinery
 from companion.lesson.near_misses import search as machine
@@ -86,12 +88,21 @@ def score(key):
 def test_every_near_miss_is_rejected_or_no_miss_at_all(key):
     """What a check would let through is the answer in other words, or listed with a reason."""
     (name, *counts), for_no_reason = score(key)
-    assert not for_no_reason
+    assert not for_no_reason, "mend the draw, or give a reason in tests/wrong_answers/equal.py"
     assert counts[0] > 100, "an answer is a plain `def` that shows its steps"
-    with SCORES.open() as file:
-        written = {row["exercise"]: [int(row[column]) for column in COLUMNS[1:]] for row in csv.DictReader(file)}
+    row = row_of(SCORES, name, "tests/lesson/test_mutants.py")
     few = 0.02 * counts[0]  # that differ by a rounding error
-    assert counts == pytest.approx(written[name], abs=few), "made anew by the command above"
+    written = [int(row[column]) for column in COLUMNS[1:]]
+    assert counts == pytest.approx(written, abs=few), "made anew by the command above"
+
+
+def test_one_row_is_made_anew_and_what_is_gone_goes(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("exercise,made\ngone,1\nlast,2\n")
+    put_rows(path, [{"exercise": "first", "made": 3}], ["first", "last", "none yet"])
+    assert path.read_text() == "exercise,made\nfirst,3\nlast,2\n"
+    with pytest.raises(AssertionError, match=r"has 0 rows of gone; .* python tests/made.py gone"):
+        row_of(path, "gone", "tests/made.py")
 
 
 def test_each_exercise_with_listed_equals_exists():
@@ -102,6 +113,6 @@ def test_each_exercise_with_listed_equals_exists():
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    rows = [score(key)[0] for key in tqdm(COMPARED, "near misses of every answer")]
-    with SCORES.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
+    keys = [key for key in COMPARED if key[1] in sys.argv[1:] or not sys.argv[1:]]
+    rows = [dict(zip(COLUMNS, score(key)[0], strict=True)) for key in tqdm(keys, "near misses of every answer")]
+    put_rows(SCORES, rows, [name for _, name in COMPARED])

@@ -4,7 +4,7 @@ How many are, of each exercise, is written in ``tests/wrong_answers/unlisted.csv
 
     PYTHONPATH=.:tests python tests/lesson/test_unlisted.py [exercise ..]
 
-which prints each answer with what is said of it then.
+which prints each answer with what is said of it then, and writes the rows of these exercises; of all, if none is named.
 """
 
 import csv
@@ -18,6 +18,7 @@ import pytest
 import torch
 from wrong_answers.cases import CASES, EXERCISES, compiled
 from wrong_answers.reviewed import REVIEWED
+from wrong_answers.scores import put_rows, row_of
 from wrong_answers.test_wrong_answers import foreseen
 
 from companion.lesson.exercise import Mistake
@@ -46,7 +47,7 @@ def written():
 @pytest.mark.parametrize("name", KEYS, ids=lambda name: "-".join(KEYS[name]))
 @pytest.mark.types_unchecked
 def test_as_many_wrong_answers_are_named_without_the_list_as_is_written(name):
-    [row] = [row for row in written() if row["exercise"] == name]
+    row = row_of(NAMED, name, "tests/lesson/test_unlisted.py")
     said = list(said_of(name))
     named = [each for each in said if not NAMELESS.match(each[1])]
     assert (lesson_of(KEYS[name]), len(said)) == (row["lesson"], int(row["foreseen"]))
@@ -90,16 +91,15 @@ def agrees(name, message, sentence):
 
 
 def main(names):
-    """Print what is said of every answer of these exercises; of all, if none is named, and write how many are named."""
+    """Print what is said of every answer of these exercises, of all, if none is named; write how many are named."""
     rows = []
     for name in names or KEYS:
         said = list(said_of(name))
         for message, sentence in said:
             print(f"{name} [{message}]\n    {sentence}")
-        rows.append((lesson_of(KEYS[name]), name, len(said), sum(not NAMELESS.match(each) for _, each in said)))
-    if not names:
-        with NAMED.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
+        counts = len(said), sum(not NAMELESS.match(each) for _, each in said)
+        rows.append(dict(zip(COLUMNS, (lesson_of(KEYS[name]), name, *counts), strict=True)))
+    put_rows(NAMED, rows, KEYS)
 
 
 if __name__ == "__main__":
