@@ -2,6 +2,7 @@
 ``lessons/`` from ``solutions/`` with nbgrader, byte for byte the same on every machine.
 """
 
+import json
 import shutil
 import tempfile
 from argparse import Namespace
@@ -44,11 +45,12 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         sources = [path for lesson in lessons for path in lesson.notebooks]
         write = not arguments.check
         others = [f"solutions/{line}" for path in sources for line in put(path, write=write)]
-        others += [f"solutions/{line}" for lesson in lessons for line in put_thumbnail(lesson, write=write)]
+        print(*others, sep="\n", end="\n" * bool(others))  # the answers are written, even if a picture is missing
+        more = [f"solutions/{line}" for lesson in lessons for line in put_thumbnail(lesson, write=write)]
         table = readme_table(all_lessons(root), launch.repository(root))
         if put_part(root / "README.md", "lessons", table, write=write):
-            others.append("README.md: its table of lessons is another; `release` writes it")
-        print(*others, sep="\n", end="\n" * bool(others))
+            more.append("README.md: its table of lessons is another; `release` writes it")
+        print(*more, sep="\n", end="\n" * bool(more))
         (root / "build").mkdir(exist_ok=True)
         # on lessons/'s own disk, so that a rename will do
         with tempfile.TemporaryDirectory(dir=root / "build") as folder:
@@ -58,11 +60,13 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             for difference in differences:
                 print(f"lessons/{difference}")
             if arguments.check:
-                many = len(others) + len(differences)
+                many = len(others) + len(more) + len(differences)
                 print(f"{many} differences; run `release`" if many else "The lessons are up to date")
                 return int(bool(many))
             replace(made, root / "lessons", whole=not arguments.lessons)
             print("Released " + ", ".join(lesson.name for lesson in lessons))
+            for other in led_astray(lessons, all_lessons(root), root):
+                print(f"lessons/{other.path}: its neighbours are others now; run `release {other.name[:2]}`")
     except LessonError as error:
         print(f"release: {error}")
         return 1
@@ -152,6 +156,16 @@ def footer(lesson: Lesson, path: Path, course: list[Lesson]) -> nbformat.Noteboo
         ]
     links += ["[All lessons](../README.md)", "[Notation](../README.md#notation)"]
     return nbformat.v4.new_markdown_cell(" · ".join(links), id="footer")
+
+
+def led_astray(lessons: list[Lesson], course: list[Lesson], root: Path) -> list[Lesson]:
+    """Return the neighbours of ``lessons`` in the ``course`` whose released footer leads elsewhere than it should."""
+    places = {course.index(lesson) + step for lesson in lessons for step in (-1, 1)}
+    beside = [lesson for at, lesson in enumerate(course) if at in places and lesson not in lessons]
+    texts = {lesson: root / "lessons" / lesson.path for lesson in beside}
+    texts = {lesson: path.read_text(encoding="utf-8") for lesson, path in texts.items() if path.is_file()}
+    due = {lesson: json.dumps(footer(lesson, lesson.source, course).source, ensure_ascii=False) for lesson in texts}
+    return [lesson for lesson, text in texts.items() if due[lesson] not in text]
 
 
 def _settle(path: Path) -> None:

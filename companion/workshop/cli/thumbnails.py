@@ -21,7 +21,10 @@ def put_thumbnail(lesson: Lesson, *, write: bool) -> list[str]:
     another picture. Raises LessonError where it cannot be small enough, and where there is no picture.
     """
     if not lesson.picture.is_file():
-        raise LessonError(f"{lesson.name}: {lesson.picture.name} is missing; `run {lesson.name} --pictures` draws it")
+        raise LessonError(
+            f"{lesson.name}: {lesson.picture.name} is missing; `run {lesson.name} --pictures` draws it, once "
+            "`release` has written the answers; then `release` again"
+        )
     content = lesson.picture.read_bytes()
     source, path = hashlib.sha256(content).hexdigest(), lesson.source.with_name("thumbnail.png")
     if path.is_file() and Image.open(io.BytesIO(path.read_bytes())).info.get(SOURCE) == source:

@@ -158,8 +158,14 @@ def test_the_start_page_maps_the_lessons(tmp_path):
 def test_a_lesson_has_a_small_picture_the_answered_one_where_it_is(tmp_path, capsys):
     folder = checkout(tmp_path) / f"solutions/{NAME}"
     (folder / "figure.png").unlink()
+    source = folder / f"{NAME}.ipynb"
+    source.write_text(
+        source.read_text(encoding="utf-8").replace("about 5 minutes", "about 4 minutes"), encoding="utf-8"
+    )
     assert run(tmp_path) == 1
-    assert f"figure.png is missing; `run {NAME} --pictures` draws it" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"figure.png is missing; `run {NAME} --pictures` draws it, once `release` has" in said
+    assert "5 minutes" in said, "what was written before is told"
     Image.new("RGB", (1200, 600), "blue").save(folder / "figure.png")
     assert run(tmp_path) == 0
     small = tmp_path / f"lessons/{NAME}/thumbnail.png"
@@ -198,7 +204,7 @@ def test_the_readme_has_the_lessons(tmp_path, capsys):
         run(tmp_path)
 
 
-def test_a_lesson_leads_to_its_neighbours(tmp_path):
+def test_a_lesson_leads_to_its_neighbours(tmp_path, capsys):
     for name in ("06-adding", "08-doubling-back"):
         checkout(tmp_path, name=name)
     run(checkout(tmp_path))
@@ -216,6 +222,14 @@ def test_a_lesson_leads_to_its_neighbours(tmp_path):
     assert last[2].startswith("Before: [07") and last[2].endswith(every)
     assert run(tmp_path, "07") == 0
     assert run(tmp_path, check=True) == 0, "one lesson made alone has the same neighbours"
+    capsys.readouterr()
+    assert run(checkout(tmp_path, name="09-trebling"), "09") == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "Released 09-trebling",
+        "lessons/08-doubling-back/08-doubling-back.ipynb: its neighbours are others now; run `release 08`",
+    ]
+    assert run(tmp_path, "08", "09") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "Released 08-doubling-back, 09-trebling"
 
 
 def test_the_second_notebook_is_made_like_the_first_and_both_lead_to_each_other(tmp_path):
