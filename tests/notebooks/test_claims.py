@@ -12,8 +12,6 @@ from companion.lesson.claims import PUBLISHED, statements
 from companion.lesson.verdicts import NONE_PUBLISHED
 from companion.workshop.cli.lessons import Lesson, all_lessons
 
-RUN_IT = "run the notebook from top to bottom and strip it (CONTRIBUTING.md, 2)"
-
 
 def recorded(notebook: nbformat.NotebookNode) -> list[str]:
     """The ids in the notebook's calls of ``claims.record`` and ``saw``, in order. Each must stand there as a text."""
@@ -66,7 +64,7 @@ def kept_verdicts(notebook: nbformat.NotebookNode) -> dict[str, str]:
     """The verdicts, by id, that the one cell ``claims.verdicts()`` of a notebook keeps."""
     cells = [cell for cell in notebook.cells if cell.source.strip() == "claims.verdicts()"]
     assert len(cells) == 1, f"{len(cells)} cells `claims.verdicts()`; there must be one"
-    assert cells[0].outputs, f"`claims.verdicts()` keeps no output; {RUN_IT}"
+    assert cells[0].outputs, "`claims.verdicts()` keeps no output; run the notebook and strip it (CONTRIBUTING.md, 2)"
     lines = cells[0].outputs[0].text.splitlines()
     return dict(line.split(": ") for line in lines if line != NONE_PUBLISHED)
 

@@ -40,6 +40,9 @@ def test_a_card_has_a_picture_and_says_what_comes_before(tmp_path):
     assert page.count(":img-top: lessons/") == 2 and ":img-top: lessons/02-b/figure.png" in page
     assert "```\npython3 -m companion lab\n" in page
     assert "*5 minutes, after 01. Published claims: 1 reproduced" in page
+    own = chapter("01-a")
+    own.entry["claims"] = [CLAIM | {"kind": "course", "verdict": ""}]
+    assert "*5 minutes. Published claims: none*" in pages.front(Course(ROOT, [own]))
 
 
 def test_the_tour_leads_to_every_public_name_and_each_that_it_names_is_there():
