@@ -117,7 +117,10 @@ def _execute(
             claims = harvest(notebook)
             atomic_write(out / source.name, nbformat.writes(notebook))
             if pictures and not failure:
-                draw_pictures(notebook, source.parent)
+                try:
+                    draw_pictures(notebook, source.parent)
+                except LessonError as error:
+                    errors.append(f"{name}: {error}")
         if failure:
             place = f"{name}, {failing_cell(notebook, source)}" if path.exists() else name
             errors.append(f"{place}: {failure}")
@@ -141,12 +144,14 @@ def in_order(claims: list[dict], lesson: str) -> list[dict]:
 
 def draw_pictures(executed: nbformat.NotebookNode, folder: Path) -> None:
     """Save what the cells tagged ``figure`` and ``answer`` show into ``folder``: the picture at the lesson's head,
-    which asks, and the same one answered.
+    which asks, and the same one answered. Raises LessonError where such a cell shows none, or more than one.
     """
     for cell in executed.cells:
         for name in {"figure", "answer"} & set(cell.metadata.get("tags", [])):
-            [picture] = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
-            atomic_write(folder / f"{name}.png", base64.b64decode(picture))
+            shown = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
+            if len(shown) != 1:
+                raise LessonError(f"the cell tagged {name} shows {len(shown)} pictures; it must show one")
+            atomic_write(folder / f"{name}.png", base64.b64decode(shown[0]))
 
 
 def failing_cell(executed: nbformat.NotebookNode, source: Path) -> str:

@@ -11,6 +11,7 @@ from sample_lesson import CLAIM, NAME, checkout
 
 from companion.lesson.claims import statements
 from companion.workshop.cli import run
+from companion.workshop.cli.lessons import LessonError
 
 
 def arguments(out, *lessons: str, readme: bool = False) -> Namespace:
@@ -104,3 +105,6 @@ def test_the_question_and_its_answer_are_drawn(tmp_path):
     assert (tmp_path / "figure.png").read_bytes() == b"question"
     assert (tmp_path / "answer.png").read_bytes() == b"a"
     assert len(list(tmp_path.iterdir())) == 2
+    tagged[1].outputs = []
+    with pytest.raises(LessonError, match="the cell tagged answer shows 0 pictures; it must show one"):
+        run.draw_pictures(new_notebook(cells=tagged), tmp_path)
