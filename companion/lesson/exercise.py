@@ -403,4 +403,6 @@ def _forms(inputs: dict[str, Any]) -> str:
 def _form(value: Any) -> str:
     if isinstance(value, Tensor):
         return str(tuple(value.shape))
+    if isinstance(value, torch.nn.Module):
+        return f"of class {type(value).__name__}"
     return f"{value:.4g}" if isinstance(value, float) else repr(value)

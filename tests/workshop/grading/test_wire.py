@@ -28,6 +28,11 @@ def test_a_value_goes_over_the_wire(value):
         assert torch.equal(got, value)
 
 
+def test_what_is_no_tensor_number_or_text_stays_outside():
+    with pytest.raises(wire.WireError, match="a Linear is neither a tensor nor a number"):
+        wire.encode({}, [torch.ones(2), torch.nn.Linear(2, 2)])
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -123,7 +123,7 @@ class Remote:
         process = self.workers.process
         if self.workers.search and process.left <= 0:
             raise Late
-        process.send(wire.encode({"call": self.question.id} | how, list(inputs)), self.call)
+        process.send(self._sent({"call": self.question.id} | how, list(inputs)), self.call)
         message, values = self._reply(process)
         if "stub" in message:
             raise NotAttempted(f"{self.name}: not attempted")
@@ -139,6 +139,20 @@ class Remote:
             return got
         name = str(message.get("other", ""))
         return type(self._word(name), (), {})() if name else None
+
+    def _sent(self, message: dict[str, Any], inputs: list[Any]) -> bytes:
+        """What goes into the sandbox. Raises Stopped for what cannot: a fault of the lesson, of which its own answers
+        tell before anybody's is marked.
+        """
+        most = self.workers.limits.input
+        try:
+            data = wire.encode(message, inputs)
+        except wire.WireError as error:
+            raise Stopped(f"cannot be called in the sandbox: {error}") from None
+        if len(data) > most:
+            size = f"the arguments of a call take {len(data) / 2**20:.0f} MiB, where {most >> 20} are allowed"
+            raise Stopped(f"cannot be called in the sandbox: {size}")
+        return data
 
     def _reply(self, process: Process) -> tuple[dict[str, Any], list[Any]]:
         """What the process says, once all that it asks is answered."""

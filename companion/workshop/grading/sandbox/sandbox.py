@@ -66,6 +66,7 @@ class Limits:
     files: int = 4096  # and folders: each takes a kilobyte of the kernel's memory and its name, also if it is empty
     stack: int = 8 << 20  # of the first thread; those of others count as memory
     open: int = 128  # files at a time: each could hold memory
+    input: int = 64 << 20  # the arguments of one call; in there they are read, and copied before they are handed over
     output: int = 16 << 20  # one answer; what is printed goes nowhere
     notebook: int = 20 << 20  # the file that is handed in
 

@@ -17,19 +17,22 @@ DTYPES = {
     *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128),
     *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
 }
+PLAIN = bool | int | float | str | None
 HEAD = 1 << 16  # bytes in which safetensors say what there is
 
 
 class WireError(ValueError):
-    """What came over the pipe is not what `encode` writes."""
+    """What came over the pipe is not what `encode` writes, or what should go over it cannot."""
 
 
 def encode(message: dict[str, Any], values: list[Any] | None = None) -> bytes:
-    """``message`` with ``values``: tensors, numbers, texts or None, in order."""
+    """``message`` with ``values``: tensors, numbers, texts or None, in order. Raises WireError for anything else."""
     forms, tensors = [], {}
     for number, value in enumerate(values or []):
-        if not isinstance(value, Tensor):
+        if isinstance(value, PLAIN):
             forms.append({"value": value})
+        elif not isinstance(value, Tensor):
+            raise WireError(f"a {type(value).__name__} is neither a tensor nor a number nor a text")
         else:
             forms.append({"tensor": str(number), "complex": value.is_complex()})
             tensors[str(number)] = _real(value.detach().resolve_conj().resolve_neg().cpu())
@@ -61,6 +64,6 @@ def _value(form: dict, tensors: dict[str, Tensor]) -> Any:
     if "tensor" in form:
         value = tensors[form["tensor"]]
         return torch.view_as_complex(value) if form["complex"] is True else value
-    if not isinstance(form["value"], bool | int | float | str | None):
+    if not isinstance(form["value"], PLAIN):
         raise WireError("a value must be a tensor, a number or a text")
     return form["value"]
