@@ -141,6 +141,8 @@ class LanguageModel(Hooked):
     where too little memory is free.
     """
 
+    trained = True  # but for what stands in for it in a lesson (`companion.pretrained.lesson`)
+
     def __init__(self, folder: str | Path, *, dtype: torch.dtype = torch.float32):
         super().__init__()
         folder = existing(folder)

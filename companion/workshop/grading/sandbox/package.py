@@ -26,7 +26,7 @@ WORKER = (
     "workshop/grading/sandbox/worker.py",
     "workshop/grading/sandbox/wire.py",
 )
-PARTS = ("core/*.py", "lesson/*.py", "lesson/widgets/*", "topics/**/*.py", "topics/*/*.csv")
+PARTS = ("core/*.py", "lesson/*.py", "lesson/widgets/*", "topics/**/*.py", "topics/*/*.csv", "pretrained/*.py")
 PARTS += ("measured/*", "published/*", "weights/*")  # what a notebook looks up
 ANSWERS = ("topics/*/exercises.py", "topics/*/exercises/**/*.py", "lesson/exercise.py", "lesson/summit.py")
 ANSWERS += ("lesson/near_misses/**/*.py",)
