@@ -79,11 +79,11 @@ def solution() -> NotebookNode:
     return new_notebook(cells=cells, metadata={"companion": facts, "kernelspec": kernel})
 
 
-def checkout(root: Path) -> Path:
-    """A checkout with the small lesson in it."""
+def checkout(root: Path, lesson: NotebookNode | None = None) -> Path:
+    """A checkout with the small lesson in it, or another ``lesson`` of its name."""
     folder = root / "solutions" / NAME
     folder.mkdir(parents=True)
-    nbformat.write(solution(), folder / f"{NAME}.ipynb")
+    nbformat.write(lesson or solution(), folder / f"{NAME}.ipynb")
     (root / "grading" / "submitted").mkdir(parents=True)
     (root / "grading" / "secret").write_text("a secret, so that every run of the tests draws the same inputs\n")
     return root
@@ -94,9 +94,9 @@ def stub(name: str) -> str:
     return f"{head}):\n    # your code here\n    raise NotImplementedError"
 
 
-def handed_in(answers: dict[str, str], written: str = "") -> NotebookNode:
+def handed_in(answers: dict[str, str], written: str = "", lesson: NotebookNode | None = None) -> NotebookNode:
     """The released lesson with ``answers`` by the answer cell's name; what is not among them stays a stub."""
-    notebook = copy.deepcopy(solution())
+    notebook = copy.deepcopy(lesson or solution())
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
         if name in RIGHT:

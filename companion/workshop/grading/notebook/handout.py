@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 
 from companion.lesson.exercise import Exercise
-from companion.workshop.grading.notebook.syntax import aliases, defined, plain
+from companion.workshop.grading.notebook.syntax import aliases, defined, plain, used
 from companion.workshop.grading.notebook.versions import since
 
 GRADES = re.compile(r"^(\w+)\.(\w+)\.grade\((\w+)\)", re.MULTILINE)
@@ -65,7 +65,8 @@ class Handout:
 
 def handout(source: Path, released: Path) -> Handout:
     """Return the questions of the lesson ``source``. ``released`` is the notebook that learners get, whose stubs tell
-    what was not attempted.
+    what was not attempted. An exercise whose check has no grade is none. Raises HandoutError for a check that cannot be
+    graded, and for an answer that rests on such an exercise.
     """
     solved, unsolved = (nbformat.read(path, as_version=4) for path in (source, released))
     stubs = {cell.metadata.nbgrader.grade_id: cell.source for cell in unsolved.cells if "nbgrader" in cell.metadata}
@@ -85,6 +86,14 @@ def handout(source: Path, released: Path) -> Handout:
             questions.append(Question(marks.grade_id, answer_id, points, stubs[answer_id], function, exercise, asked))
         elif cell.cell_type == "code":
             code.append(cell.source)
+    marked = {question.answer_id for question in questions}
+    unmarked = {name for name, (answer_id, *_) in functions.items() if answer_id not in marked}
+    for check, solution in solutions.items():
+        if rests_on := used(plain(solution)) & unmarked:
+            raise HandoutError(
+                f"{source.stem}: the answer to {check} uses {', '.join(sorted(rests_on))}, whose check has no grade: "
+                "where that is not attempted, nothing stands in for it in the sandbox"
+            )
     return Handout(source.stem, tuple(questions), tuple(code), stubs, solutions)
 
 
