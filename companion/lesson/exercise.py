@@ -74,7 +74,8 @@ def draw_normal(generator: torch.Generator, *shape: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """An exercise on a pure function from tensors (and numbers) to one tensor.
+    """An exercise on a pure function from tensors (and numbers) to one tensor; one whose check has no grade may take a
+    model, too.
 
     ``draw(generator)`` gives one call's arguments by name, in order; sizes should vary from draw to draw. ``mistakes``
     maps a diagnosis to the wrong function that it recognises: a function that answers as it does, and not as the
