@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property, partial
 from hashlib import sha256
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,8 @@ from tqdm.auto import tqdm
 
 from companion import SCALES
 from companion.core.files import atomic_write
+from companion.core.registry import HOME, rooms
 
-HOME = Path(__file__).parents[1]
 MEASURED = HOME / "measured"
 HEADER = ("command", "config", "versions", "machine", "minutes")
 Row = dict[str, Any]
@@ -125,20 +124,16 @@ def measurement(
 
 
 def measurements() -> dict[str, Measurement]:
-    """Return every measurement by name; each topic's module is imported."""
-    for path in sorted(HOME.glob("topics/*/measured.py")):
-        import_module(".".join(["companion", *path.relative_to(HOME).with_suffix("").parts]))
+    """Return every measurement by name; every module that measures is imported."""
+    list(rooms("measured"))
     return dict(sorted(_registered.items()))
 
 
 def look_up(name: str) -> Measurement:
-    """Return one measurement; of all modules that measure, its topic's alone is imported, and this is the one import
-    upwards. Raises ValueError, naming what there is, for an unknown name.
+    """Return one measurement; its topic's module alone is imported, and where that does not have it, the one on models
+    that others trained. Raises ValueError, naming what there is, for an unknown name.
     """
-    topic = name.partition("-")[0]
-    if (HOME / "topics" / topic / "measured.py").is_file():
-        import_module(f"companion.topics.{topic}.measured")
-    if name not in _registered:
+    if not any(name in _registered for _ in rooms("measured", name.partition("-")[0])):
         raise ValueError(f"name = {name!r}: must be one of {', '.join(measurements())}")
     return _registered[name]
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from companion import SCALES
+from companion.core.registry import rooms
 from companion.core.training import History, Schedule, pick_device, seeded, train
 
-TOPICS = Path(__file__).parents[1] / "topics"
 Draw = Callable[..., tuple[Tensor, ...]]
 Size = tuple[Any, Schedule] | tuple[Any, Schedule, dict[str, Any]]
 
@@ -140,8 +139,7 @@ def register(
 
 def recipes() -> dict[str, dict[str, Recipe]]:
     """Every recipe by name and scale."""
-    for path in sorted(TOPICS.glob("*/recipes.py")):
-        import_module(f"companion.topics.{path.parent.name}.recipes")
+    list(rooms("recipes"))
     return dict(_registered)
 
 
@@ -150,10 +148,8 @@ def recipe(name: str, scale: str = "course") -> Recipe:
 
     Raises ValueError, naming what there is, for an unknown name or scale.
     """
-    topic = name.split("-", maxsplit=1)[0]
-    if (TOPICS / topic / "recipes.py").is_file():
-        import_module(f"companion.topics.{topic}.recipes")  # the one import upwards
-    known = _registered if name in _registered else recipes()
+    found = any(name in _registered for _ in rooms("recipes", name.partition("-")[0]))
+    known = _registered if found else recipes()
     if name not in known:
         near = "".join(f"; nearest: {each}" for each in get_close_matches(name, known, 1))
         raise ValueError(f"recipe = {name!r}: must be one of {', '.join(sorted(known))}{near}")

@@ -12,9 +12,7 @@ filler that could overwrite what is asked for later.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from importlib import import_module
 from itertools import count
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -24,9 +22,8 @@ from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
 from companion import SCALES
+from companion.core.registry import rooms
 from companion.core.training import batch_generator
-
-TOPICS = Path(__file__).parents[1] / "topics"
 
 
 class Problems(NamedTuple):
@@ -109,9 +106,8 @@ def tasks(scale: str = "course") -> dict[str, Task]:
     """Return all tasks at a scale, by name, in the order of the topics. Raises ValueError for another scale."""
     if scale not in SCALES:
         raise ValueError(f"scale = {scale!r}: must be one of {', '.join(SCALES)}")
-    modules = [import_module(f"companion.topics.{path.parent.name}.task") for path in sorted(TOPICS.glob("*/task.py"))]
-    makers = {name: make for module in modules for name, make in vars(module).items() if name.endswith("_task")}
-    return {name.removesuffix("_task"): replace(make(scale), about=make.__doc__) for name, make in makers.items()}
+    made = {name: make for module in rooms("task") for name, make in vars(module).items() if name.endswith("_task")}
+    return {name.removesuffix("_task"): replace(make(scale), about=make.__doc__) for name, make in made.items()}
 
 
 def any_of(sizes: tuple[int, ...], generator: torch.Generator) -> int:
