@@ -8,14 +8,10 @@ import shlex
 import sys
 from pathlib import Path
 
+import tokenizers
 from safetensors import SafetensorError, safe_open
 
 from companion.pretrained.fetching import MODELS, is_fetched, model_folder
-
-try:
-    import tokenizers
-except ImportError:  # the rest of the course does not miss it
-    tokenizers = None
 
 INSTALL = shlex.join([sys.executable, "-m", "pip", "install", "-c", "constraints.txt", "-e", ".[pretrained]"])
 
@@ -59,14 +55,10 @@ def read_config(folder: Path) -> dict:
     return read
 
 
-def read_tokenizer(folder: Path) -> "tokenizers.Tokenizer":
+def read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
     """Read ``tokenizer.json``, or else GPT-2's ``vocab.json`` and ``merges.txt``. Raises PretrainedError where there is
     none that can be read.
     """
-    if tokenizers is None:
-        raise PretrainedError(
-            f"the package tokenizers is not installed; `{INSTALL}` in the course's folder installs it"
-        )
     whole, vocabulary, merges = (folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
     if not whole.is_file() and not (vocabulary.is_file() and merges.is_file()):
         raise PretrainedError(f"{folder}: has no tokenizer; must hold tokenizer.json, or vocab.json and merges.txt")

@@ -13,7 +13,6 @@ from tiny_gpt2 import NUMBERS, WIDTH, planted, rewrite, save_tiny_gpt2, tokenize
 from tokenizers import Tokenizer, models
 
 from companion.core.circuits import Part, ablation, direct_attribution, wire
-from companion.pretrained import folder as files
 from companion.pretrained import language as pretrained
 from companion.pretrained.language import (
     LanguageModel,
@@ -234,15 +233,6 @@ def test_an_embedding_that_is_none_is_refused(folder, change, message):
     refused(message, folder)
 
 
-def test_without_the_extra_it_says_how_to_install_it(saved, monkeypatch):
-    monkeypatch.setattr(files, "tokenizers", None)
-    refused(
-        f"the package tokenizers is not installed; `{sys.executable} -m pip install -c constraints.txt -e "
-        "'.[pretrained]'` in",
-        saved,
-    )
-
-
 @pytest.mark.parametrize("kind", ["gpt_neox", "phi", "roberta"])
 @pytest.mark.parametrize("head", [True, False], ids=["with-head", "alone"])
 def test_the_models_that_the_lesson_names_are_read(tmp_path, kind, head):
@@ -353,5 +343,5 @@ def test_another_kind_of_model_is_refused(folder):
 
 def test_without_transformers_it_says_how_to_install_it(saved, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(PretrainedError, match=re.escape("the package transformers is not installed; `")):
+    with pytest.raises(PretrainedError, match=r"the package transformers is not installed; `.* -e '.\[pretrained\]'`"):
         LanguageModel(saved)

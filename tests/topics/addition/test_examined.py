@@ -9,7 +9,6 @@ import torch
 from PIL import Image
 from tiny_gpt2 import NUMBERS, WIDTH, rewrite, save_tiny_gpt2
 
-from companion.pretrained import folder as files
 from companion.workshop.cli import examine
 
 
@@ -131,9 +130,3 @@ def test_a_truncated_file_is_named(saved, tmp_path, capsys):
     weights.write_bytes(weights.read_bytes()[:-1000])
     assert examine.main(arguments(folder)) == 2
     assert f"examine numbers: {weights}: not a safetensors file, or a truncated one" in capsys.readouterr().out
-
-
-def test_without_the_extra_it_says_which_command_installs_it(saved, capsys, monkeypatch):
-    monkeypatch.setattr(files, "tokenizers", None)
-    assert examine.main(arguments(saved)) == 2
-    assert " -m pip install -c constraints.txt -e '.[pretrained]'`" in capsys.readouterr().out
