@@ -3,6 +3,7 @@
 """
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ APART = 5  # the other subject is so many facts further
 FEWEST, STRONGEST = 3, 8
 
 
-class _Facts(NamedTuple):
+class AskedFacts(NamedTuple):
     """Prompts of one length, their answers, and the place where the subject ends."""
 
     subjects: list[str]
@@ -46,7 +47,7 @@ class _Facts(NamedTuple):
     place: int
 
 
-class _Found(NamedTuple):
+class BroughtBack(NamedTuple):
     """The share of the difference of two answers' logits that one clean value brings back, where all else is of
     another subject.
     """
@@ -83,8 +84,8 @@ def examine(model: nn.Module, *, name: str, pairs: dict[str, str] | None = None,
     Raises ValueError for a prompt without {}, for fewer than three facts whose answers are one token each and whose
     prompts are as long as one another, and for a model without these names.
     """
-    facts = _chosen(model, pairs or CAPITALS, prompt)
-    found = _found(model, facts)
+    facts = comparable(model, pairs or CAPITALS, prompt)
+    found = what_brings_back(model, facts)
     print(f"{name}: {len(facts.subjects)} facts, as in {prompt.format(facts.subjects[0])!r}")
     print(_guesses_report(model, facts))
     words = [model.decode(facts.prompts[:1, place]).strip() for place in range(facts.prompts.shape[1])]
@@ -93,7 +94,7 @@ def examine(model: nn.Module, *, name: str, pairs: dict[str, str] | None = None,
     return _picture(found, words)
 
 
-def _chosen(model: nn.Module, pairs: dict[str, str], prompt: str) -> _Facts:
+def comparable(model: nn.Module, pairs: dict[str, str], prompt: str) -> AskedFacts:
     """Choose the facts that can be compared place by place. Raises ValueError as `examine` does."""
     if prompt.count("{}") != 1:
         raise ValueError(f"prompt = {prompt!r}: must have one {{}}, where the subject stands")
@@ -115,10 +116,10 @@ def _chosen(model: nn.Module, pairs: dict[str, str], prompt: str) -> _Facts:
     prompts = torch.tensor([tokens[subject] for subject in subjects])
     differs = (prompts != prompts[0]).any(0).nonzero()
     place = int(differs.max()) if len(differs) else 0
-    return _Facts(subjects, prompts, torch.tensor([single[subject] for subject in subjects]), place)
+    return AskedFacts(subjects, prompts, torch.tensor([single[subject] for subject in subjects]), place)
 
 
-def _guesses_report(model: nn.Module, facts: _Facts) -> str:
+def _guesses_report(model: nn.Module, facts: AskedFacts) -> str:
     """Each subject with the model's first guess, and the answer's probability and rank."""
     likely = model(facts.prompts, only_last=True)[:, -1].softmax(-1)
     share = likely.gather(1, facts.answers[:, None])
@@ -131,16 +132,20 @@ def _guesses_report(model: nn.Module, facts: _Facts) -> str:
     return "\n".join(lines)
 
 
-def _found(model: nn.Module, facts: _Facts) -> _Found:
-    """Run each prompt with another's subject, and put back one value of the clean run at a time."""
+@torch.no_grad()
+def what_brings_back(model: nn.Module, facts: AskedFacts, layers: Sequence[int] | None = None) -> BroughtBack:
+    """Run each prompt with another's subject, and put back one value of the clean run at a time, at all layers or at
+    those of ``layers``. Raises ValueError for facts that all have the same answer.
+    """
+    layers = range(model.layers) if layers is None else layers
     apart = APART % len(facts.subjects) or 1
     others, wrong = facts.prompts.roll(-apart, 0), facts.answers.roll(-apart, 0)
     different = wrong != facts.answers
     if not different.any():
         raise ValueError("facts: must have answers that differ")
-    streams = [f"blocks.{layer}.hook_resid_pre" for layer in range(model.layers)]
-    heads = [f"blocks.{layer}.attn.hook_z" for layer in range(model.layers)]
-    patterns = [f"blocks.{layer}.attn.hook_pattern" for layer in range(model.layers)]
+    streams = [f"blocks.{layer}.hook_resid_pre" for layer in layers]
+    heads = [f"blocks.{layer}.attn.hook_z" for layer in layers]
+    patterns = [f"blocks.{layer}.attn.hook_pattern" for layer in layers]
     names = [*streams, *heads, *patterns]
     logits, clean = model.run_with_cache(facts.prompts, names=names, only_last=True)
     spoilt, other = model.run_with_cache(others, names=streams, only_last=True)
@@ -150,25 +155,23 @@ def _found(model: nn.Module, facts: _Facts) -> _Found:
 
     best, worst = gap(logits[:, -1]), gap(spoilt[:, -1])
 
-    def brought_back(layer: int, name: str, **where) -> Tensor:
+    def share(layer: int, stream: str, name: str, **where) -> Tensor:
         """From this layer on: what comes before is as it was."""
-        x = other[streams[layer]]
+        x = other[stream]
         with model.hooks(interchange(name, clean[name], **where)):
             for block in model.body.blocks[layer:]:
                 x = block(x)
         return ((gap(model.body.norm(x[:, -1]) @ model.unembedding.mT) - worst) / (best - worst))[different].mean()
 
     length = facts.prompts.shape[1]
-    by_place = [[brought_back(layer, name, place=at) for at in range(length)] for layer, name in enumerate(streams)]
-    by_head = [
-        [brought_back(layer, name, head=head, place=-1) for head in range(model.heads)]
-        for layer, name in enumerate(heads)
-    ]
+    at_layers = list(zip(layers, streams, heads, strict=True))
+    by_place = [[share(layer, x, x, place=place) for place in range(length)] for layer, x, _ in at_layers]
+    by_head = [[share(layer, x, z, head=head, place=-1) for head in range(model.heads)] for layer, x, z in at_layers]
     looks = torch.stack([clean[name][:, :, -1, facts.place].mean(0) for name in patterns])
-    return _Found(torch.tensor(by_place), torch.tensor(by_head), looks)
+    return BroughtBack(torch.tensor(by_place), torch.tensor(by_head), looks)
 
 
-def _report(found: _Found, words: list[str]) -> str:
+def _report(found: BroughtBack, words: list[str]) -> str:
     """Both tables as text."""
     lines = ["\nWith another subject, the clean stream before a layer brings back this share of the answer, at"]
     lines.append(f"{'layer':>9} " + " ".join(f"{word[:10]:>10}" for word in words))
@@ -185,7 +188,7 @@ def _report(found: _Found, words: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _picture(found: _Found, words: list[str]) -> Figure:
+def _picture(found: BroughtBack, words: list[str]) -> Figure:
     """Draw the shares by layer and place, and by layer and head."""
     use_house_style()
     figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained")

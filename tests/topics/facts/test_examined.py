@@ -33,11 +33,11 @@ def arguments(folder, *, facts=None, prompt=PROMPT, out=None) -> Namespace:
 
 @torch.no_grad()
 def test_what_one_value_brings_back_is_what_a_whole_run_says(model):
-    facts = examined._chosen(model, PAIRS, PROMPT)
+    facts = examined.comparable(model, PAIRS, PROMPT)
     assert facts.subjects == list(PAIRS)
     assert facts.prompts.shape == (4, 4)
     assert facts.place == 1
-    found = examined._found(model, facts)
+    found = examined.what_brings_back(model, facts)
     others, wrong = facts.prompts[[1, 2, 3, 0]], facts.answers[[1, 2, 3, 0]]  # five further, of four: one
     rows = torch.arange(4)
 
@@ -92,14 +92,14 @@ def test_the_command_prints_both_tables_and_draws_them(saved, tmp_path, capsys):
 
 @torch.no_grad()
 def test_two_facts_with_the_same_answer_do_not_spoil_the_mean(model):
-    facts = examined._chosen(model, {"12": "3", "13": "3", "20": "8", "31": "2"}, PROMPT)
-    found = examined._found(model, facts)
+    facts = examined.comparable(model, {"12": "3", "13": "3", "20": "8", "31": "2"}, PROMPT)
+    found = examined.what_brings_back(model, facts)
     torch.testing.assert_close(found.streams[0], torch.tensor([0.0, 1.0, 0.0, 0.0]), rtol=0, atol=1e-4)
 
 
 def test_a_fact_of_another_length_or_with_a_longer_answer_is_left_out(model):
     pairs = PAIRS | {"12 13": "4", "33": "4 5"}
-    assert examined._chosen(model, pairs, PROMPT).subjects == list(PAIRS)
+    assert examined.comparable(model, pairs, PROMPT).subjects == list(PAIRS)
 
 
 def test_what_cannot_be_compared_is_named(saved, tmp_path, capsys):
