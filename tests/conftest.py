@@ -99,6 +99,22 @@ def smollm2():
     return model_folder("smollm2")
 
 
+@pytest.fixture(scope="session")
+def llama_folder(tmp_path_factory):
+    """The folder of a tiny random Llama."""
+    from tiny_llama import save_tiny_llama
+
+    return save_tiny_llama(tmp_path_factory.mktemp("saved") / "llama")
+
+
+@pytest.fixture(scope="session")
+def llama(llama_folder):
+    """A tiny random Llama, as the course reads it."""
+    from companion.pretrained.language import LanguageModel
+
+    return LanguageModel(llama_folder)
+
+
 @pytest.fixture(autouse=True)
 def _same_random_state():
     """A test may draw from torch's global generator; it starts where every other test does."""

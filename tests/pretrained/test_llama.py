@@ -18,16 +18,6 @@ from companion.topics.bigrams import examined
 TEXTS = torch.randint(TOKENS, (3, 17), generator=torch.Generator().manual_seed(1))
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    return save_tiny_llama(tmp_path_factory.mktemp("saved") / "llama")
-
-
-@pytest.fixture(scope="module")
-def model(saved):
-    return LanguageModel(saved)
-
-
 def theirs(folder):
     """What ``transformers`` makes of a folder."""
     transformers = pytest.importorskip(
@@ -85,18 +75,18 @@ def test_the_fetched_model_is_the_one_that_transformers_reads(smollm2):
 
 
 @torch.no_grad()
-def test_what_transformers_writes_is_read_as_well(tmp_path, saved):
+def test_what_transformers_writes_is_read_as_well(tmp_path, llama_folder):
     """Its configuration has other fields than older ones; its model without a head, other names."""
-    whole = theirs(saved)
+    whole = theirs(llama_folder)
     whole.save_pretrained(tmp_path / "whole")
     whole.model.save_pretrained(tmp_path / "headless")
     for folder in (tmp_path / "whole", tmp_path / "headless"):
-        (folder / "tokenizer.json").write_bytes((saved / "tokenizer.json").read_bytes())
-        torch.testing.assert_close(LanguageModel(folder)(TEXTS), LanguageModel(saved)(TEXTS))
+        (folder / "tokenizer.json").write_bytes((llama_folder / "tokenizer.json").read_bytes())
+        torch.testing.assert_close(LanguageModel(folder)(TEXTS), LanguageModel(llama_folder)(TEXTS))
 
 
-def test_every_tensor_lies_where_it_belongs(model):
-    weights, state = tensors(), model.model.state_dict()
+def test_every_tensor_lies_where_it_belongs(llama):
+    weights, state = tensors(), llama.model.state_dict()
     assert len(state) == len(weights) - LAYERS  # gate and up are one
     for name in ("embed.weight", "norm.weight"):
         torch.testing.assert_close(state[name], weights[f"model.{name.replace('embed', 'embed_tokens')}"])
@@ -106,21 +96,21 @@ def test_every_tensor_lies_where_it_belongs(model):
     torch.testing.assert_close(
         state["blocks.1.attention.keys.weight"], weights["model.layers.1.self_attn.k_proj.weight"]
     )
-    assert not any(weight.requires_grad or weight.is_meta for weight in model.parameters())
-    assert not model.training
+    assert not any(weight.requires_grad or weight.is_meta for weight in llama.parameters())
+    assert not llama.training
 
 
-def test_the_door_has_all_names_and_sizes(model):
-    assert isinstance(model.model, Llama)
-    assert (model.layers, model.heads, model.context) == (LAYERS, HEADS, 32)
-    assert model.tokens == model.tokenizer.get_vocab_size()
-    logits, cache = model.run_with_cache(TEXTS)
-    assert list(cache) == model.hook_names == model.model.hook_names
+def test_the_door_has_all_names_and_sizes(llama):
+    assert isinstance(llama.model, Llama)
+    assert (llama.layers, llama.heads, llama.context) == (LAYERS, HEADS, 32)
+    assert llama.tokens == llama.tokenizer.get_vocab_size()
+    logits, cache = llama.run_with_cache(TEXTS)
+    assert list(cache) == llama.hook_names == llama.model.hook_names
     assert logits.shape == (3, 17, TOKENS)
-    for layer, pattern in enumerate(model.patterns(TEXTS)):
+    for layer, pattern in enumerate(llama.patterns(TEXTS)):
         torch.testing.assert_close(pattern, cache[f"blocks.{layer}.attn.hook_pattern"])
-    torch.testing.assert_close(model(TEXTS, only_last=True), logits[:, -1:])
-    assert model.body is model.model
+    torch.testing.assert_close(llama(TEXTS, only_last=True), logits[:, -1:])
+    assert llama.body is llama.model
 
 
 def test_a_fetched_model_comes_by_its_name(tmp_path, monkeypatch):
@@ -139,25 +129,25 @@ def test_a_fetched_model_comes_by_its_name(tmp_path, monkeypatch):
         LanguageModel("smollm3")
 
 
-def test_text_goes_in_and_comes_out(model):
-    tokens = model.batch([" 12 30", " 15 39"])
+def test_text_goes_in_and_comes_out(llama):
+    tokens = llama.batch([" 12 30", " 15 39"])
     assert tokens.shape == (2, 2)
-    assert tokens.tolist() == [model.encode(" 12 30"), model.encode(" 15 39")]
-    assert model.decode(tokens[1]) == " 15 39"
+    assert tokens.tolist() == [llama.encode(" 12 30"), llama.encode(" 15 39")]
+    assert llama.decode(tokens[1]) == " 15 39"
     with pytest.raises(ValueError, match=re.escape("texts: ' 7' has 1 tokens, ' 12 30' 2; must all have as many")):
-        model.batch([" 12 30", " 7"])
+        llama.batch([" 12 30", " 7"])
 
 
-def test_a_heads_direct_way_is_what_it_adds_to_the_logits(model):
+def test_a_heads_direct_way_is_what_it_adds_to_the_logits(llama):
     """One head's result, alone in the stream, times the last norm's weight and the unembedding's rows."""
-    _, cache = model.run_with_cache(TEXTS, names=["blocks.1.attn.hook_z", "blocks.1.attn.hook_result"])
-    got = model.direct(1, cache["blocks.1.attn.hook_z"], torch.arange(7))
-    expected = cache["blocks.1.attn.hook_result"] * model.norm.weight @ tensors()["model.embed_tokens.weight"][:7].mT
+    _, cache = llama.run_with_cache(TEXTS, names=["blocks.1.attn.hook_z", "blocks.1.attn.hook_result"])
+    got = llama.direct(1, cache["blocks.1.attn.hook_z"], torch.arange(7))
+    expected = cache["blocks.1.attn.hook_result"] * llama.norm.weight @ tensors()["model.embed_tokens.weight"][:7].mT
     torch.testing.assert_close(got, expected)
 
 
-def test_a_cut_of_an_mlps_first_matrix_is_felt(saved):
-    model = LanguageModel(saved)
+def test_a_cut_of_an_mlps_first_matrix_is_felt(llama_folder):
+    model = LanguageModel(llama_folder)
     plain = model(TEXTS)
     model.inputs[1].zero_()
     _, cache = model.run_with_cache(TEXTS)
@@ -165,17 +155,17 @@ def test_a_cut_of_an_mlps_first_matrix_is_felt(saved):
     assert (model(TEXTS) - plain).abs().max() > 0.01
 
 
-def test_lesson_06s_probes_run_on_it(model, capsys):
-    before = [matrix.clone() for matrix in model.inputs]
-    examined.examine(model, name="tiny")
+def test_lesson_06s_probes_run_on_it(llama, capsys):
+    before = [matrix.clone() for matrix in llama.inputs]
+    examined.examine(llama, name="tiny")
     assert f"tiny: {LAYERS} layers of {HEADS} heads" in capsys.readouterr().out
-    assert all(torch.equal(matrix, whole) for matrix, whole in zip(model.inputs, before, strict=True))
+    assert all(torch.equal(matrix, whole) for matrix, whole in zip(llama.inputs, before, strict=True))
 
 
-def test_half_the_precision_on_request(saved, model):
-    half = LanguageModel(saved, dtype=torch.bfloat16)
+def test_half_the_precision_on_request(llama_folder, llama):
+    half = LanguageModel(llama_folder, dtype=torch.bfloat16)
     assert {weight.dtype for weight in half.parameters()} == {torch.bfloat16}
-    torch.testing.assert_close(half(TEXTS).float(), model(TEXTS), rtol=0, atol=0.1 * model(TEXTS).abs().max().item())
+    torch.testing.assert_close(half(TEXTS).float(), llama(TEXTS), rtol=0, atol=0.1 * llama(TEXTS).abs().max().item())
 
 
 SCALED = {"rope_type": "llama3", "factor": 8.0}
@@ -252,7 +242,7 @@ def test_a_damaged_configuration_is_named(tmp_path):
         LanguageModel(folder)
 
 
-def test_too_little_memory_is_said_before_anything_is_read(saved, monkeypatch):
+def test_too_little_memory_is_said_before_anything_is_read(llama_folder, monkeypatch):
     monkeypatch.setattr(language, "free_memory", lambda: 60_000_000)
     monkeypatch.setattr(language, "read_llama", lambda *_: pytest.fail("read"))
     entries = sum(tensor.numel() for tensor in tensors().values())
@@ -260,7 +250,7 @@ def test_too_little_memory_is_said_before_anything_is_read(saved, monkeypatch):
         f"needs {(4 * entries + language.WORKING) / 1e6:.0f} MB of memory, and 60 MB are free; shut down other kernels"
     )
     with pytest.raises(PretrainedError, match=re.escape(message)):
-        LanguageModel(saved)
+        LanguageModel(llama_folder)
 
 
 GROUP = {"memory.max": "1000\n", "memory.current": "700\n", "memory.stat": "anon 500\ninactive_file 100\n"}

@@ -3,13 +3,11 @@
 import re
 from argparse import Namespace
 
-import pytest
 import torch
 from PIL import Image
 from tiny_gpt2 import save_tiny_gpt2
-from tiny_llama import HEADS, LAYERS, save_tiny_llama
+from tiny_llama import HEADS, LAYERS
 
-from companion.pretrained.language import LanguageModel
 from companion.topics.facts import examined
 from companion.workshop.cli import examine
 
@@ -17,37 +15,27 @@ PAIRS = {"12": "3", "13": "5", "20": "8", "31": "2"}
 PROMPT = "0 {} 1 7"
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    return save_tiny_llama(tmp_path_factory.mktemp("saved") / "llama")
-
-
-@pytest.fixture(scope="module")
-def model(saved):
-    return LanguageModel(saved)
-
-
 def arguments(folder, *, facts=None, prompt=PROMPT, out=None) -> Namespace:
     return Namespace(topic="facts", folder=str(folder), facts=facts and str(facts), prompt=prompt, out=out)
 
 
 @torch.no_grad()
-def test_what_one_value_brings_back_is_what_a_whole_run_says(model):
-    facts = examined.comparable(model, PAIRS, PROMPT)
+def test_what_one_value_brings_back_is_what_a_whole_run_says(llama):
+    facts = examined.comparable(llama, PAIRS, PROMPT)
     assert facts.subjects == list(PAIRS)
     assert facts.prompts.shape == (4, 4)
     assert facts.place == 1
-    found = examined.what_brings_back(model, facts)
+    found = examined.what_brings_back(llama, facts)
     others, wrong = facts.prompts[[1, 2, 3, 0]], facts.answers[[1, 2, 3, 0]]  # five further, of four: one
     rows = torch.arange(4)
 
     def gap(tokens, hooks):
-        with model.hooks(hooks):
-            logits = model(tokens)[:, -1]
+        with llama.hooks(hooks):
+            logits = llama(tokens)[:, -1]
         return logits[rows, facts.answers] - logits[rows, wrong]
 
     best, worst = gap(facts.prompts, {}), gap(others, {})
-    _, clean = model.run_with_cache(facts.prompts)
+    _, clean = llama.run_with_cache(facts.prompts)
     for layer in range(LAYERS):
         stream, z = f"blocks.{layer}.hook_resid_pre", f"blocks.{layer}.attn.hook_z"
         for place in range(4):
@@ -74,13 +62,13 @@ def test_what_one_value_brings_back_is_what_a_whole_run_says(model):
     torch.testing.assert_close(found.streams[0], expected, rtol=0, atol=1e-4)
 
 
-def test_the_command_prints_both_tables_and_draws_them(saved, tmp_path, capsys):
+def test_the_command_prints_both_tables_and_draws_them(llama_folder, tmp_path, capsys):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("".join(f"{subject}, {answer}\n" for subject, answer in PAIRS.items()))
     out = tmp_path / "facts.png"
-    assert examine.main(arguments(saved, facts=pairs, out=str(out))) == 0
+    assert examine.main(arguments(llama_folder, facts=pairs, out=str(out))) == 0
     text = capsys.readouterr().out
-    assert text.startswith(f"{saved}: 4 facts, as in '0 12 1 7'\nThe answer is the first guess for ")
+    assert text.startswith(f"{llama_folder}: 4 facts, as in '0 12 1 7'\nThe answer is the first guess for ")
     assert len(re.findall(r"^ +\d+ +\d+ +0\.\d{3} +\d+  \S", text, re.MULTILINE)) == 4
     assert re.search(r"^ +layer +0 +\(subject\) +1 +7$", text, re.MULTILINE)
     assert len(re.findall(r"^ +\d+( +-?\d+\.\d\d){4}$", text, re.MULTILINE)) == LAYERS
@@ -91,18 +79,18 @@ def test_the_command_prints_both_tables_and_draws_them(saved, tmp_path, capsys):
 
 
 @torch.no_grad()
-def test_two_facts_with_the_same_answer_do_not_spoil_the_mean(model):
-    facts = examined.comparable(model, {"12": "3", "13": "3", "20": "8", "31": "2"}, PROMPT)
-    found = examined.what_brings_back(model, facts)
+def test_two_facts_with_the_same_answer_do_not_spoil_the_mean(llama):
+    facts = examined.comparable(llama, {"12": "3", "13": "3", "20": "8", "31": "2"}, PROMPT)
+    found = examined.what_brings_back(llama, facts)
     torch.testing.assert_close(found.streams[0], torch.tensor([0.0, 1.0, 0.0, 0.0]), rtol=0, atol=1e-4)
 
 
-def test_a_fact_of_another_length_or_with_a_longer_answer_is_left_out(model):
+def test_a_fact_of_another_length_or_with_a_longer_answer_is_left_out(llama):
     pairs = PAIRS | {"12 13": "4", "33": "4 5"}
-    assert examined.comparable(model, pairs, PROMPT).subjects == list(PAIRS)
+    assert examined.comparable(llama, pairs, PROMPT).subjects == list(PAIRS)
 
 
-def test_what_cannot_be_compared_is_named(saved, tmp_path, capsys):
+def test_what_cannot_be_compared_is_named(llama_folder, tmp_path, capsys):
     lines = tmp_path / "lines.csv"
     few = "facts: 0 of 16 have an answer of one token, and prompts of one length; must be at least 3"
     for content, given, message in (
@@ -114,7 +102,7 @@ def test_what_cannot_be_compared_is_named(saved, tmp_path, capsys):
         ("12,3\n13,3\n20,3\n", {"facts": lines}, "facts: must have answers that differ"),
     ):
         lines.write_text(content)
-        assert examine.main(arguments(saved, **given)) == 2
+        assert examine.main(arguments(llama_folder, **given)) == 2
         (line,) = capsys.readouterr().out.splitlines()
         assert line.startswith(f"examine facts: {message}")
 
