@@ -48,6 +48,17 @@ def test_every_lesson_is_tried_on_every_processor():
     assert matrix["lesson"] == there, "list every lesson in .github/workflows/weekly.yml, under processors"
 
 
+def test_whoever_tests_has_fetched_the_model_and_keeps_it_where_it_is_sought():
+    for name, testing in (("tests", ["tests"]), ("weekly", ["newest", "measured"])):
+        path = ROOT / f".github/workflows/{name}.yml"
+        models = yaml.safe_load(path.read_text(encoding="utf-8"))["env"]["COURSE_MODELS"]
+        for job in testing:
+            steps = jobs(path)[job]["steps"]
+            [kept] = [step["with"]["path"] for step in steps if "actions/cache" in step.get("uses", "")]
+            run = [step["run"].split()[3] for step in steps if "python -m companion" in step.get("run", "")]
+            assert kept == models and run[:2] == ["fetch", "test"]
+
+
 def test_no_workflow_may_write_more_than_the_pages():
     for path in WORKFLOWS:
         workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
