@@ -2,8 +2,8 @@
 
 A function under `measurement` measures one cell of a table (a seed, and a setting) and gives rows. ``python -m
 companion measure NAME`` calls it for all cells and writes ``measured/NAME.csv``, with how the table was made in its
-header; a lesson reads that by `measured_table`. A table's name begins with its topic, in whose
-module its function is.
+header; a lesson reads that by `measured_table`. A table's name begins with its topic, in whose module its function is;
+what is measured on a model that others trained is in that of `companion.pretrained`, which topics may not import.
 
 Cells are independent of each other and are spread by joblib, so that a department's cluster takes them: ``with
 joblib.parallel_config(backend="dask"):`` around `measure`, with a ``distributed.Client`` open; or
@@ -23,6 +23,7 @@ from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class Measurement:
     because: str
     quick: bool
     gpu: bool
+    models: Mapping[str, str]
 
     @property
     def path(self) -> Path:
@@ -72,12 +74,13 @@ class Measurement:
         return [setting | row for row in self.one(**job)]
 
     def config(self, scale: str = "course") -> str:
-        """Return 16 hexadecimal digits, a hash of what decides a run but its seeds: cells, and recipes at a scale.
+        """Return 16 hexadecimal digits, a hash of what decides a run but its seeds: cells, recipes at a scale, models.
 
         What has its default counts for nothing: a new setting that nobody uses changes no hash.
         """
         recipes = [[each.name, _said((each.config,)), _said(each.schedule)] for each in self.recipes(scale)]
-        said = json.dumps([self.name, scale, _said(self.cells), recipes], sort_keys=True)
+        others = [dict(self.models)] if self.models else []
+        said = json.dumps([self.name, scale, _said(self.cells), recipes, *others], sort_keys=True)
         return sha256(said.encode()).hexdigest()[:16]
 
 
@@ -95,6 +98,7 @@ def measurement(
     recipes: Callable[[str], Iterable[Any]] = lambda scale: (),
     quick: bool = False,
     gpu: bool = False,
+    models: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[..., list[Row]]], Callable[..., list[Row]]]:
     """Make known that the function below measures a table. Raises ValueError for a name that is taken.
 
@@ -110,13 +114,14 @@ def measurement(
     ``recipes``: of a scale, those recipes that decide what is measured.
     ``quick``: whether a cell at the scale course takes less than ten seconds of one core.
     ``gpu``: whether it takes hours of one, and was measured on a GPU.
+    ``models``: that others trained and that are measured, by name, each with the hash of its file.
     """
     if name in _registered:
         raise ValueError(f"name = {name!r}: there is a measurement of this name already")
 
     def known(one: Callable[..., list[Row]]) -> Callable[..., list[Row]]:
         _registered[name] = Measurement(
-            name, about, one, tuple(seeds), tuple(cells), recipes, tolerance, because, quick, gpu
+            name, about, one, tuple(seeds), tuple(cells), recipes, tolerance, because, quick, gpu, models
         )
         return one
 

@@ -21,7 +21,7 @@ SHEETS = {"claims", "predictions"}  # they hold every figure, and no figure come
 
 def commands(companion: Path) -> dict[str, list[str]]:
     """Return, by name, the command that makes each shipped checkpoint again; of each measured table, those of the
-    checkpoints that it is measured on, and its own.
+    checkpoints and models that it is measured on, and its own.
     """
     seeds: dict[str, list[int]] = defaultdict(list)
     trained = {}
@@ -36,7 +36,8 @@ def commands(companion: Path) -> dict[str, list[str]]:
         chosen = look_up(path.stem)
         loads = "shipped" in inspect.unwrap(getattr(chosen.one, "func", chosen.one)).__code__.co_names
         needed = [trained[each.name] for each in chosen.recipes("course") if loads and each.name in trained]
-        found[path.stem] = [*dict.fromkeys(needed), f"measure {path.stem}"]
+        fetched = (f"fetch {model}" for model in chosen.models)
+        found[path.stem] = [*fetched, *dict.fromkeys(needed), f"measure {path.stem}"]
     return found
 
 
