@@ -1,0 +1,246 @@
+"""What lesson 15 shows of SmolLM2, a language model that others trained, and what takes longer than a lesson has: its
+induction heads and who they read, where the capital of a country is, and what its MLPs say of a city.
+
+Every figure is of one model; a seed is a draw of what it reads, so that an interval between seeds is one over prompts.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from companion.core.circuits import Part, ablation, wires
+from companion.core.measuring import Row, measurement
+from companion.pretrained.fetching import MODELS
+from companion.pretrained.folder import PretrainedError, existing, opened
+from companion.pretrained.language import LanguageModel
+from companion.topics.bigrams.probes import prefix_matching, truncated
+from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
+
+SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
+TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
+READERS = ((17, 3), (17, 4), (18, 6), (18, 7))  # induction heads, of two layers; those of one layer share their keys
+FACTS = {"smoke": 3, "course": 8, "paper": 16}  # of `CAPITALS`
+ALL_CAPITALS = CAPITALS | {
+    "Egypt": "Cairo",
+    "Ireland": "Dublin",
+    "Hungary": "Budapest",
+    "Peru": "Lima",
+    "Kenya": "Nairobi",
+    "Thailand": "Bangkok",
+    "South Korea": "Seoul",
+}
+FIRST_CITIES = {
+    city: country.removeprefix("South ")
+    for country, city in ALL_CAPITALS.items()
+    if country not in ("China", "Iran", "England")
+}
+SECOND_CITIES = (
+    "Helsinki Finland, Munich Germany, Milan Italy, Barcelona Spain, Lyon France, Kyoto Japan, Mumbai India, "
+    "Toronto Canada, Sydney Australia, Shanghai China, Tehran Iran, London England, Brussels Belgium, "
+    "Copenhagen Denmark, Geneva Switzerland, Istanbul Turkey, Baghdad Iraq, Jakarta Indonesia, Hanoi Vietnam, "
+    "Edinburgh Scotland"
+)
+CITIES = (FIRST_CITIES, dict(pair.split() for pair in SECOND_CITIES.split(", ")))  # of seeds 0 and 1
+PLACE = "{} is located in"
+CUTS = [("none", -1), *(("mlp", layer) for layer in range(30)), *(("half", layer) for layer in range(24, 30))]
+ROUNDING = "the same weights and the same texts; another machine sums in another order"
+
+
+def smollm2() -> LanguageModel:
+    """Read the model that the tables are of. Raises PretrainedError where it is not there, and for another one."""
+    folder = existing("smollm2")
+    with opened(folder / "model.safetensors") as file:
+        made_of = (file.metadata() or {}).get("sha256_of_gguf")
+    if made_of != SMOLLM2["smollm2"]:
+        raise PretrainedError(
+            f"{folder}: made of a GGUF with the SHA-256 {made_of}; must be {SMOLLM2['smollm2']}, which is measured here"
+        )
+    return LanguageModel(folder)
+
+
+def said_twice(model: LanguageModel, seed: int, scale: str) -> tuple[Int[Tensor, "texts length"], int]:
+    """Draw random tokens that are said twice; return them, and how many."""
+    texts, period = TEXTS[scale]
+    drawn = torch.randint(model.tokens, (texts, period), generator=torch.Generator().manual_seed(seed))
+    return torch.cat([drawn, drawn], 1), period
+
+
+@measurement(
+    "language-induction",
+    "how much each head of SmolLM2 looks after the earlier copy, and at the token before, on random tokens said twice",
+    seeds=range(5),
+    tolerance=0.005,
+    because=ROUNDING,
+    quick=True,
+    models=SMOLLM2,
+)
+def induction(seed: int, scale: str) -> list[Row]:
+    """Measure both scores of every head on one draw of texts."""
+    model = smollm2()
+    return head_scores(model, *said_twice(model, seed, scale))
+
+
+def head_scores(model: LanguageModel, tokens: Int[Tensor, "texts length"], period: int) -> list[Row]:
+    """Measure every head's mean attention from the second saying to what followed the first one, and from everywhere to
+    the token before.
+    """
+    return [
+        {"layer": layer, "head": head, "induction": after, "previous": before}
+        for layer, pattern in enumerate(model.patterns(tokens))
+        for head, (after, before) in enumerate(
+            zip(
+                prefix_matching(pattern, period).tolist(),
+                pattern.diagonal(-1, dim1=-2, dim2=-1).mean((0, 2)).tolist(),
+                strict=True,
+            )
+        )
+    ]
+
+
+@measurement(
+    "language-composition",
+    "what the attention of four induction heads is without one earlier head's writing in their keys or queries",
+    cells=[{"reader_layer": layer, "reader_head": head} for layer, head in READERS],
+    tolerance=0.005,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def composition(seed: int, scale: str, reader_layer: int, reader_head: int) -> list[Row]:
+    """Cut each of one reader's wires on one draw of texts."""
+    model = smollm2()
+    return cut_wires(model, *said_twice(model, seed, scale), Part(reader_layer, reader_head))
+
+
+def cut_wires(model: LanguageModel, tokens: Int[Tensor, "texts length"], period: int, reader: Part) -> list[Row]:
+    """Measure a reader's mean attention to what followed the earlier copy, as it is and without what each earlier head
+    has written in the stream that its keys, or its queries, read.
+
+    ``model``, ``tokens``, ``period``: what reads random tokens said twice, and how many these are.
+    ``reader``: the head that looks.
+    """
+
+    def looks(pattern: Float[Tensor, "texts length length"]) -> Float[Tensor, ""]:
+        return prefix_matching(pattern[:, None], period)[0]
+
+    whole = looks(model.patterns(tokens)[reader.layer][:, reader.head]).item()
+    keys, queries = (wires(model, tokens, reader=reader, side=side, measure=looks) for side in ("keys", "queries"))
+    return [
+        {"layer": layer, "head": head, "whole": whole, "keys": by_key, "queries": by_query}
+        for layer, both in enumerate(zip(keys.tolist(), queries.tolist(), strict=True))
+        for head, (by_key, by_query) in enumerate(zip(*both, strict=True))
+    ]
+
+
+@measurement(
+    "language-facts",
+    "which share of a capital's lead, lost to another country's, comes back by layer and place, and by head",
+    tolerance=0.01,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def facts(seed: int, scale: str) -> list[Row]:
+    """Measure it over eight capitals, each beside another country's, with how much each head looks at the country."""
+    model = smollm2()
+    layers = range(0, model.layers, 15) if scale == "smoke" else range(model.layers)
+    return facts_at(model, drawn_capitals(seed, FACTS[scale]), PROMPT, layers)
+
+
+def drawn_capitals(seed: int, count: int) -> dict[str, str]:
+    """Draw capitals, in a random order."""
+    order = torch.randperm(len(CAPITALS), generator=torch.Generator().manual_seed(seed))[:count]
+    return {country: CAPITALS[country] for country in (list(CAPITALS)[place] for place in order.tolist())}
+
+
+def facts_at(model: LanguageModel, pairs: dict[str, str], prompt: str, layers: range) -> list[Row]:
+    """Measure `what_brings_back` at some layers: the clean stream at each "place" before the layer, each "head" at the
+    last place, and the "attention" of each head from there to the subject.
+
+    ``model``, ``layers``: what is asked, and where one looks into it.
+    ``pairs``, ``prompt``: as for `companion.topics.facts.examined.examine`.
+    """
+    found = what_brings_back(model, comparable(model, pairs, prompt), layers)
+    kinds = {"place": found.streams, "head": found.heads, "attention": found.attention}
+    return [
+        {"layer": layer, "what": what, "at": at, "share": round(share, 4) + 0.0}  # no -0
+        for row, layer in enumerate(layers)
+        for what, shares in kinds.items()
+        for at, share in enumerate(shares[row].tolist())
+    ]
+
+
+@measurement(
+    "language-capitals",
+    "what SmolLM2 says first after 'The capital of .. is', and how likely and at which rank it says the capital",
+    seeds=(0,),
+    tolerance=0.005,
+    because=ROUNDING,
+    quick=True,
+    models=SMOLLM2,
+)
+def capitals(seed: int, scale: str) -> list[Row]:  # noqa: ARG001 - nothing is drawn
+    """Ask for 23 capitals, of each of which the first token counts."""
+    model = smollm2()
+    asked = list(ALL_CAPITALS.items())[: 3 if scale == "smoke" else None]
+    rows = []
+    following = _following(model, [PROMPT.format(country) for country, _ in asked])
+    for (country, capital), likely in zip(asked, following, strict=True):
+        guess, answer = int(likely.argmax()), likely[model.encode(f" {capital}")[0]].item()
+        rows.append(
+            {
+                "country": country,
+                "capital": capital,
+                "guess": model.decode([guess]).strip(),
+                "p_guess": likely[guess].item(),
+                "p_capital": answer,
+                "rank": int((likely > answer).sum()),
+            }
+        )
+    return rows
+
+
+@measurement(
+    "language-layers",
+    "p(the), p(its country), the country's rank and the entropy after a city 'is located in', with an MLP cut",
+    seeds=(0, 1),
+    cells=[{"cut": cut, "layer": layer} for cut, layer in CUTS],
+    tolerance=0.005,
+    because=ROUNDING,
+    quick=True,
+    models=SMOLLM2,
+)
+def layers(seed: int, scale: str, cut: str, layer: int) -> list[Row]:
+    """Ask about the ``seed``-th twenty cities: "none" is cut, the "mlp" of a layer is taken out, or the rank of its
+    three matrices is "half".
+    """
+    model = smollm2()
+    if cut == "half":
+        halve_rank(model, layer)
+    cities = list(CITIES[seed].items())[: 3 if scale == "smoke" else None]
+    with model.hooks(ablation(f"blocks.{layer}.hook_mlp_out", "zero") if cut == "mlp" else {}):
+        following = _following(model, [PLACE.format(city) for city, _ in cities])
+    return [_about(model, *pair, likely) for pair, likely in zip(cities, following, strict=True)]
+
+
+def halve_rank(model: LanguageModel, layer: int) -> None:
+    """Cut each of the three matrices of one MLP, in place, to half of its rank (Sharma et al. 2023)."""
+    mlp = model.body.blocks[layer].mlp
+    for matrix in (*mlp.gate_and_up.weight.chunk(2), mlp.down.weight):
+        matrix.copy_(truncated(matrix, 0.5))
+
+
+def _about(model: LanguageModel, city: str, country: str, likely: Float[Tensor, "vocabulary"]) -> Row:
+    """What the model says of one city."""
+    the, answer = (likely[model.encode(word)[0]].item() for word in (" the", f" {country}"))
+    entropy = torch.special.entr(likely).sum().item()
+    return {"city": city, "the": the, "country": answer, "rank": int((likely > answer).sum()), "entropy": entropy}
+
+
+def _following(model: LanguageModel, texts: list[str]) -> Float[Tensor, "texts vocabulary"]:
+    """How likely each token is to follow each text; those of one length are read together."""
+    tokens = [model.encode(text) for text in texts]
+    likely = torch.empty(len(texts), len(model.unembedding))
+    for length in {len(each) for each in tokens}:
+        rows = [row for row, each in enumerate(tokens) if len(each) == length]
+        read = torch.tensor([tokens[row] for row in rows])
+        likely[rows] = model(read, only_last=True)[:, -1].softmax(-1)
+    return likely

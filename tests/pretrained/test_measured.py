@@ -1,0 +1,114 @@
+"""Tables on a model that others trained: their functions on a tiny random Llama; a stored cell by another way; and what
+is said where the model is not there, or is another.
+"""
+
+import shutil
+from argparse import Namespace
+from dataclasses import replace
+
+import pytest
+import torch
+
+from companion.core.circuits import Part, wire
+from companion.core.measuring import look_up, measured_table
+from companion.pretrained import measured
+from companion.pretrained.language import LanguageModel
+from companion.topics.facts.examined import PROMPT, comparable, what_brings_back
+from companion.workshop.cli import measure
+
+
+def test_what_is_not_there_or_another_model_is_not_measured(llama_folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
+    arguments = Namespace(
+        name="language-capitals", seeds=[0], scale="smoke", jobs=None, out=str(tmp_path / "table.csv"), missing=False
+    )
+    assert measure.main(arguments) == 2
+    missing = f"measure: folder = 'smollm2': not in {tmp_path}; `python3 -m companion fetch smollm2` in the course's"
+    assert missing in capsys.readouterr().out
+    shutil.copytree(llama_folder, tmp_path / "smollm2")
+    assert measure.main(arguments) == 2
+    another = (
+        f"measure: {tmp_path / 'smollm2'}: made of a GGUF with the SHA-256 None; must be {measured.SMOLLM2['smollm2']}"
+    )
+    assert another in capsys.readouterr().out
+
+
+def test_the_table_of_another_model_is_seen_as_stale():
+    chosen = look_up("language-capitals")
+    assert replace(chosen, models={"smollm2": "another"}).config() != chosen.config()
+
+
+def test_a_heads_scores_are_its_attention_to_two_places(llama):
+    tokens, period = measured.said_twice(llama, 0, "smoke")
+    assert tokens.shape == (1, 2 * period) and torch.equal(tokens[:, :period], tokens[:, period:])
+    rows = measured.head_scores(llama, tokens, period)
+    assert [(row["layer"], row["head"]) for row in rows] == [(layer, head) for layer in (0, 1) for head in range(4)]
+    pattern = llama.patterns(tokens)[1][0, 2]
+    after = [pattern[place, place - period + 1].item() for place in range(period, 2 * period)]
+    before = [pattern[place, place - 1].item() for place in range(1, 2 * period)]
+    assert rows[6]["induction"] == pytest.approx(sum(after) / len(after))
+    assert rows[6]["previous"] == pytest.approx(sum(before) / len(before))
+
+
+def left(model: LanguageModel, tokens: torch.Tensor, period: int, writer: Part, reader: Part, side: str) -> float:
+    """A reader's induction score in a whole run with one wire cut."""
+    with model.hooks(wire(writer, reader, side)):
+        rows = measured.head_scores(model, tokens, period)
+    [score] = [row["induction"] for row in rows if (row["layer"], row["head"]) == (reader.layer, reader.head)]
+    return score
+
+
+def test_each_wire_is_cut_as_in_a_whole_run(llama):
+    tokens, period = measured.said_twice(llama, 1, "smoke")
+    rows = measured.cut_wires(llama, tokens, period, Part(1, 3))
+    assert [(row["layer"], row["head"]) for row in rows] == [(0, head) for head in range(4)]
+    for row in rows:
+        assert row["whole"] == pytest.approx(measured.head_scores(llama, tokens, period)[7]["induction"])
+        for side in ("keys", "queries"):
+            whole_run = left(llama, tokens, period, Part(0, row["head"]), Part(1, 3), side)
+            assert row[side] == pytest.approx(whole_run, rel=1e-4)
+            assert row[side] != pytest.approx(row["whole"], rel=1e-4)
+
+
+def test_what_brings_a_fact_back_is_told_row_by_row(llama):
+    pairs, prompt = {"12": "3", "13": "5", "20": "8", "31": "2"}, "0 {} 1 7"
+    rows = measured.facts_at(llama, pairs, prompt, range(1, 2))
+    found = what_brings_back(llama, comparable(llama, pairs, prompt))
+    shares = {(row["what"], row["at"]): row["share"] for row in rows}
+    assert {row["layer"] for row in rows} == {1} and len(rows) == len(shares) == 12
+    for what, expected in zip(("place", "head", "attention"), found, strict=True):
+        assert [shares[what, at] for at in range(4)] == pytest.approx(expected[1].tolist(), abs=1e-4)
+
+
+def test_every_draw_of_capitals_is_another():
+    draws = [measured.drawn_capitals(seed, 8) for seed in range(5)]
+    assert all(len(draw) == 8 for draw in draws)
+    assert len({tuple(draw) for draw in draws}) == 5
+
+
+def test_half_of_the_rank_of_an_mlp_is_left(llama_folder):
+    model = LanguageModel(llama_folder)
+    measured.halve_rank(model, 1)
+    for layer, rank in ((0, 24), (1, 12)):
+        mlp = model.body.blocks[layer].mlp
+        for matrix in (*mlp.gate_and_up.weight.chunk(2), mlp.down.weight):
+            assert torch.linalg.matrix_rank(matrix) == rank
+
+
+def stored(name: str, figure: str, **where: object) -> float:
+    [value] = measured_table(name).where(**where).columns[figure]
+    return value
+
+
+@pytest.mark.parametrize("side", ["keys", "queries"])
+def test_the_wire_that_counts_is_stored_as_a_whole_run_gives_it(smollm2, side):
+    model, reader = LanguageModel("smollm2"), {"reader_layer": 18, "reader_head": 6}
+    again = left(model, *measured.said_twice(model, 0, "course"), Part(16, 0), Part(18, 6), side)
+    there = stored("language-composition", side, seed=0, **reader, layer=16, head=0)
+    assert again == pytest.approx(there, abs=look_up("language-composition").tolerance)
+
+
+def test_the_layer_that_counts_is_stored_as_it_is_measured_alone(smollm2):
+    for row in measured.facts_at(LanguageModel("smollm2"), measured.drawn_capitals(0, 8), PROMPT, range(23, 24)):
+        again = row.pop("share")
+        assert again == pytest.approx(stored("language-facts", "share", seed=0, **row), abs=0.01)
