@@ -23,6 +23,7 @@ from companion.topics.regression.probes import (
     NEWTON_STEPS,
     best_match,
     errors_when_shifted,
+    growth_rate,
     similarity_of_errors,
 )
 from companion.topics.regression.recipes import BLOCK_MIXERS, FRESH, INTERLEAVED, TAUGHT_RIDGE, TEACHING, fresh_prompts
@@ -179,7 +180,8 @@ def layers_on_fresh_prompts(seed: int, scale: str, checkpoint: str) -> list[Row]
     """Measure one checkpoint (training seed 0) on the ``seed``-th set of 128 fresh prompts, with readouts fitted on 256
     others: its error with 2 d examples over the labels' mean square; by how much the error of all prefixes falls from
     layer to layer at least, up to the first layer within 3 % of the last; over these layers, the least-squares slope of
-    the matching Newton step, and the factor by which the matching gradient descent step grows; both steps at the end.
+    the matching Newton step, the factor by which the matching gradient descent step grows, and what of the variance of
+    either a line and an exponential explain (`growth_rate`, none taken for half a step of the grid); both at the end.
     """
     kappa, rate = READ[checkpoint]
     model, _ = shipped(checkpoint, scale)
@@ -192,22 +194,26 @@ def layers_on_fresh_prompts(seed: int, scale: str, checkpoint: str) -> list[Row]
     errors = (answers - asked.ys).square().mean((1, 2)) / asked.ys.square().mean()
     last = int((errors[1:] <= 1.03 * errors[-1]).nonzero()[0]) + 1
     solved = (newton(asked.xs, asked.ys, NEWTON_STEPS), gradient_descent(asked.xs, asked.ys, DESCENT_STEPS, lr=rate))
-    matched = (
+    matches = [
         torch.tensor(best_match(similarity_of_errors(answers[1:], predict(ws, asked.xs), asked.ys), steps).step)
         for ws, steps in zip(solved, (NEWTON_STEPS, DESCENT_STEPS), strict=True)
+    ]
+    of_newton, of_descent = (
+        growth_rate(list(range(1, last + 1)), steps[:last].clamp_min(1 / 8).tolist()) for steps in matches
     )
-    newton_step, descent_step = matched
-    number = torch.arange(1.0, last + 1) - (last + 1) / 2
-    slopes = [(number * steps[:last]).sum() / number.square().sum() for steps in (newton_step, descent_step.log2())]
     of_squares = (model(asked.xs, asked.ys) - asked.ys).square()[:, 2 * d].mean() / d
     return [
         {
             "error": of_squares.item(),
             "least_fall": (errors[:last] - errors[1 : last + 1]).min().item(),
-            "newton_steps_a_layer": slopes[0].item(),
-            "descent_factor_a_layer": 2 ** slopes[1].item(),
-            "newton_step": newton_step[-1].item(),
-            "descent_step": descent_step[-1].item(),
+            "newton_steps_a_layer": of_newton.slope,
+            "newton_linear": of_newton.linear_r2,
+            "newton_exponential": of_newton.exponential_r2,
+            "descent_factor_a_layer": 2**of_descent.log2_slope,
+            "descent_exponential": of_descent.exponential_r2,
+            "descent_linear": of_descent.linear_r2,
+            "newton_step": matches[0][-1].item(),
+            "descent_step": matches[1][-1].item(),
         }
     ]
 
