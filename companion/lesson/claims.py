@@ -24,7 +24,7 @@ import numpy as np
 from pybtex.database import BibliographyData, parse_file
 
 from companion import SCALES
-from companion.lesson.verdicts import NONE_PUBLISHED, UNASSESSED, Construction, Experiment, decide
+from companion.lesson.verdicts import NONE_PUBLISHED, UNASSESSED, Construction, Experiment, decide, too_few
 
 MIME = "application/vnd.companion.claims+json"
 PUBLISHED = Path(__file__).parents[1] / "published"
@@ -36,6 +36,7 @@ READ = {
     bool: (bool, "true or false"),
     tuple[str, ...]: (list, "a list of texts"),
     Construction | Experiment | None: (dict, "a table"),
+    "tuple[Experiment, ...]": (list, "a list of tables"),
 }
 MOST = 6  # rows of what to believe
 
@@ -150,11 +151,17 @@ class Claims:
             (
                 f"{row.statement}: {row.published} ({row.source})" if row.published != "-" else row.statement,
                 row.run,
-                ". ".join(filter(None, (_told(row).capitalize(), words[row.id]))),
+                ". ".join(filter(None, (self._told(row).capitalize(), words[row.id]))),
             )
             for row in self.rows
         ]
         return Tables({"": (("The paper says", "You saw", "Believe"), cells)}, self.rows)
+
+    def _told(self, row: Claim) -> str:
+        """The verdict, and of what there is too little for another, if there is."""
+        evidence = self.statements[row.id].evidence
+        few = too_few(evidence) if evidence and self.scale != "smoke" else ""
+        return f"{_told(row)} ({few})" if few else _told(row)
 
     def record(
         self,
@@ -315,7 +322,15 @@ def _read(id: str, table: dict[str, Any], into: type) -> dict[str, Any]:
         kinds, word = READ.get(known[name].type, ((int, float, list), "a number or a list of numbers"))
         if not isinstance(value, kinds):
             raise ValueError(f"claim {id!r}: {name} = {value!r}: must be {word}")
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
+    return {
+        name: tuple(_sized(id, each) for each in value) if isinstance(value, list) else value
+        for name, value in table.items()
+    }
+
+
+def _sized(id: str, value: Any) -> Any:
+    """Return a table, which in a list is what was measured at another size, as that; anything else as it is."""
+    return Experiment(**_read(f"{id}.beside", value, Experiment)) if isinstance(value, dict) else value
 
 
 @cache

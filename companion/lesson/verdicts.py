@@ -1,7 +1,38 @@
 """What became of a published claim, decided by one rule from what is stored of it in ``published/NN-topic.toml``.
 
-A theorem or a construction is judged by `Construction`, an experiment by `Experiment`. What one run in front of a
-learner gives is never judged, and no bar of the course's own enters.
+**What is judged.** A theorem or a construction by `Construction`, an experiment by `Experiment`. What one run in front
+of a learner gives is never judged, no bar of the course's own enters, and a control of ours is a row of ours. A
+published number is one that the text prints, or arithmetic on such numbers; "as good as" is a share of 1.
+
+**Scale.** An effect is 0 where there is none, above 0 on the source's side and below 0 on the other: a difference,
+log2 of a factor, the share that is closed. A number that cannot be negative is none, since nothing could come out
+different. What an untrained network shows, too, is no effect of training: the effect is what is beyond.
+
+**Enough.** Whatever is trained needs three training seeds (``over``): an interval over fresh data speaks for the one
+network that it was put to, and the claim is *not assessed*. So it is with fewer than three draws and no interval, and
+with a measure that cannot tell.
+
+**Reproduced** is a construction that is exact and whose negative world fails; and an experiment on the source's side
+in every seed, or by its interval, that meets the published number. At the source's size that is within 10 %, two
+points of accuracy, bettered, or inside the interval where that is no wider than the published effect; at a smaller
+one, half of the effect. Size excuses only what differs in size, and nothing where the source says that less is enough.
+Where no number is printed, every seed must have the ordering.
+
+**A form** (linear, exponential) is judged as a form: its lead is the variance that it explains less what its rival
+does, and it is reproduced where it explains `FITS` of it, in every seed, and meets the number if one is printed.
+
+**Weaker** is what is on the source's side, but less than that; a stand-in for its task, data, metric, rival or vectors
+(how a network is trained is one only where the claim is about that); a trend where a rate or exactness is claimed, in
+a construction, too; an exponent from one fit over sizes, which no repeat repeats; and all that is measured on models
+that others trained.
+
+**Different** is the other sign, or an interval that holds 0 and excludes half of the published effect. Disagreement on
+a stand-in may be the stand-in's, and is *not assessed*.
+
+**Several sizes** of one claim are one row. The size nearest the source's stands first and decides, because the claim
+is about that one. A size ``beside`` it that comes out different is told, and a claim that holds at one size alone
+is *weaker*; one that agrees, or on which nothing can be said, changes nothing: the smaller size is no evidence
+for the larger.
 """
 
 from collections import Counter
@@ -19,7 +50,17 @@ REPRODUCED, WEAKER, DIFFERENT, UNASSESSED = VERDICTS = (
     "not assessed",
 )
 NONE_PUBLISHED = "There are no published claims here."
-SEEDS = 3  # so many training seeds, or a 95 % interval: with less nothing is said
+SEEDS = 3  # so many training seeds, or draws: with less nothing is said
+FITS = 0.95  # of the variance: so much a form must explain
+OVER = {
+    "seeds": "training seeds: ours has a number for each, and the interval is Student's t",
+    "draws": "fresh draws of what nothing trains, or of the whole, anything that is trained trained afresh in each",
+    "sizes": "one fit over sizes, of one run each: a trend",
+    "prompts": "fresh data, put to fewer than three trained networks: nothing is said",
+    "others": "fresh data, put to a model that others trained: weaker at most",
+}
+FEW = {"seeds": "fewer than three training seeds", "prompts": "one trained network"}
+TREND = {"sizes": "one fit over sizes is a trend", "others": "on a model that others trained"}
 MEASURES = {
     "effect": "more is better: a lead, a ratio, 1 / error",
     "points": "more is better, in points of accuracy",
@@ -34,11 +75,13 @@ class Construction:
     ``exact``: it does what the source says.
     ``fails``: the world in which it must fail does.
     ``stand_in``: what stands in for a part of it, if anything does.
+    ``trend``: which rate it claims, where simulations gave a trend.
     """
 
     exact: bool
     fails: bool
     stand_in: str = ""
+    trend: str = ""
 
     def why(self) -> str:
         """Say what the verdict rests on, in words."""
@@ -46,45 +89,60 @@ class Construction:
             "exact" if self.exact else "not exact",
             "and its negative world fails" if self.fails else "but no world fails it",
         )
-        return "; ".join(filter(None, (", ".join(told), self.stand_in)))
+        return "; ".join(filter(None, (", ".join(told), self.stand_in, self.trend)))
 
 
 @dataclass(frozen=True)
 class Experiment:
     """What was measured for a published experiment, as an effect: above 0 it is on the source's side.
 
-    ``of``: what the numbers are, and over what: seeds, fresh data.
+    ``of``: what the numbers are.
+    ``over``: what they run over, one of `OVER`.
     ``published``: the published effect; None where only an ordering is printed.
-    ``ours``: ours, by training seed.
-    ``interval``: the 95 % interval of ours, over what ``of`` says; else Student's t over three or more seeds.
+    ``ours``: ours, by training seed or draw.
+    ``interval``: the 95 % interval of ours; else Student's t over three or more seeds or draws.
+    ``form``, ``fit``, ``rival``: the form that is claimed, and what of the variance it and its rival explain, by seed.
     ``measure``: one of `MEASURES`.
-    ``size``: the smaller size, named; empty at the source's.
-    ``stand_in``: what stands in for its task or rival.
+    ``size``: the smaller size, named; empty at the source's, and where the source says that less is enough.
+    ``stand_in``: what stands in for its task, data, metric, rival or vectors.
     ``trend``: which rate it claims, where we measured a trend.
     ``cannot``: why the measure can tell nothing.
     ``stored``: the measured tables that ours were taken from, by name.
+    ``beside``: the same at other sizes, farther from the source's.
     """
 
     of: str
+    over: str
     published: float | None = None
     ours: tuple[float, ...] = ()
     interval: tuple[float, float] | None = None
+    form: str = ""
+    fit: tuple[float, ...] = ()
+    rival: tuple[float, ...] = ()
     measure: str = "effect"
     size: str = ""
     stand_in: str = ""
     trend: str = ""
     cannot: str = ""
     stored: tuple[str, ...] = ()
+    beside: "tuple[Experiment, ...]" = ()
 
     def __post_init__(self) -> None:
-        if self.measure not in MEASURES:
-            raise ValueError(f"measure = {self.measure!r}: must be one of {', '.join(MEASURES)}")
+        for name, known in (("measure", MEASURES), ("over", OVER)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} = {getattr(self, name)!r}: must be one of {', '.join(known)}")
         if self.published is not None and self.published <= 0:
             raise ValueError(f"published = {self.published}: must be above 0, as an effect on the source's side")
         if self.interval is not None and self.interval[0] > self.interval[1]:
             raise ValueError(f"interval = {list(self.interval)}: must be a lower end and an upper one")
         if not (self.ours or self.interval or self.cannot):
             raise ValueError("ours: must be given, or an interval, or why the measure cannot tell")
+        if self.over == "seeds" and self.interval is not None:
+            raise ValueError(f"interval = {list(self.interval)}: must be left out, as ours has a number for each seed")
+        if not len(self.fit) == len(self.rival) == len(self.ours if self.form else ()):
+            raise ValueError(
+                f"fit = {list(self.fit)}: must be as many numbers as ours and as rival, where there is a form"
+            )
 
     def between(self) -> tuple[float, float]:
         """Return the 95 % interval: the stored one, or Student's t over the training seeds."""
@@ -108,9 +166,10 @@ class Experiment:
             told += f" ({', '.join(map(_short, self.ours))})"
         if self.published is not None and (self.ours or self.interval):
             told += f" for {_short(self.published)}"
+        form = self.form and f"{self.form} explains {_short(fmean(self.fit))}, its rival {_short(fmean(self.rival))}"
         at = f"at a smaller size: {self.size}" if self.size else ""
-        few = "" if self.cannot or _enough(self) else "fewer than three training seeds, and no interval"
-        return "; ".join(filter(None, (told, at, self.stand_in, self.trend, self.cannot, few)))
+        parts = (told, form, at, self.stand_in, self.trend or TREND.get(self.over, ""), self.cannot, too_few(self))
+        return ". Beside it ".join(["; ".join(filter(None, parts)), *(other.why() for other in self.beside)])
 
 
 def _short(value: float) -> str:
@@ -120,32 +179,44 @@ def _short(value: float) -> str:
 
 
 def decide(found: Construction | Experiment) -> str:
-    """Return one of `VERDICTS`.
-
-    A construction is reproduced if it is exact and its negative world fails. An experiment with three training seeds
-    or a 95 % interval on the source's side is reproduced if, at the source's size, the published number is met (within
-    10 %, two points of accuracy, inside the interval, or bettered); at a smaller one, if half of it is there; where no
-    number is printed, if every seed has the ordering. With less, with a stand-in or with a trend for a rate it is
-    weaker. It is different if the sign is the other one, or if the interval holds 0 and excludes half of the effect.
-    """
+    """Return one of `VERDICTS`, by the rule at the head of this file."""
     if isinstance(found, Construction):
-        agrees = WEAKER if found.stand_in else REPRODUCED
-        return DIFFERENT if not found.exact else agrees if found.fails else UNASSESSED
+        if not found.exact:
+            return UNASSESSED if found.stand_in else DIFFERENT
+        agrees = WEAKER if found.stand_in or found.trend else REPRODUCED
+        return agrees if found.fails else UNASSESSED
+    verdict = _of_size(found)
+    fails_beside = any(_of_size(other) == DIFFERENT for other in found.beside)
+    return WEAKER if verdict == REPRODUCED and fails_beside else verdict
+
+
+def _of_size(found: Experiment) -> str:
+    """The verdict on an experiment at its own size."""
     if found.cannot or not _enough(found):
         return UNASSESSED
     low, high = found.between()
     seeds = found.ours if len(found.ours) >= SEEDS else (low, high)
+    if found.form:
+        seeds = [fit - rival for fit, rival in zip(found.fit, found.rival, strict=True)]
+        low, high = min(seeds), max(seeds)
     if not (low > 0 or min(seeds) > 0):
         other_sign = high < 0 or max(seeds) <= 0
-        too_small = found.published is not None and high < found.published / 2
-        return DIFFERENT if other_sign or too_small else UNASSESSED
-    if found.stand_in or found.trend:
+        too_small = not found.form and found.published is not None and high < found.published / 2
+        return DIFFERENT if (other_sign or too_small) and not found.stand_in else UNASSESSED
+    if found.stand_in or found.trend or found.over in TREND or min(found.fit, default=1) < FITS:
         return WEAKER
-    return REPRODUCED if _met(found, low, high, min(seeds)) else WEAKER
+    return REPRODUCED if _met(found, *found.between(), min(seeds)) else WEAKER
+
+
+def too_few(found: Construction | Experiment) -> str:
+    """Say of what there is too little for a verdict: "one trained network"; empty where that is not the reason."""
+    if isinstance(found, Construction) or found.cannot or _enough(found):
+        return ""
+    return FEW.get(found.over, "fewer than three draws, and no interval")
 
 
 def _enough(found: Experiment) -> bool:
-    return found.interval is not None or len(found.ours) >= SEEDS
+    return found.over != "prompts" and (found.interval is not None or len(found.ours) >= SEEDS)
 
 
 def _met(found: Experiment, low: float, high: float, least: float) -> bool:
@@ -157,7 +228,7 @@ def _met(found: Experiment, low: float, high: float, least: float) -> bool:
     if found.size:
         return beyond or published / 2 <= ours <= 2 * published
     near = 2 if found.measure == "points" else published / 10
-    return beyond or abs(ours - published) <= near or 0 < low <= published <= high
+    return beyond or abs(ours - published) <= near or (0 < low <= published <= high and high - low <= published)
 
 
 def tally(verdicts: Iterable[str]) -> str:

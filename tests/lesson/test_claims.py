@@ -57,6 +57,7 @@ reference = "a solver"
 
 [third.evidence]
 of = "d, three seeds"
+over = "seeds"
 published = 3
 ours = [1, 1.5, 2]
 
@@ -338,7 +339,11 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
         ("[third.evidence]", "[fourth.evidence]", "Cannot declare|'third': lacks evidence"),
         ("exact = true", 'exact = "yes"', "'first.evidence': exact = 'yes': must be true or false"),
         ("fails = true", "", "'first.evidence': lacks fails"),
-        ("ours = [1, 1.5, 2]", "our = [1, 1.5, 2]", "'third.evidence': has the keys of, published, our; there are of"),
+        (
+            "ours = [1, 1.5, 2]",
+            "our = [1, 1.5, 2]",
+            "'third.evidence': has the keys of, over, published, our; there are of",
+        ),
         (
             "ours = [1, 1.5, 2]",
             'ours = "many"',
