@@ -23,13 +23,10 @@ from companion.topics.memories.probes import interval, two_power_laws
 from companion.topics.regression.measured import resemblance
 
 LAYERS = {  # lesson 02's claims: the checkpoint, what is taken of a row, and the columns of the form and of its rival
-    "reaches-least-squares": ("regression-isotropic", lambda row: log2(1 / row["error"])),
+    "reaches-least-squares": ("regression-large", lambda row: log2(1 / row["error"])),
     "improves-across-layers": ("regression-large", lambda row: row["least_fall"]),
-    "newton-linear-isotropic": ("regression-isotropic", lambda row: row["newton_steps_a_layer"]),
-    "descent-exponential-isotropic": ("regression-isotropic", lambda row: log2(row["descent_factor_a_layer"])),
-    "published-size-reached": ("regression-large", lambda row: log2(1 / row["error"])),
-    "newton-linear-published-size": ("regression-large", lambda row: row["newton_steps_a_layer"]),
-    "descent-exponential-published-size": ("regression-large", lambda row: log2(row["descent_factor_a_layer"])),
+    "newton-linear-isotropic": ("regression-large", lambda row: row["newton_steps_a_layer"]),
+    "descent-exponential-isotropic": ("regression-large", lambda row: log2(row["descent_factor_a_layer"])),
     "newton-linear-ill-conditioned": ("regression-ill-conditioned", lambda row: row["newton_steps_a_layer"]),
     "descent-exponential-ill-conditioned": (
         "regression-ill-conditioned",
@@ -61,13 +58,12 @@ def test_the_intervals_of_lesson_02_are_of_the_table_of_layers(id):
     checkpoint, of = LAYERS[id]
     table = measured_table("regression-layers").where(checkpoint=checkpoint)
     evidence = _evidence("02-in-context-regression", id, "regression-layers")
-    _is_between_sets(evidence, [of(row) for row in table.rows])
-    if evidence.form:
-        fit, rival = (fmean(table.columns[name]) for name in FORMS[evidence.form])
-        assert (*evidence.fit, *evidence.rival) == pytest.approx((fit, rival), abs=1e-3)
-    for other in evidence.beside:  # the layers of d = 10
-        isotropic = measured_table("regression-layers").where(checkpoint="regression-isotropic")
-        _is_between_sets(other, [of(row) for row in isotropic.rows])
+    isotropic = measured_table("regression-layers").where(checkpoint="regression-isotropic")
+    for found, rows in zip((evidence, *evidence.beside), (table, isotropic), strict=False):
+        _is_between_sets(found, [of(row) for row in rows.rows])
+        if found.form:
+            fit, rival = (fmean(rows.columns[name]) for name in FORMS[found.form])
+            assert (*found.fit, *found.rival) == pytest.approx((fit, rival), abs=1e-3)
 
 
 def _less(than):
