@@ -94,24 +94,22 @@ def test_what_longer_inputs_cost_is_of_the_table_of_other_prompts():
     _is_between_sets(_evidence("02-in-context-regression", "prompt-scale", "regression-shifted-prompts"), lost)
 
 
-def test_the_seeds_of_lesson_03_at_ten_are_of_their_table():
+def test_the_seeds_of_lesson_03_are_of_their_tables():
     table = measured_table("regression-lstms-at-ten")
     rivals = zip(table.columns["newton"], table.columns["gradient_descent"], strict=True)
-    margins = [own - max(pair) for own, pair in zip(table.columns["online_gradient_descent"], rivals, strict=True)]
-    evidence = _evidence("03-lstm-vs-transformer", "lstm-like-ogd-at-ten", "regression-lstms-at-ten")
-    assert evidence.ours == pytest.approx(margins, abs=5e-4)
-
-
-def test_the_seeds_of_lesson_03_on_alternating_tokens_are_of_their_table():
+    at_ten = [own - max(pair) for own, pair in zip(table.columns["online_gradient_descent"], rivals, strict=True)]
     table = measured_table("regression-contenders-interleaved")
     three = ("online_gradient_descent", "newton", "gradient_descent")
     attends, remembers = (table.where(network=name).grid("seed", of=three) for name in ("transformer", "lstm"))
-    for id, margins in (
-        ("transformer-like-newton-interleaved", attends[:, 1] - attends[:, 0]),
-        ("lstm-like-ogd-interleaved", remembers[:, 0] - remembers[:, 1:].max(1)),
+    tables = ("regression-lstms-at-ten", "regression-contenders-interleaved")
+    like_ogd = _evidence("03-lstm-vs-transformer", "lstm-like-ogd", *tables)
+    like_newton = _evidence("03-lstm-vs-transformer", "transformer-like-newton", tables[1])
+    for found, margins in (
+        (like_ogd, at_ten),
+        (like_ogd.beside[1], (remembers[:, 0] - remembers[:, 1:].max(1)).tolist()),
+        (like_newton, (attends[:, 1] - attends[:, 0]).tolist()),
     ):
-        evidence = _evidence("03-lstm-vs-transformer", id, "regression-contenders-interleaved")
-        assert evidence.ours == pytest.approx(margins.tolist(), abs=5e-4)
+        assert found.ours == pytest.approx(margins, abs=5e-4)
 
 
 @pytest.mark.weekly
@@ -124,8 +122,11 @@ def test_the_seeds_of_lesson_03_are_of_its_checkpoints_beyond_networks_that_nobo
         nearer.append(lstm[0] - attends[0] - (bare_lstm[0] - bare[0]))
         margins.append(attends[1] - attends[0])
         blank.append(bare[1] - bare[0])
-    for id, of_seeds in (("lstm-nearer-ogd-than-transformer", nearer), ("transformer-like-newton", margins)):
-        assert _evidence("03-lstm-vs-transformer", id).ours == pytest.approx(of_seeds, abs=2e-3)
+    likeness = _evidence("03-lstm-vs-transformer", "transformer-like-newton", "regression-contenders-interleaved")
+    assert likeness.beside[0].ours == pytest.approx(margins, abs=2e-3)
+    assert _evidence("03-lstm-vs-transformer", "lstm-nearer-ogd-than-transformer").ours == pytest.approx(
+        nearer, abs=2e-3
+    )
     assert min(blank) > max(margins)
 
 
