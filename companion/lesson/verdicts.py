@@ -148,8 +148,7 @@ class Experiment:
         """Return the 95 % interval: the stored one, or Student's t over the training seeds."""
         if self.interval is not None:
             return self.interval
-        spread = float(stdtrit(len(self.ours) - 1, 0.975)) * stdev(self.ours) / sqrt(len(self.ours))
-        return fmean(self.ours) - spread, fmean(self.ours) + spread
+        return _student(self.ours)
 
     def size_of_effect(self) -> float:
         """Return the mean over the training seeds; the middle of the interval where there are none."""
@@ -170,6 +169,12 @@ class Experiment:
         at = f"at a smaller size: {self.size}" if self.size else ""
         parts = (told, form, at, self.stand_in, self.trend or TREND.get(self.over, ""), self.cannot, too_few(self))
         return ". Beside it ".join(["; ".join(filter(None, parts)), *(other.why() for other in self.beside)])
+
+
+def _student(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of a mean, by Student's t."""
+    spread = float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / sqrt(len(values))
+    return fmean(values) - spread, fmean(values) + spread
 
 
 def _short(value: float) -> str:
@@ -198,7 +203,7 @@ def _of_size(found: Experiment) -> str:
     seeds = found.ours if len(found.ours) >= SEEDS else (low, high)
     if found.form:
         seeds = [fit - rival for fit, rival in zip(found.fit, found.rival, strict=True)]
-        low, high = min(seeds), max(seeds)
+        low, high = _student(seeds)
     if not (low > 0 or min(seeds) > 0):
         other_sign = high < 0 or max(seeds) <= 0
         too_small = not found.form and found.published is not None and high < found.published / 2

@@ -361,15 +361,17 @@ def test_the_seeds_of_lesson_07_on_its_plateau_are_of_their_table():
 
 def test_the_dimensions_of_lesson_07_are_of_the_shipped_bank_and_of_their_table():
     bank, _ = shipped("facts-attention")
+    answers = bank.config.answers
     asked = every_fact(facts_of(bank.config), bank.config.length, rounds=4, generator=0)
     table = measured_table("facts-by-seed").where(bank="facts-attention")
     rights = [recall_accuracy(bank, asked).tolist(), *(table.where(seed=seed).columns["right"] for seed in (1, 2))]
     found = []
     for right in rights:
-        enough = {}  # the least d that stores 95 % of the facts, over R + D
+        enough = {}  # how far the least d that stores 95 % of the facts is from R D to R + D, in logarithms
         for one, share in zip(bank.config.members, right, strict=True):
+            all_pairs = one.relations * answers
             if share >= 0.95:
-                enough.setdefault(one.relations, one.d / (one.relations + bank.config.answers))
+                enough.setdefault(one.relations, log2(all_pairs / one.d) / log2(all_pairs / (one.relations + answers)))
         found.append(sum(enough.values()) / len(enough))
     evidence = _evidence("07-factual-recall", "attention-alone-needs-dimensions", "facts-by-seed")
     assert evidence.ours == pytest.approx(found, abs=0.01)
