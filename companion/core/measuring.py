@@ -16,6 +16,7 @@ import json
 import math
 import os
 import platform
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -34,6 +35,7 @@ from tqdm.auto import tqdm
 from companion import SCALES
 from companion.core.files import atomic_write
 from companion.core.registry import HOME, rooms
+from companion.core.training import resumable
 
 MEASURED = HOME / "measured"
 HEADER = ("command", "config", "versions", "machine", "minutes")
@@ -80,8 +82,7 @@ class Measurement:
         """
         recipes = [[each.name, _said((each.config,)), _said(each.schedule)] for each in self.recipes(scale)]
         others = [dict(self.models)] if self.models else []
-        said = json.dumps([self.name, scale, _said(self.cells), recipes, *others], sort_keys=True)
-        return sha256(said.encode()).hexdigest()[:16]
+        return _digest([self.name, scale, _said(self.cells), recipes, *others])
 
 
 _registered: dict[str, Measurement] = {}
@@ -154,7 +155,8 @@ def measure(
     """Measure a table, with a progress bar, and write it; return where it lies. Raises ValueError for an unknown name
     or scale, or for no seeds.
 
-    What is finished of a measurement that was stopped, ``build/measured/NAME.partial.json``, is not measured again.
+    A measurement that was stopped goes on where it was: cells that are finished, ``build/measured/NAME.partial.json``,
+    are not measured again, and what the others train goes on from its last state, 20 seconds old at most.
 
     ``name``: of the `measurement`.
     ``seeds``: of the runs; the measurement's own, unless said.
@@ -188,7 +190,8 @@ def make_table(
     jobs: int | None,
 ) -> None:
     """Measure all cells, with a progress bar, and write their table. What ``kept`` has of them from a measurement that
-    was stopped is not measured again.
+    was stopped is not measured again, and what the others train goes on from the states in a folder beside it
+    (`companion.core.training.resumable`).
 
     ``one``: gives the rows of one cell.
     ``todo``: the cells, in the order of the table.
@@ -200,10 +203,16 @@ def make_table(
     """
     cells = _finished(kept, config)
     left = [job for job in todo if not any(job == done for done, *_ in cells)]
-    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_timed)(one, job) for job in left)
-    for job, (part, took) in zip(left, tqdm(found, desc=label, total=len(left), delay=2), strict=True):
+    states = kept.with_suffix(".states")
+    folders = [states / _digest([config, job]) for job in left]
+    found = Parallel(n_jobs=jobs, return_as="generator")(
+        delayed(_timed)(one, job, folder) for job, folder in zip(left, folders, strict=True)
+    )
+    bar = tqdm(found, desc=label, total=len(left), delay=2)
+    for job, folder, (part, took) in zip(left, folders, bar, strict=True):
         cells.append([job, part, took])
         atomic_write(kept, json.dumps({"config": config, "cells": cells}))
+        shutil.rmtree(folder, ignore_errors=True)
     cells = [next(cell for cell in cells if cell[0] == job) for job in todo]
     rows, seconds = [row for _, part, _ in cells for row in part], sum(took for *_, took in cells)
     gpu = [torch.cuda.get_device_name()] if torch.cuda.is_available() else []
@@ -216,6 +225,7 @@ def make_table(
     }
     atomic_write(out, as_csv(header, rows))
     kept.unlink(missing_ok=True)
+    shutil.rmtree(states, ignore_errors=True)  # those of other recipes, too
 
 
 def _finished(kept: Path, config: str) -> list[list[Any]]:
@@ -230,12 +240,16 @@ def _rows(name: str, job: Row) -> list[Row]:
     return look_up(name).rows(job)
 
 
-def _timed(one: Callable[[Row], list[Row]], job: Row) -> tuple[list[Row], float]:
-    """The rows of one cell, and its seconds. One thread everywhere: a sum in other parts rounds otherwise."""
+def _timed(one: Callable[[Row], list[Row]], job: Row, folder: Path) -> tuple[list[Row], float]:
+    """The rows of one cell, and its seconds, with those of what it goes on from, the states in ``folder``. One thread
+    everywhere: a sum in other parts rounds otherwise.
+    """
     threads, started = torch.get_num_threads(), time.perf_counter()
     torch.set_num_threads(1)
     try:
-        return one(job), time.perf_counter() - started
+        with resumable(folder) as states:
+            rows = one(job)
+        return rows, time.perf_counter() - started + states.seconds
     finally:
         torch.set_num_threads(threads)
 
@@ -355,6 +369,10 @@ def _parsed(column: Sequence[str]) -> list:
         except ValueError:
             pass
     return list(column)
+
+
+def _digest(said: object) -> str:
+    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _said(value: object) -> object:

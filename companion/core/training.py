@@ -5,12 +5,16 @@ every rank of a data-parallel run draws the same global batch and keeps its own 
 are the same.
 """
 
+import json
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ from companion.core.arguments import at_least, positive
 from companion.core.files import write_safetensors
 
 SAVE_EVERY_SECONDS = 20.0
+AFRESH = "remove it to start afresh"
 FETCH_EVERY = 20  # steps, after which losses come from the device and the progress bar says them
 PRECISIONS = ("float32", "bfloat16")
 
@@ -140,28 +145,35 @@ def train(
     ``seed``: decides every batch of a device, whatever the number of processes.
     ``device``: as for `pick_device`; None for cuda where it is there, else cpu.
     ``resume``: a file where the state is saved every 20 seconds, and that is gone on from if it is there already; it is
-    removed at the end.
+    removed at the end. Inside `resumable`, a run without one has a file there.
     ``label``: what the progress bar says, and what a file to resume from must have been saved by.
     ``each(model)``: looks at the model while it trains, on the device where it was found; what it returns is kept in
-    ``History.looks``.
+    ``History.looks``. Where there is a state to resume from it is kept there, too, and must be made of tensors,
+    numbers, texts and None, in lists, tuples and dictionaries.
     ``every``: it looks before the first step and each time that so many steps are done (after the last step, the caller
     can); or the numbers of the steps before which it looks.
 
     Under ``torchrun`` the processes share every batch. Raises ValueError if ``schedule.batch`` is no multiple of their
-    number, for ``every`` below 1, and for ``each`` in a run to ``resume``; ResumeError for a file of another run.
+    number, for ``every`` below 1, and where a state cannot hold what ``each`` returns; ResumeError for a file of
+    another run.
     """
-    looks_at = _steps_to_look_at(schedule, every)
-    if each is not None and resume is not None:
-        raise ValueError(f"resume = {str(resume)!r}: the state does not hold what each saw; must be None beside each")
+    looks_at = () if each is None else _steps_to_look_at(schedule, every)
     where = pick_device(device, float64=any(p.dtype == torch.float64 for p in model.parameters()))
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if schedule.batch % processes:
         raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {processes}")
-    with _process_group(where, processes) as rank, _moved(model, where) as found:
+    run = f"{label}, seed {seed}, {schedule}"
+    with (
+        _process_group(where, processes) as rank,
+        _moved(model, where) as found,
+        _own_state(resume, run) as (state, states),
+    ):
         optimizers = make_optimizers(model, schedule)
         history = History(device=str(where))
-        if resume is not None and resume.exists():
-            _load_state(resume, model, optimizers, history, _identity(label, schedule, seed))
+        if state is not None and state.exists():
+            _load_state(state, model, optimizers, history, run, looks_at)
+            if states is not None:
+                states.seconds += history.seconds
         wrapped = DistributedDataParallel(model) if processes > 1 else model
         parameters = list(model.parameters())
 
@@ -177,7 +189,7 @@ def train(
         )
         fresh: list[Tensor] = []  # losses still on the device: to ask for one is to wait for it
         for step in bar:
-            if each is not None and step in looks_at:
+            if step in looks_at:
                 model.to(found)
                 history.looks.append(each(model))
                 model.to(where)
@@ -201,16 +213,62 @@ def train(
             if step % FETCH_EVERY == 0:
                 _fetch(fresh, history, processes)
                 bar.set_postfix(loss=f"{sum(history.losses[-100:]) / len(history.losses[-100:]):.4f}", refresh=False)
-            if resume is not None and rank == 0 and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
+            if state is not None and rank == 0 and time.perf_counter() - saved > SAVE_EVERY_SECONDS:
                 _fetch(fresh, history, processes)
                 history.seconds = before + time.perf_counter() - started
-                _save_state(resume, model, optimizers, history, _identity(label, schedule, seed))
+                _save_state(state, model, optimizers, history, run)
                 saved = time.perf_counter()
         _fetch(fresh, history, processes)
         history.seconds = before + time.perf_counter() - started
-        if rank == 0 and resume is not None:
-            resume.unlink(missing_ok=True)
+        if rank == 0 and states is not None:
+            _save_state(state, model, optimizers, history, run)
     return history
+
+
+@dataclass
+class States:
+    """The states of all runs inside `resumable`: their folder, how many runs there were of each name, and the seconds
+    that had gone into those that were there before.
+    """
+
+    folder: Path
+    runs: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def path(self, run: str) -> Path:
+        """Where the next run of this name has its state."""
+        self.runs[run] += 1
+        return self.folder / f"{sha256(run.encode()).hexdigest()[:16]}-{self.runs[run]}.safetensors"
+
+
+_states: ContextVar[States | None] = ContextVar("states", default=None)
+
+
+@contextmanager
+def resumable(folder: Path | None):
+    """Let every `train` inside have a state in ``folder``, which stays there once a run is over: the same work, begun
+    again after it was stopped, trains only what is left. Gives the `States`; the folder is for the caller to remove.
+    With None, none has a state.
+    """
+    states = None if folder is None else States(folder)
+    token = _states.set(states)
+    try:
+        yield states
+    finally:
+        _states.reset(token)
+
+
+@contextmanager
+def _own_state(resume: Path | None, run: str):
+    """The file of a run's state, if it has one, and the `States` to which it belongs, if it does; a file of its own is
+    removed at the end. What is trained inside, while the run is looked at, has none: a look that was kept is not
+    repeated.
+    """
+    states = _states.get() if resume is None else None
+    with resumable(None):
+        yield (resume if states is None else states.path(run)), states
+    if resume is not None:
+        resume.unlink(missing_ok=True)
 
 
 def _steps_to_look_at(schedule: Schedule, every: int | Collection[int]) -> Collection[int]:
@@ -271,35 +329,64 @@ def _process_group(device: torch.device, processes: int):
         dist.destroy_process_group()
 
 
-def _identity(label: str, schedule: Schedule, seed: int) -> str:
-    return f"{label}, seed {seed}, {schedule}"
-
-
 def _save_state(path, model, optimizers, history, run: str) -> None:
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for kind, optimizer in enumerate(optimizers):
         for index, state in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{kind}.{index}.{name}": tensor for name, tensor in state.items()}
     tensors["losses"] = torch.tensor(history.losses, dtype=torch.float64)
-    write_safetensors(path, tensors, {"run": run, "seconds": str(history.seconds)})
+    tensors["random"] = torch.get_rng_state()  # some losses draw from it
+    looks = json.dumps(_in_json(history.looks, tensors))
+    write_safetensors(path, tensors, {"run": run, "seconds": str(history.seconds), "looks": looks})
 
 
-def _load_state(path, model, optimizers, history, run: str) -> None:
+def _in_json(look: Any, tensors: dict[str, Tensor]) -> Any:
+    """What ``each`` returned as JSON can hold it, with its tensors among the state's; `_from_json` makes it again.
+    Raises ValueError for what neither holds.
+    """
+    if look is None or isinstance(look, (bool, int, float, str)):
+        return look
+    if isinstance(look, Tensor):
+        tensors[name := f"look.{len(tensors)}"] = look.detach().clone()
+        return {"tensor": name}
+    if type(look) is dict:
+        return {"dict": _in_json(list(look.items()), tensors)}
+    if type(look) in (list, tuple):
+        return {type(look).__name__: [_in_json(part, tensors) for part in look]}
+    kinds = "tensors, numbers, texts and None, in lists, tuples and dictionaries"
+    raise ValueError(f"each = a function that returned {look!r}: a state holds {kinds} alone")
+
+
+def _from_json(look: Any, tensors: dict[str, Tensor]) -> Any:
+    if not isinstance(look, dict):
+        return look
+    ((kind, found),) = look.items()
+    if kind == "tensor":
+        return tensors[found]
+    if kind == "dict":
+        return dict(_from_json(found, tensors))
+    return {"list": list, "tuple": tuple}[kind](_from_json(part, tensors) for part in found)
+
+
+def _load_state(path, model, optimizers, history, run: str, looks_at: Collection[int]) -> None:
     try:
         with safe_open(path, "pt") as file:
             header = file.metadata() or {}
             # copies: Adam keeps what it is given, and Windows replaces no file that is mapped into memory
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}
     except SafetensorError as error:
-        raise ResumeError(f"{path}: not the saved state of a run ({error}); remove it to start afresh") from None
+        raise ResumeError(f"{path}: not the saved state of a run ({error}); {AFRESH}") from None
     if header.get("run") != run:
-        raise ResumeError(
-            f"{path}: saved by another run ({header.get('run')}), not by this one ({run}); remove it to start afresh"
-        )
+        raise ResumeError(f"{path}: saved by another run ({header.get('run')}), not by this one ({run}); {AFRESH}")
+    if "looks" not in header:
+        raise ResumeError(f"{path}: saved by an earlier version of the course; {AFRESH}")
+    looks = _from_json(json.loads(header["looks"]), tensors)
+    if len(looks) != (due := sum(step in looks_at for step in range(len(tensors["losses"])))):
+        raise ResumeError(f"{path}: saved by a run that was looked at {len(looks)} times, not {due}; {AFRESH}")
     try:
         model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError as error:
-        raise ResumeError(f"{path}: saved with another model ({error}); remove it to start afresh") from None
+        raise ResumeError(f"{path}: saved with another model ({error}); {AFRESH}") from None
     states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
     for name, tensor in tensors.items():
         if name.startswith("optimizer."):
@@ -307,5 +394,6 @@ def _load_state(path, model, optimizers, history, run: str) -> None:
             states[int(kind)].setdefault(int(index), {})[key] = tensor
     for optimizer, state in zip(optimizers, states, strict=True):
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    history.losses = tensors["losses"].tolist()
+    history.losses, history.looks = tensors["losses"].tolist(), looks
     history.seconds = float(header["seconds"])
+    torch.set_rng_state(tensors["random"])

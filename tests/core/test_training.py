@@ -141,11 +141,9 @@ def test_it_looks_before_the_first_step_and_every_so_many_and_changes_nothing(ev
     assert torch.equal(next(seen.parameters()), next(plain.parameters()))
 
 
-def test_looks_need_a_step_between_them_and_a_run_that_is_not_resumed(tmp_path):
+def test_looks_need_a_step_between_them():
     with pytest.raises(ValueError, match="every = 0: must be at least 1"):
         train(line(), draw, loss, SCHEDULE, each=print, every=0)
-    with pytest.raises(ValueError, match=r"resume = '.*state': the state does not hold what each saw"):
-        train(line(), draw, loss, SCHEDULE, each=print, resume=tmp_path / "state")
 
 
 def test_every_step_and_every_seed_has_its_own_batch():

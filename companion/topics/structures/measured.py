@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from companion.core.measuring import Row, measurement
-from companion.core.training import Schedule, seeded, train
+from companion.core.training import Schedule, resumable, seeded, train
 from companion.topics.structures.data import problems
 from companion.topics.structures.model import Structure, StructureConfig
 from companion.topics.structures.probes import best_so_far
@@ -65,7 +65,8 @@ def accuracy_over_time(
         return read
 
     loss, schedule = partial(cross_entropies, earlier=earlier), Schedule(steps, sets, 3e-3, warmup=30)
-    history = train(model, sample, loss, schedule, seed=seed, label=f"{n} numbers", each=reading, every=due[:-1])
+    with resumable(None):  # a process counts its own seconds, not those of one that was stopped
+        history = train(model, sample, loss, schedule, seed=seed, label=f"{n} numbers", each=reading, every=due[:-1])
     return [*history.looks, reading(model)]
 
 

@@ -111,16 +111,16 @@ def test_a_bench_that_was_stopped_goes_on_to_the_same_table(mine, tmp_path, monk
     whole = bench(mine, "linear", **settings, out=tmp_path / "whole.csv")
     calls, real = [], measuring._timed
 
-    def timed(one, job):
+    def timed(*job):
         if len(calls) == 3:
             raise KeyboardInterrupt
         calls.append(job)
-        return real(one, job)
+        return real(*job)
 
     monkeypatch.setattr(measuring, "_timed", timed)
     with pytest.raises(KeyboardInterrupt):
         bench(mine, "linear", **settings, out=tmp_path / "parts.csv")
-    monkeypatch.setattr(measuring, "_timed", lambda one, job: (calls.append(job), real(one, job))[1])
+    monkeypatch.setattr(measuring, "_timed", lambda *job: (calls.append(job), real(*job))[1])
     parts = bench(mine, "linear", **settings, out=tmp_path / "parts.csv")
     assert parts.rows == whole.rows and len(calls) == 4
 
@@ -137,7 +137,7 @@ def test_another_layer_of_the_same_name_is_trained_anew(mine, tmp_path, monkeypa
     path = tmp_path / "mine.py"
     path.write_text(FILE.replace("nn.Linear(width, width)", "nn.Linear(width, width, bias=False)"), encoding="utf-8")
     calls = []
-    monkeypatch.setattr(measuring, "_timed", lambda one, job: (calls.append(job), real(one, job))[1])
+    monkeypatch.setattr(measuring, "_timed", lambda *job: (calls.append(job), real(*job))[1])
     with pytest.raises(ZeroDivisionError):
         bench(mine, **settings)
     assert len(calls) == 1 and kept.read_text(encoding="utf-8") != before
