@@ -5,7 +5,7 @@ or be listed with a reason.
 any inputs, and equal to it on the task's inputs alone, for a reason in `wrong_answers/equal.py`. The rows of exercises,
 of all if none is named, are written by
 
-    PYTHONPATH=.:tests python tests/lesson/test_mutants.py [exercise ..]
+    PYTHONPATH=.:tests .venv/bin/python tests/lesson/test_mutants.py [exercise ..]
 """
 
 import re
@@ -101,7 +101,7 @@ def test_one_row_is_made_anew_and_what_is_gone_goes(tmp_path):
     path.write_text("exercise,made\ngone,1\nlast,2\n")
     put_rows(path, [{"exercise": "first", "made": 3}], ["first", "last", "none yet"])
     assert path.read_text() == "exercise,made\nfirst,3\nlast,2\n"
-    with pytest.raises(AssertionError, match=r"has 0 rows of gone; .* python tests/made.py gone"):
+    with pytest.raises(AssertionError, match=r"has 0 rows of gone; .*python tests/made.py gone"):
         row_of(path, "gone", "tests/made.py")
 
 
@@ -114,5 +114,8 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     keys = [key for key in COMPARED if key[1] in sys.argv[1:] or not sys.argv[1:]]
-    rows = [dict(zip(COLUMNS, score(key)[0], strict=True)) for key in tqdm(keys, "near misses of every answer")]
-    put_rows(SCORES, rows, [name for _, name in COMPARED])
+    scores = [score(key) for key in tqdm(keys, "near misses of every answer")]
+    put_rows(SCORES, [dict(zip(COLUMNS, row, strict=True)) for row, _ in scores], [name for _, name in COMPARED])
+    for (name, *_), for_no_reason in scores:
+        for said in for_no_reason:
+            print(f"{name}: passes, for no reason listed in tests/wrong_answers/equal.py: {said}")

@@ -2,7 +2,7 @@
 
 How many are, of each exercise, is written in ``tests/wrong_answers/unlisted.csv``, by
 
-    PYTHONPATH=.:tests python tests/lesson/test_unlisted.py [exercise ..]
+    PYTHONPATH=.:tests .venv/bin/python tests/lesson/test_unlisted.py [exercise ..]
 
 which prints each answer with what is said of it then, and writes the rows of these exercises; of all, if none is named.
 """

@@ -10,7 +10,7 @@ def row_of(path: Path, exercise: str, made_by: str) -> dict[str, str]:
     with path.open() as file:
         rows = [row for row in csv.DictReader(file) if row["exercise"] == exercise]
     assert len(rows) == 1, (
-        f"{path.name} has {len(rows)} rows of {exercise}; PYTHONPATH=.:tests python {made_by} {exercise}"
+        f"{path.name} has {len(rows)} rows of {exercise}; PYTHONPATH=.:tests .venv/bin/python {made_by} {exercise}"
     )
     return rows[0]
 

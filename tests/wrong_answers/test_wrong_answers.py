@@ -96,7 +96,8 @@ def gets_what_it_deserves(exercise, case, capsys, silenced=()):
         exercise.check(answer)
         first, *advice = " ".join(capsys.readouterr().out.split()).split(" Advice: ")  # lines break between words
         assert first == f"{exercise.name}: correct" + (f": {exercise.now}" if exercise.now else "")
-        assert case.advice in "".join(advice) and bool(case.advice) == bool(advice)
+        told = "".join(advice)
+        assert case.advice in told and bool(case.advice) == bool(told), f"write it behind the answer (cases.py): {told}"
     else:
         with pytest.raises(Mistake) as caught:
             exercise.check(answer)
@@ -149,9 +150,9 @@ def test_every_exercise_has_at_least_five_wrong_answers_and_three_right_ones(key
 @pytest.mark.parametrize("key", EXERCISES, ids="-".join)
 def test_every_diagnosis_is_one_that_a_written_answer_gets(key):
     messages = [case.message for case in CASES[key] if case.message]
-    assert not [
-        diagnosis for diagnosis in EXERCISES[key].mistakes if not any(message in diagnosis for message in messages)
-    ]
+    mistakes = EXERCISES[key].mistakes
+    without = [diagnosis for diagnosis in mistakes if not any(message in diagnosis for message in messages)]
+    assert not without, "write a wrong answer that gets it, into the topic's table beside this file"
 
 
 def test_every_row_of_a_mistake_belongs_to_an_exercise():

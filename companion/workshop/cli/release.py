@@ -64,7 +64,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
                 print(f"{many} differences; run `release`" if many else "The lessons are up to date")
                 return int(bool(many))
             replace(made, root / "lessons", whole=not arguments.lessons)
-            print("Released " + ", ".join(lesson.name for lesson in lessons))
+            changed = "; what is named above is written now" * bool(others or more or differences)
+            print("Released " + ", ".join(lesson.name for lesson in lessons) + changed)
             for other in led_astray(lessons, all_lessons(root), root):
                 print(f"lessons/{other.path}: its neighbours are others now; run `release {other.name[:2]}`")
     except LessonError as error:

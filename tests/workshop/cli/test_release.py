@@ -225,11 +225,14 @@ def test_a_lesson_leads_to_its_neighbours(tmp_path, capsys):
     capsys.readouterr()
     assert run(checkout(tmp_path, name="09-trebling"), "09") == 0
     assert capsys.readouterr().out.splitlines()[-2:] == [
-        "Released 09-trebling",
+        "Released 09-trebling; what is named above is written now",
         "lessons/08-doubling-back/08-doubling-back.ipynb: its neighbours are others now; run `release 08`",
     ]
     assert run(tmp_path, "08", "09") == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "Released 08-doubling-back, 09-trebling"
+    assert (
+        capsys.readouterr().out.splitlines()[-1]
+        == "Released 08-doubling-back, 09-trebling; what is named above is written now"
+    )
 
 
 def test_the_second_notebook_is_made_like_the_first_and_both_lead_to_each_other(tmp_path):
