@@ -1,0 +1,1 @@
+"""Language: the circuits that were written by hand, in a language model that others trained (lesson 15)."""
