@@ -4,22 +4,27 @@ import torch
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import draw_normal, draw_size, exercise
+from companion.lesson.summit import summit
+from companion.topics.language.by_hand import SIDES, Planted, number, planted
+
+
+def _base(generator: Generator) -> float:
+    return float(20 + 100 * torch.rand((), generator=generator))
 
 
 def _draw_turned(generator: Generator) -> dict:
-    sizes = [draw_size(generator, 2, 3), draw_size(generator, 2, 3), draw_size(generator, 5, 8)]
-    h = 2 * draw_size(generator, 2, 5)
-    base = float(20 + 100 * torch.rand((), generator=generator))
-    return {"x": draw_normal(generator, *sizes, h), "base": base}
+    before = [draw_size(generator, 2, 3) for _ in range(draw_size(generator, 1, 2))]
+    length, h = draw_size(generator, 5, 8), 2 * draw_size(generator, 2, 5)
+    return {"x": draw_normal(generator, *before, length, h), "base": _base(generator)}
 
 
 @exercise(draw=_draw_turned, now="your queries and keys see how far apart they are")
 def rotary(x: Tensor, base: float) -> Tensor:
     length, h = x.shape[-2:]
-    place = torch.arange(length, device=x.device)[:, None]
-    pair = torch.arange(h // 2, device=x.device)
+    place = torch.arange(length).to(x)[:, None]
+    pair = torch.arange(h // 2).to(x)
     angle = place / base ** (2 * pair / h)
-    cos, sin = angle.cos().to(x), angle.sin().to(x)
+    cos, sin = angle.cos(), angle.sin()
     first, second = x.chunk(2, -1)
     return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
 
@@ -54,7 +59,7 @@ def _draw_reader(generator: Generator) -> dict:
         "norm": 0.5 + torch.rand(d, generator=generator, dtype=torch.float64),
         "WQ": 0.7 * draw_normal(generator, h, d),
         "WK": 0.7 * draw_normal(generator, h, d),
-        "base": float(20 + 100 * torch.rand((), generator=generator)),
+        "base": _base(generator),
     }
 
 
@@ -100,3 +105,100 @@ def share_restored(clean: Tensor, other: Tensor, patched: Tensor, right: Tensor,
 
     low, high = difference(other), difference(clean)
     return (difference(patched) - low) / (high - low)
+
+
+def _draw_planted(generator: Generator) -> dict:
+    of = planted(4, generator)
+    stream, wrote = "blocks.1.hook_resid_pre", "blocks.0.attn.hook_result"
+    (_, cache), (_, other) = (of.model.run_with_cache(texts, names=[stream, wrote]) for texts in (of.tokens, of.others))
+    block, h = of.model.blocks[1], of.model.blocks[1].attention.h
+    attention = block.attention
+    maps = [attention.queries.weight, attention.keys.weight, attention.values.weight, attention.out.weight.mT]
+    return {
+        "stream": cache[stream],
+        "wrote": cache[wrote].transpose(0, 1).contiguous(),
+        "other": other[wrote].transpose(0, 1).contiguous(),
+        "norm": block.norm1.weight,
+        "heads": torch.stack([W.unflatten(0, (-1, h)) for W in maps], 1)[: len(of.readers)],
+        "base": of.model.config.base,
+        "asked": of.asked,
+        "toward": of.toward,
+        "_planted": of,
+    }
+
+
+def _is_boolean(_: dict, found: Tensor) -> str | None:
+    if found.dtype != torch.bool:
+        return f"the answer is in {found.dtype}; True and False are due, torch.bool"
+    if found.all() or not found.any():
+        return f"{'every' if found.any() else 'no'} wire is marked"
+    return None
+
+
+def _columns_are_in_order(inputs: dict, found: Tensor) -> str | None:
+    due = inputs["_planted"].wired
+    for order in ((0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
+        if not torch.equal(found, due) and torch.equal(found[..., list(order)], due):
+            return "the columns are in another order; first come the queries, then the keys, then the values"
+    return None
+
+
+def _marks_what_is_needed(inputs: dict, found: Tensor) -> str | None:
+    of: Planted = inputs["_planted"]
+    for reader, writer, side in (of.wired != found).nonzero().tolist():
+        name, needed = SIDES[side], of.wired[reader, :, side].nonzero()[:, 0].tolist()
+
+        whole = number(of, reader)
+        alone, all_of_them = (
+            f"{1 - number(of, reader, name, w) / whole:.0%} of its number" for w in ([writer], needed)
+        )
+        told = f"reader {reader} loses {alone} when of writer {writer} its {name} alone read what is in other"
+        if found[reader, writer, side]:
+            return f"{told}; you say that it needs this wire"
+        if of.readers[reader].kind.startswith("spare"):
+            one, two = needed
+            return f"{told}, but {all_of_them} when they read it of {one} and of {two}; so it needs both"
+        return f"{told}; you say that it does not need this wire"
+    return None
+
+
+@summit(
+    draw=_draw_planted,
+    shape=lambda inputs: (len(inputs["heads"]), len(inputs["wrote"]), 3),
+    stages=(_is_boolean, _columns_are_in_order, _marks_what_is_needed),
+    seconds=2,
+    compared=lambda found: found.double(),
+    now="you can ask any head of any model which heads it builds upon",
+)
+def find_wires(
+    stream: Tensor,
+    wrote: Tensor,
+    other: Tensor,
+    norm: Tensor,
+    heads: Tensor,
+    base: float,
+    asked: Tensor,
+    toward: Tensor,
+) -> Tensor:
+    def number(r: int, side: int, change: Tensor | float) -> Tensor:
+        reads = [stream, stream, stream]
+        reads[side] = stream + change
+        queries, keys, values = (x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm for x in reads)
+        WQ, WK, WV, WO = heads[r]
+        scores = rotary.answer(queries @ WQ.mT, base) @ rotary.answer(keys @ WK.mT, base).mT / len(WQ) ** 0.5
+        future = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        pattern = scores.masked_fill(future, -torch.inf).softmax(-1)
+        written = pattern @ (values @ WV.mT) @ WO
+        return (asked[r] * pattern).sum() + (toward[r] * written).sum()
+
+    needs = torch.zeros(len(heads), len(wrote), 3, dtype=torch.bool)
+    changes = other - wrote
+    for r in range(len(heads)):
+        least = 2 / 3 * number(r, 0, 0.0)
+        for side in range(3):
+            all_gone = number(r, side, changes.sum(0)) < least
+            for w in range(len(wrote)):
+                gone = number(r, side, changes[w]) < least
+                kept = number(r, side, changes.sum(0) - changes[w]) >= least
+                needs[r, w, side] = gone | (all_gone & kept)
+    return needs
