@@ -108,7 +108,7 @@ def share_restored(clean: Tensor, other: Tensor, patched: Tensor, right: Tensor,
 
 
 def _draw_planted(generator: Generator) -> dict:
-    of = planted(4, generator)
+    of = planted(2, generator)
     stream, wrote = "blocks.1.hook_resid_pre", "blocks.0.attn.hook_result"
     (_, cache), (_, other) = (of.model.run_with_cache(texts, names=[stream, wrote]) for texts in (of.tokens, of.others))
     block, h = of.model.blocks[1], of.model.blocks[1].attention.h
@@ -149,7 +149,7 @@ def _marks_what_is_needed(inputs: dict, found: Tensor) -> str | None:
         name, needed = SIDES[side], of.wired[reader, :, side].nonzero()[:, 0].tolist()
 
         whole = number(of, reader)
-        alone, all_of_them = (
+        alone, both = (
             f"{1 - number(of, reader, name, w) / whole:.0%} of its number" for w in ([writer], needed)
         )
         told = f"reader {reader} loses {alone} when of writer {writer} its {name} alone read what is in other"
@@ -157,7 +157,7 @@ def _marks_what_is_needed(inputs: dict, found: Tensor) -> str | None:
             return f"{told}; you say that it needs this wire"
         if of.readers[reader].kind.startswith("spare"):
             one, two = needed
-            return f"{told}, but {all_of_them} when they read it of {one} and of {two}; so it needs both"
+            return f"{told}, but {both} when they read it of {one} and of {two}; so it needs both"
         return f"{told}; you say that it does not need this wire"
     return None
 
@@ -166,7 +166,7 @@ def _marks_what_is_needed(inputs: dict, found: Tensor) -> str | None:
     draw=_draw_planted,
     shape=lambda inputs: (len(inputs["heads"]), len(inputs["wrote"]), 3),
     stages=(_is_boolean, _columns_are_in_order, _marks_what_is_needed),
-    seconds=2,
+    seconds=4,
     compared=lambda found: found.double(),
     now="you can ask any head of any model which heads it builds upon",
 )
