@@ -6,6 +6,7 @@ from torch import Generator, Tensor
 from companion.lesson.exercise import draw_normal, draw_size, exercise
 from companion.lesson.summit import summit
 from companion.topics.language.by_hand import SIDES, Planted, number, planted
+from companion.topics.language.probes import head_maps, streams_and_writers
 
 
 def _base(generator: Generator) -> float:
@@ -109,17 +110,13 @@ def share_restored(clean: Tensor, other: Tensor, patched: Tensor, right: Tensor,
 
 def _draw_planted(generator: Generator) -> dict:
     of = planted(2, generator)
-    stream, wrote = "blocks.1.hook_resid_pre", "blocks.0.attn.hook_result"
-    (_, cache), (_, other) = (of.model.run_with_cache(texts, names=[stream, wrote]) for texts in (of.tokens, of.others))
-    block, h = of.model.blocks[1], of.model.blocks[1].attention.h
-    attention = block.attention
-    maps = [attention.queries.weight, attention.keys.weight, attention.values.weight, attention.out.weight.mT]
+    stream, wrote = streams_and_writers(of.model, of.tokens, 1)
     return {
-        "stream": cache[stream],
-        "wrote": cache[wrote].transpose(0, 1).contiguous(),
-        "other": other[wrote].transpose(0, 1).contiguous(),
-        "norm": block.norm1.weight,
-        "heads": torch.stack([W.unflatten(0, (-1, h)) for W in maps], 1)[: len(of.readers)],
+        "stream": stream,
+        "wrote": wrote,
+        "other": streams_and_writers(of.model, of.others, 1)[1],
+        "norm": of.model.blocks[1].norm1.weight,
+        "heads": head_maps(of.model, 1)[: len(of.readers)],
         "base": of.model.config.base,
         "asked": of.asked,
         "toward": of.toward,
@@ -149,9 +146,7 @@ def _marks_what_is_needed(inputs: dict, found: Tensor) -> str | None:
         name, needed = SIDES[side], of.wired[reader, :, side].nonzero()[:, 0].tolist()
 
         whole = number(of, reader)
-        alone, both = (
-            f"{1 - number(of, reader, name, w) / whole:.0%} of its number" for w in ([writer], needed)
-        )
+        alone, both = (f"{1 - number(of, reader, name, w) / whole:.0%} of its number" for w in ([writer], needed))
         told = f"reader {reader} loses {alone} when of writer {writer} its {name} alone read what is in other"
         if found[reader, writer, side]:
             return f"{told}; you say that it needs this wire"

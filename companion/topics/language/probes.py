@@ -1,0 +1,56 @@
+"""What a search for circuits needs of a Llama: its heads as matrices, what they wrote, and its rotation replaced."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from companion.core.circuits import Part
+from companion.core.hooks import Hook, Hooked
+
+Turn = Callable[[Float[Tensor, "batch heads length h"]], Float[Tensor, "batch heads length h"]]
+
+
+def turned_by(turn: Turn, layers: int) -> dict[str, Hook]:
+    """Return the hooks by which a Llama turns queries and keys by ``turn`` instead, in each of so many ``layers``.
+
+    >>> with model.hooks(turned_by(lambda x: rotary(x, base), layers)):
+    ...     logits = model(tokens)
+    """
+    before = {}
+
+    def keep(value: Tensor, name: str) -> None:
+        before[name] = value
+
+    def replace(_: Tensor, name: str) -> Tensor:
+        return turn(before.pop(name.replace("hook_rot_", "hook_")))
+
+    return {
+        f"blocks.{layer}.attn.hook_{turned}{side}": replace if turned else keep
+        for layer in range(layers)
+        for side in "qk"
+        for turned in ("", "rot_")
+    }
+
+
+def head_maps(model: Hooked, layer: int) -> Float[Tensor, "heads 4 h width"]:
+    """Return W_Q, W_K, W_V and W_O of each query head of a Llama's layer: all read, or write, the stream with their
+    rows; heads that share keys and values have the same.
+    """
+    attention = model.body.blocks[layer].attention
+    maps = (attention.queries.weight, attention.keys.weight, attention.values.weight, attention.out.weight.mT)
+    by_head = [weight.unflatten(0, (-1, attention.h)) for weight in maps]
+    return torch.stack([each.repeat_interleave(len(by_head[0]) // len(each), 0) for each in by_head], 1)
+
+
+@torch.no_grad()
+def streams_and_writers(
+    model: Hooked, tokens: Int[Tensor, "batch length"], layer: int
+) -> tuple[Float[Tensor, "batch length width"], Float[Tensor, "writers batch length width"]]:
+    """Return the stream that a Llama's layer reads, before its norm, and what each head of an earlier layer has added
+    to it: layer by layer, head by head, so that head 16.0 of nine a layer is writer 144.
+    """
+    stream, written = f"blocks.{layer}.hook_resid_pre", [Part(earlier, 0).written for earlier in range(layer)]
+    _, cache = model.run_with_cache(tokens, names=[*written, stream], only_last=True)
+    return cache[stream], torch.cat([cache[name].transpose(0, 1) for name in written])
