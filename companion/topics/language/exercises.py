@@ -31,7 +31,7 @@ def rotary(x: Tensor, base: float) -> Tensor:
 
 
 def _draw_heads(generator: Generator) -> dict:
-    sizes = [draw_size(generator, 2, 4), draw_size(generator, 3, 5), draw_size(generator, 4, 6)]
+    sizes = [draw_size(generator, 5, 6), draw_size(generator, 3, 5), draw_size(generator, 5, 7)]
     h = draw_size(generator, 2, 3)
     return {
         "z": draw_normal(generator, *sizes, h),
