@@ -58,6 +58,7 @@ PUBLIC = {
     "calibration": "topics",
     "facts": "topics",
     "graphs": "topics",
+    "language": "topics",
     "layers": "topics",
     "limits": "topics",
     "memories": "topics",

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from companion.core.circuits import Part
 from companion.core.decoder import Decoder, DecoderConfig
 from companion.core.hooks import Hook
-from companion.core.llama import LlamaConfig, Rotation
+from companion.core.llama import Llama, LlamaConfig, Rotation
 from companion.core.lstm import LSTMConfig
 from companion.topics.addition.data import Sums
 from companion.topics.addition.model import Adder, AdderConfig
@@ -29,6 +29,7 @@ from companion.topics.sensitivity.model import Classifier, ClassifierConfig
 from companion.topics.structures.model import SketchConfig, StructureConfig
 
 DOUBLE = torch.float64
+LLAMA = LlamaConfig(5, 8, 2, 4, 2, 6, 8)
 
 
 class Inputs:
@@ -91,6 +92,9 @@ class Inputs:
     def decoder(self) -> Decoder:
         return self.model(Decoder, DecoderConfig(8, 2, 2, 8))
 
+    def llama(self) -> Llama:
+        return self.model(Llama, LLAMA)
+
     def hooked(self, hooks: dict[str, Hook]) -> Tensor:
         with (model := self.decoder()).hooks(hooks):
             return model(self.normal(2, 6, 8))
@@ -135,6 +139,7 @@ CALLS = {
     "topics.facts.data.sentences": lambda f, i: f(4, i.world(), 6, generator=i.generator),
     "topics.facts.data.every_fact": lambda f, i: f(i.world(), 6, rounds=2, generator=i.generator),
     "topics.facts.data.counts": lambda f, i: f(i.whole(5, 2, 9), 5),
+    "topics.language.data.indirect_objects": lambda f, i: f(4, generator=i.generator),
     "topics.graphs.data.erdos_renyi": lambda f, i: f(3, 6, 0.1, 0.5, generator=i.generator),
     "topics.graphs.data.disjoint": lambda f, i: [
         f(3, kind, (3, 4), generator=i.generator) for kind in ("chain", "clique", "cycle")
@@ -220,7 +225,7 @@ CALLS = {
     "core.decoder.delta_rule": lambda f, i: f(
         i.normal(2, 6, 4), i.normal(2, 6, 4), i.normal(2, 6, 4), i.shares(12).view(2, 6, 1).float()
     ),
-    "core.llama.Llama": said(LlamaConfig(5, 8, 2, 4, 2, 6, 8), lambda i: i.whole(5, 3, 6)),
+    "core.llama.Llama": said(LLAMA, lambda i: i.whole(5, 3, 6)),
     "core.llama.rotation": lambda f, i: f(6, 4, 50.0, like=i.normal(1)),
     "core.llama.rotated": lambda f, i: f(i.normal(2, 3, 6, 4), Rotation(i.normal(6, 2), i.normal(6, 2))),
     "topics.facts.model.Bank": lambda f, i: i.bank()(i.whole(9, 2, 4, 6)),

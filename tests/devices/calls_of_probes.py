@@ -63,6 +63,11 @@ def filtered(context, i: Inputs) -> Tensor:
         return adder(i.whole(4, 5, 2))
 
 
+def turned(turned_by, i: Inputs) -> Tensor:
+    with (model := i.llama()).hooks(turned_by(lambda x: x.flip(-1), 2)):
+        return model(i.whole(5, 2, 6))
+
+
 def induction(three_steps, i: Inputs, d: int | None) -> list:
     model = three_steps(lambda generator: recurrences(64, 6, 9, generator=generator), 9, 6, d, generator=i.generator)
     return [model, list(model.recalls().values())]
@@ -101,6 +106,9 @@ CALLS = {
     "topics.graphs.probes.without": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), "local"),
     "topics.layers.probes.jacobian": lambda f, i: f(lambda x: x.cumsum(1), i.normal(4, 3)),
     "topics.graphs.probes.felt": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), i.graphs()[:, None]),
+    "topics.language.probes.turned_by": turned,
+    "topics.language.probes.head_maps": lambda f, i: f(i.llama(), 1),
+    "topics.language.probes.streams_and_writers": lambda f, i: f(i.llama(), i.whole(5, 2, 6), 1),
     "topics.limits.probes.sharpen": lambda f, i: f(i.decoder(), 3.0),
     "topics.limits.probes.changes_by_place": lambda f, i: f(i.decoder(), i.normal(6, 8)),
     "topics.limits.probes.right_prefixes": lambda f, i: f(i.normal(2, 5, 3, 3), i.whole(3, 2, 5, 3)),
@@ -274,6 +282,8 @@ ELSEWHERE = {
     "topics.multihead.baselines.fit_layer": "its stages are called one by one",
     "topics.multihead.baselines.learn": "it judges what `fit_layer` finds",
     "topics.sensitivity.baselines.sensitivity_of": WORDS,
+    "topics.language.by_hand.planted": WORDS,
+    "topics.language.by_hand.number": "it is of a Llama that `planted` draws",
     "topics.attention.by_hand.shift_head": NUMBERS,
     "topics.attention.by_hand.circle": NUMBERS,
     "topics.attention.by_hand.circle_shift": NUMBERS,

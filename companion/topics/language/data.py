@@ -44,7 +44,7 @@ def indirect_objects(count: int, *, generator: torch.Generator | int = 0) -> Ind
 
     def drawn(words: str, size: int = 1) -> list[str]:
         each = words.split()
-        return [each[i] for i in torch.randperm(len(each), generator=generator)[:size]]
+        return [each[i] for i in torch.randperm(len(each), generator=generator, device=generator.device)[:size]]
 
     rows = []
     for row in range(count):
