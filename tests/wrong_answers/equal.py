@@ -4,6 +4,9 @@ exercise, patterns of their sentences and the reason.
 
 SIGN = "sign|negative values|between 0 and 1"
 EQUAL = {
+    "share_restored": [
+        ("difference between what is computed from clean and .* is lost", "the clean run likes the right answer more")
+    ],
     "recalled": [("the first entry is 0", "few pairs are recalled, and in these draws the first is not")],
     "numbers_carried": [("last row of changes", "nudges of the last position are not looked at")],
     "low_rank": [

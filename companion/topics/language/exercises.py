@@ -35,7 +35,7 @@ def _draw_heads(generator: Generator) -> dict:
     h = draw_size(generator, 2, 3)
     return {
         "z": draw_normal(generator, *sizes, h),
-        "other": 0.4 + draw_normal(generator, *sizes, h),
+        "other": 2 * draw_normal(generator, h) + draw_normal(generator, *sizes, h),
         "head": draw_size(generator, 0, sizes[1] - 1),
     }
 
@@ -52,12 +52,13 @@ def without_head(z: Tensor, other: Tensor, head: int) -> Tensor:
 def _draw_reader(generator: Generator) -> dict:
     batch, T, h = draw_size(generator, 2, 3), draw_size(generator, 5, 7), 2 * draw_size(generator, 2, 3)
     d = 2 * h + draw_size(generator, 1, 3)
-    rest, wrote, other = (0.05 * draw_normal(generator, batch, T, d) for _ in range(3))  # small: the norm's 1e-5 counts
+    sizes = torch.tensor([0.05, 1.5, 0.05])[:batch, None, None].double()  # some so small that the norm's 1e-5 counts
+    rest, wrote, other = (sizes * draw_normal(generator, batch, T, d) for _ in range(3))
     return {
         "stream": rest + 2 * wrote,
         "wrote": 2 * wrote,
         "other": other,
-        "norm": 0.5 + torch.rand(d, generator=generator, dtype=torch.float64),
+        "norm": draw_normal(generator, d),
         "WQ": 0.7 * draw_normal(generator, h, d),
         "WK": 0.7 * draw_normal(generator, h, d),
         "base": _base(generator),
@@ -84,10 +85,11 @@ def _draw_logits(generator: Generator) -> dict:
     right = torch.randint(V, (texts,), generator=generator)
     wrong = (right + torch.randint(1, V, (texts,), generator=generator)) % V
     clean, other = draw_normal(generator, texts, V), draw_normal(generator, texts, V)
-    rows = torch.arange(texts)
-    clean[rows, right] += 3
+    rows, liked = torch.arange(texts), draw_size(generator, -9, 3)  # how much one answer is liked in any case
+    clean[rows, right] += 3 + liked
+    other[rows, right] += liked
     other[rows, wrong] += 3
-    brought = torch.rand(parts, texts, 1, generator=generator, dtype=torch.float64)
+    brought = 2 * torch.rand(parts, texts, 1, generator=generator, dtype=torch.float64) - 0.5
     return {
         "clean": clean,
         "other": other,
