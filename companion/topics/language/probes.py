@@ -1,6 +1,8 @@
-"""What a search for circuits needs of a Llama: its heads as matrices, what they wrote, and its rotation replaced."""
+"""What a search for circuits needs of a Llama: its heads as matrices, what they wrote, its rotation replaced, and how a
+look at a name is weighed.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -54,3 +56,19 @@ def streams_and_writers(
     stream, written = f"blocks.{layer}.hook_resid_pre", [Part(earlier, 0).written for earlier in range(layer)]
     _, cache = model.run_with_cache(tokens, names=[*written, stream], only_last=True)
     return cache[stream], torch.cat([cache[name].transpose(0, 1) for name in written])
+
+
+def toward_receivers(
+    tokens: Int[Tensor, "texts length"], receivers: Sequence[int], givers: Sequence[int]
+) -> Float[Tensor, "texts length length"]:
+    """Return by what a pattern is weighed so that its sum says how much more the last word looks at the receiver than
+    at the giver, each where it first stands, as a mean over texts.
+
+    ``tokens``: of texts as `companion.topics.language.data.indirect_objects` draws them.
+    ``receivers``, ``givers``: the token of each text's name.
+    """
+    weights = torch.zeros(*tokens.shape, tokens.shape[1])
+    for text, names in enumerate(zip(receivers, givers, strict=True)):
+        for name, sign in zip(names, (1, -1), strict=True):
+            weights[text, -1, tokens[text].tolist().index(name)] = sign / len(tokens)
+    return weights
