@@ -9,16 +9,21 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from companion.core.circuits import Part, ablation, wires
+from companion.core.hooks import Cache
 from companion.core.measuring import Row, measurement
 from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened
 from companion.pretrained.language import LanguageModel
 from companion.topics.bigrams.probes import prefix_matching, truncated
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
+from companion.topics.language.data import IndirectObjects, indirect_objects
+from companion.topics.language.probes import streams_and_writers, toward_receivers
 
 SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
 TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
 READERS = ((17, 3), (17, 4), (18, 6), (18, 7))  # induction heads, of two layers; those of one layer share their keys
+MOVERS = ((23, 0), (23, 1), (23, 7))  # heads of one layer that look at who is given something
+SENTENCES = {"smoke": 2, "course": 8, "paper": 32}
 FACTS = {"smoke": 3, "course": 8, "paper": 16}  # of `CAPITALS`
 ALL_CAPITALS = CAPITALS | {
     "Egypt": "Cairo",
@@ -129,6 +134,51 @@ def cut_wires(model: LanguageModel, tokens: Int[Tensor, "texts length"], period:
         for layer, both in enumerate(zip(keys.tolist(), queries.tolist(), strict=True))
         for head, (by_key, by_query) in enumerate(zip(*both, strict=True))
     ]
+
+
+@measurement(
+    "language-names",
+    "how much more three heads look at who is given something than at the giver, with other names in one wire",
+    cells=[{"reader_layer": layer, "reader_head": head} for layer, head in MOVERS],
+    tolerance=0.005,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def names(seed: int, scale: str, reader_layer: int, reader_head: int) -> list[Row]:
+    """Cut each of one reader's wires on one draw of sentences."""
+    model = smollm2()
+    return name_wires(model, indirect_objects(SENTENCES[scale], generator=seed), Part(reader_layer, reader_head))
+
+
+@torch.no_grad()
+def name_wires(model: LanguageModel, drawn: IndirectObjects, reader: Part) -> list[Row]:
+    """Measure how much more a reader looks, from the last word, at the receiver than at the giver: as it is, and where
+    its queries, or its keys, read of one earlier head what it writes when a third name stands in the giver's second
+    place.
+    """
+    tokens, others = model.batch(drawn.texts), model.batch(drawn.others)
+    receivers, givers = ([model.encode(f" {name}")[0] for name in each] for each in (drawn.receivers, drawn.givers))
+    weights = toward_receivers(tokens, receivers, givers)
+    stream, wrote = streams_and_writers(model, tokens, reader.layer)
+    _, instead = streams_and_writers(model, others, reader.layer)
+    block, pattern, seen = model.body.blocks[reader.layer], f"blocks.{reader.layer}.attn.hook_pattern", Cache()
+
+    def looks(side: str, change: Float[Tensor, "texts length width"]) -> float:
+        def add(value: Tensor, _: str) -> Tensor:
+            changed = value.clone()
+            changed[:, reader.head] += change
+            return changed
+
+        with model.hooks({f"blocks.{reader.layer}.hook_{side}_input": add, pattern: seen.keep}):
+            block(stream)
+        return (weights * seen[pattern][:, reader.head]).sum().item()
+
+    whole, rows = looks("q", torch.zeros_like(stream)), []
+    for writer, change in enumerate(instead - wrote):
+        layer, head = divmod(writer, model.heads)
+        by_query, by_key = looks("q", change), looks("k", change)
+        rows.append({"layer": layer, "head": head, "whole": whole, "queries": by_query, "keys": by_key})
+    return rows
 
 
 @measurement(

@@ -13,7 +13,9 @@ from companion.core.circuits import Part, wire
 from companion.core.measuring import look_up, measured_table
 from companion.pretrained import measured
 from companion.pretrained.language import LanguageModel
+from companion.pretrained.lesson import language_model
 from companion.topics.facts.examined import PROMPT, comparable, what_brings_back
+from companion.topics.language.data import indirect_objects
 from companion.workshop.cli import measure
 
 
@@ -68,6 +70,31 @@ def test_each_wire_is_cut_as_in_a_whole_run(llama):
             whole_run = left(llama, tokens, period, Part(0, row["head"]), Part(1, 3), side)
             assert row[side] == pytest.approx(whole_run, rel=1e-4)
             assert row[side] != pytest.approx(row["whole"], rel=1e-4)
+
+
+def test_a_look_at_names_is_measured_as_in_a_whole_run():
+    model, drawn, reader = language_model("smollm2", "smoke"), indirect_objects(2, generator=3), Part(2, 4)
+    tokens, others = model.batch(drawn.texts), model.batch(drawn.others)
+    rows = measured.name_wires(model, drawn, reader)
+    assert [(row["layer"], row["head"]) for row in rows] == [divmod(writer, 9) for writer in range(18)]
+
+    def looks(**cut) -> float:
+        with model.hooks(wire(**cut) if cut else {}):
+            pattern = model.patterns(tokens)[2][:, 4, -1]
+        receivers, givers = (
+            [words.index(name) for words, name in zip(map(str.split, drawn.texts), names, strict=True)]
+            for names in (drawn.receivers, drawn.givers)  # no sign stands before the names, so words are tokens
+        )
+        texts = torch.arange(2)
+        return (pattern[texts, receivers] - pattern[texts, givers]).mean().item()
+
+    _, cache = model.run_with_cache(others, names="blocks.1.attn.hook_result")
+    [row] = [row for row in rows if (row["layer"], row["head"]) == (1, 5)]
+    assert row["whole"] == pytest.approx(looks(), abs=1e-6)
+    for side in ("queries", "keys"):
+        other = cache["blocks.1.attn.hook_result"][:, 5]
+        assert row[side] == pytest.approx(looks(writer=Part(1, 5), reader=reader, side=side, other=other), abs=1e-6)
+        assert abs(row[side] - row["whole"]) > 1e-5
 
 
 def test_what_brings_a_fact_back_is_told_row_by_row(llama):
