@@ -24,7 +24,7 @@ PATHS = {  # each lesson after those that it builds on
     "Three evenings": ("01", "05", "06"),
     "Learning in context": ("02", "03"),
     "A layer of your own": ("02", "03", "05", "14"),
-    "Interpretability": ("01", "04", "05", "06", "07", "08", "11"),
+    "Interpretability": ("01", "04", "05", "06", "07", "08", "11", "15"),
     "Theory": ("05", "01", "07", "09", "10", "12", "13"),
 }
 
