@@ -4,6 +4,7 @@ from functools import partial
 from math import log2, log10
 from statistics import fmean
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +13,7 @@ from companion.core.measuring import measured_table
 from companion.core.recipe import recipe
 from companion.lesson.claims import statements
 from companion.lesson.verdicts import Experiment
+from companion.pretrained.measured import MOVERS, READERS
 from companion.topics.addition.fourier import peaks, spectrum
 from companion.topics.addition.recipes import embeddings_from
 from companion.topics.facts.data import every_fact
@@ -476,3 +478,51 @@ def test_the_leads_of_lesson_14_are_of_the_table_of_layers(id):
     shares = from_floor(measured_table("layers-bench").rows)[task]
     leads = [a - b for a, b in zip(shares[one], shares[other], strict=True)]
     assert _evidence("14-your-own-layer", id, "layers-bench").ours == pytest.approx(leads, abs=1e-3)
+
+
+def _lost(table, layer, head, *sides):
+    """The share of its look that a head loses without each earlier head: (draws, earlier heads, sides)."""
+    rows = measured_table(table).where(reader_layer=layer, reader_head=head)
+    grid = rows.grid("seed", "layer", "head", of=["whole", *sides])
+    return (1 - grid[..., 1:] / grid[..., :1]).reshape(len(grid), -1, len(sides))
+
+
+def _copies():
+    scores = measured_table("language-induction").grid("seed", "layer", "head", of="induction").reshape(5, -1)
+    return scores.max(1) - np.median(scores, 1)
+
+
+def _wires():
+    lost = [_lost("language-composition", *reader, "keys", "queries")[:, 144] for reader in READERS]
+    return np.min([each[:, 0] - each[:, 1] for each in lost], 0)
+
+
+def _shares():
+    return measured_table("language-facts").where(what="place").grid("seed", "layer", "at", of="share")
+
+
+def _names():
+    lost = [_lost("language-names", *mover, "queries", "keys") for mover in MOVERS]
+    return np.min([each[:, 180, 0] - each[..., 1].max(1) for each in lost], 0)
+
+
+DRAWS = {  # lesson 15's claims: the table, and what is taken of it, draw by draw
+    "induction-heads": ("induction", _copies),
+    "k-composition": ("composition", _wires),
+    "subject-then-last": ("facts", lambda: _shares()[:, :15, 3].min(1) - _shares()[:, :15, [0, 1, 2, 4]].max((1, 2))),
+    "moves-late": ("facts", lambda: _shares()[:, 24, 4] - _shares()[:, 23, 4]),
+    "name-movers": ("names", _names),
+}
+
+
+@pytest.mark.parametrize("id", DRAWS)
+def test_the_draws_of_lesson_15_are_of_their_tables(id):
+    table, taken = DRAWS[id]
+    assert _evidence("15-language-model", id, f"language-{table}").ours == pytest.approx(taken(), abs=1e-3)
+
+
+def test_the_odds_of_lesson_15_are_of_the_table_of_layers():
+    cut = [measured_table("language-layers").where(cut=cut, layer=layer) for cut, layer in (("none", -1), ("half", 28))]
+    before, after = (np.log2(np.array(each.columns["country"]) / each.columns["the"]) for each in cut)
+    evidence = _evidence("15-language-model", "late-mlp", "language-layers")
+    assert evidence.interval == pytest.approx(interval(after - before), abs=0.01)
