@@ -180,7 +180,8 @@ def find_wires(
     def number(r: int, side: int, change: Tensor | float) -> Tensor:
         reads = [stream, stream, stream]
         reads[side] = stream + change
-        queries, keys, values = (x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm for x in reads)
+        normed = [x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm for x in reads]
+        queries, keys, values = normed
         WQ, WK, WV, WO = heads[r]
         scores = rotary.answer(queries @ WQ.mT, base) @ rotary.answer(keys @ WK.mT, base).mT / len(WQ) ** 0.5
         future = torch.ones_like(scores, dtype=torch.bool).triu(1)

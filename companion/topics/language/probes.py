@@ -67,7 +67,7 @@ def toward_receivers(
     ``tokens``: of texts as `companion.topics.language.data.indirect_objects` draws them.
     ``receivers``, ``givers``: the token of each text's name.
     """
-    weights = torch.zeros(*tokens.shape, tokens.shape[1])
+    weights = torch.zeros(*tokens.shape, tokens.shape[1], device=tokens.device)
     for text, names in enumerate(zip(receivers, givers, strict=True)):
         for name, sign in zip(names, (1, -1), strict=True):
             weights[text, -1, tokens[text].tolist().index(name)] = sign / len(tokens)
