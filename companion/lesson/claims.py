@@ -14,11 +14,11 @@ learner has seen beside it; *further* has the whole table:
 import csv
 import html
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 from pybtex.database import BibliographyData, parse_file
@@ -27,6 +27,7 @@ from companion import SCALES
 from companion.lesson.verdicts import NONE_PUBLISHED, UNASSESSED, Construction, Experiment, decide, too_few
 
 MIME = "application/vnd.companion.claims+json"
+EVIDENCE = "application/vnd.companion.evidence+json"
 PUBLISHED = Path(__file__).parents[1] / "published"
 KINDS = {"theorem": Construction, "experiment": Experiment, "course": None, "check": None}  # and what decides of it
 EXPECTED, UNEXPECTED = "as expected", "not as expected"
@@ -123,19 +124,53 @@ class Claims:
         self.lesson, self.scale = lesson, scale
         self.statements = statements(lesson)
         self.rows: list[Claim] = []
+        self.measured: dict[str, dict[str, list[float]]] = {}
 
-    def saw(self, id: str, run: str, *, exact: bool | np.bool_ | None = None) -> None:
+    def evidence(
+        self,
+        id: str,
+        *,
+        ours: Iterable[SupportsFloat] = (),
+        interval: Iterable[SupportsFloat] = (),
+        exact: bool | np.bool_ | None = None,
+        fails: bool | np.bool_ | None = None,
+    ) -> None:
+        """Keep what this run measured for a claim's evidence; tests compare the file with it. Nothing at smoke scale.
+
+        ``id``: the claim's, which either notebook of the lesson records.
+        ``ours``, ``interval``: as in `Experiment`; ``exact``, ``fails``: as in `Construction`.
+
+        Raises ValueError for an id without such an evidence, and without a measurement.
+        """
+        told = {name: [float(each) for each in values] for name, values in (("ours", ours), ("interval", interval))}
+        told |= {name: [float(each)] for name, each in (("exact", exact), ("fails", fails)) if each is not None}
+        told = {name: numbers for name, numbers in told.items() if numbers}
+        decides = self.statements[id].evidence if id in self.statements else None
+        if not told or not all(hasattr(decides, name) for name in told):
+            raise ValueError(f"id = {id!r}, with {told}: must be a claim of such evidence, and a measurement")
+        if self.scale != "smoke":
+            self.measured[id] = self.measured.get(id, {}) | told
+
+    def saw(
+        self,
+        id: str,
+        run: str,
+        *,
+        exact: bool | np.bool_ | None = None,
+        fails: bool | np.bool_ | None = None,
+    ) -> None:
         """Append a row of what the learner has seen, for `believe`.
 
         ``id``: the claim's, in the lesson's file.
         ``run``: this run's figure, which is not judged.
         ``exact``: of a theorem alone, whether this run agrees with it.
+        ``fails``: of a theorem alone, whether the world in which it must fail does.
 
         Raises ValueError as `record` does, and for ``exact`` of anything but a theorem.
         """
         if exact is not None and id in self.statements and self.statements[id].kind != "theorem":
             raise ValueError(f"claim {id!r}: exact = {exact}: must be None but for a theorem")
-        self.record(id, run=run, holds=exact)
+        self.record(id, run=run, holds=exact, fails=fails)
 
     def believe(self, words: Mapping[str, str]) -> "Tables":
         """Return the lesson's end, to be displayed: what the paper says, what you saw, what to believe.
@@ -155,7 +190,7 @@ class Claims:
             )
             for row in self.rows
         ]
-        return Tables({"": (("The paper says", "You saw", "Believe"), cells)}, self.rows)
+        return Tables({"": (("The paper says", "You saw", "Believe"), cells)}, self.rows, self.measured)
 
     def _told(self, row: Claim) -> str:
         """The verdict, and of what there is too little for another, if there is."""
@@ -170,6 +205,7 @@ class Claims:
         checkpoint: str = "-",
         run: str = "-",
         holds: bool | np.bool_ | Mapping[str, bool | np.bool_ | None] | None,
+        fails: bool | np.bool_ | None = None,
     ) -> None:
         """Append a row: the figures that were measured, as text, and whether they are as expected.
 
@@ -178,6 +214,7 @@ class Claims:
         ``run``: this run's.
         ``holds``: whether what is given passes the course's own bar, or a mapping from column to that; None is "not
         assessed". It decides no source's verdict, but a run that contradicts a theorem is told beside it.
+        ``fails``: of a theorem alone, whether the world in which it must fail does.
 
         Raises ValueError for an id that the lesson's file lacks or that is taken, a claim without a measured figure,
         and a judgement on a column without one.
@@ -189,6 +226,11 @@ class Claims:
         measured = {name: value for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"}
         if not measured:
             raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
+        if self.statements[id].kind == "theorem" and holds is not None:
+            self.evidence(id, exact=holds, fails=fails)
+            holds = holds and fails is not False
+        elif fails is not None:
+            raise ValueError(f"claim {id!r}: fails = {fails}: must be None but for a theorem that holds or not")
         if not isinstance(holds, Mapping):
             holds = dict.fromkeys(measured, holds)
         elif not holds or not set(holds) <= set(measured):
@@ -219,15 +261,19 @@ class Claims:
             "Claims": (("Claim", "Verdict", *heads), [(_stated(row), _judged(row), *_cells(row)) for row in claims]),
             "Checks": (("Check", *heads), [(_stated(row), *_cells(row)) for row in checks]),
         }
-        return Tables({title: part for title, part in parts.items() if part[1]}, self.rows)._repr_mimebundle_()
+        parts = {title: part for title, part in parts.items() if part[1]}
+        return Tables(parts, self.rows, self.measured)._repr_mimebundle_()
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables to be displayed, ``parts``: heads and cells, by title; and the ``rows`` that they carry along as JSON."""
+    """Tables to be displayed, ``parts``: heads and cells, by title; and what they carry along as JSON: ``rows``, and
+    what was ``measured``.
+    """
 
     parts: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]]
     rows: list[Claim]
+    measured: dict[str, dict[str, list[float]]]
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         lines, pages = [], []
@@ -240,7 +286,8 @@ class Tables:
             caption = f'<caption style="text-align:left">{title}</caption>' if title else ""
             pages.append(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
             lines += [*([title] if title else []), *(" | ".join(row) for row in [heads, *cells])]
-        return {"text/html": "".join(pages), "text/plain": "\n".join(lines), MIME: [asdict(row) for row in self.rows]}
+        carried = {MIME: [asdict(row) for row in self.rows], EVIDENCE: self.measured}
+        return {"text/html": "".join(pages), "text/plain": "\n".join(lines), **carried}
 
 
 def _told(row: Claim) -> str:

@@ -68,8 +68,22 @@ MEASURES = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sourced:
+    """Where the numbers of an evidence come from: at least one of three, and tests hold them to it.
+
+    ``stored``: the measured tables that they were taken from, by name.
+    ``checkpoint``: the recipes whose shipped checkpoints the notebook that records the claim computes them from.
+    ``run``: the notebook whose run computes them from nothing that is stored.
+    """
+
+    stored: tuple[str, ...] = ()
+    checkpoint: tuple[str, ...] = ()
+    run: str = ""
+
+
 @dataclass(frozen=True)
-class Construction:
+class Construction(Sourced):
     """A theorem or a construction in our code.
 
     ``exact``: it does what the source says.
@@ -93,7 +107,7 @@ class Construction:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Sourced):
     """What was measured for a published experiment, as an effect: above 0 it is on the source's side.
 
     ``of``: what the numbers are.
@@ -107,7 +121,6 @@ class Experiment:
     ``stand_in``: what stands in for its task, data, metric, rival or vectors.
     ``trend``: which rate it claims, where we measured a trend.
     ``cannot``: why the measure can tell nothing.
-    ``stored``: the measured tables that ours were taken from, by name.
     ``beside``: the same at other sizes, farther from the source's.
     """
 
@@ -124,7 +137,6 @@ class Experiment:
     stand_in: str = ""
     trend: str = ""
     cannot: str = ""
-    stored: tuple[str, ...] = ()
     beside: "tuple[Experiment, ...]" = ()
 
     def __post_init__(self) -> None:

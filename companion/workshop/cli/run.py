@@ -15,7 +15,7 @@ import psutil
 from papermill.exceptions import PapermillExecutionError
 
 from companion.core.files import atomic_write
-from companion.lesson.claims import MIME, UNEXPECTED, statements
+from companion.lesson.claims import EVIDENCE, MIME, UNEXPECTED, statements
 from companion.lesson.verdicts import tally
 from companion.workshop.cli import scoreboard
 from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons
@@ -82,15 +82,16 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, pictures: bool 
         "seed": seed,
         "seconds": {path.stem: seconds for path, (seconds, *_) in zip(lesson.notebooks, ran, strict=True)},
         "peak_rss_mib": max(peak for _, peak, *_ in ran),
-        "errors": [error for *_, errors, _ in ran for error in errors],
-        "claims": in_order([claim for *_, claims in ran for claim in claims], lesson.name),
+        "errors": [error for _, _, errors, *_ in ran for error in errors],
+        "claims": in_order([claim for *_, claims, _ in ran for claim in claims], lesson.name),
+        "evidence": {id: numbers for *_, measured in ran for id, numbers in measured.items()},
     }
 
 
 def _execute(
     source: Path, scale: str, seed: int, out: Path, *, pictures: bool
-) -> tuple[float, float, list[str], list[dict]]:
-    """Run one notebook: seconds, MiB at the peak, errors, claims."""
+) -> tuple[float, float, list[str], list[dict], dict]:
+    """Run one notebook: seconds, MiB at the peak, errors, claims, what was measured for evidence."""
     name = source.stem
     with tempfile.TemporaryDirectory(dir=out) as folder, PeakMemory() as peak:
         path = Path(folder) / source.name
@@ -111,10 +112,10 @@ def _execute(
         except Exception as error:  # a kernel that died, a notebook that cannot be read: the other lessons go on
             failure = f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - started
-        errors, claims = [], []
+        errors, claims, measured = [], [], {}
         if path.exists():
             notebook = nbformat.read(path, as_version=4)
-            claims = harvest(notebook)
+            claims, measured = harvest(notebook), measured_in(notebook)
             atomic_write(out / source.name, nbformat.writes(notebook))
             if pictures and not failure:
                 try:
@@ -124,13 +125,19 @@ def _execute(
         if failure:
             place = f"{name}, {failing_cell(notebook, source)}" if path.exists() else name
             errors.append(f"{place}: {failure}")
-    return round(seconds, 1), round(peak.bytes / 2**20, 1), errors, claims
+    return round(seconds, 1), round(peak.bytes / 2**20, 1), errors, claims, measured
 
 
 def harvest(notebook: nbformat.NotebookNode) -> list[dict]:
     """Read the claims that the notebook's outputs hold, in order."""
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
     return [claim for output in outputs for claim in output.get("data", {}).get(MIME, [])]
+
+
+def measured_in(notebook: nbformat.NotebookNode) -> dict[str, dict[str, list[float]]]:
+    """Read what the notebook's outputs hold of evidence, by claim."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    return {id: numbers for output in outputs for id, numbers in output.get("data", {}).get(EVIDENCE, {}).items()}
 
 
 def in_order(claims: list[dict], lesson: str) -> list[dict]:

@@ -15,7 +15,8 @@ from nbformat import NotebookNode
 from companion.core.checkpoints import read_header
 from companion.core.measuring import look_up
 
-MEASURES = re.compile(r'claims\.(?:saw|record|check)\(\s*"([\w-]+)"')
+MEASURES = re.compile(r'claims\.(?:saw|record)\(\s*"([\w-]+)"')
+MEASURES_EVIDENCE = re.compile(r'claims\.(?:saw|record|evidence)\(\s*"([\w-]+)"')
 SHEETS = {"claims", "predictions"}  # they hold every figure, and no figure comes from them
 
 
@@ -53,16 +54,16 @@ def rests_on(notebook: NotebookNode, names: set[str]) -> dict[str, list[str]]:
     }
     words = names.union(filled, *(parts for fits in filled.values() for parts in fits.values()))
     imported = {name: set(found) & words for statement in code for name, found in _imported(statement)}
-    flows, rests = defaultdict(set, imported), {}
+    flows, rests = defaultdict(set, imported), defaultdict(set)
     for statement in code:
         reads, writes = _names(statement)
         constants = {str(node.value) for node in ast.walk(statement) if isinstance(node, ast.Constant)}
         said = (constants & words).union(_patterns(statement), *(flows[name] for name in reads - SHEETS))
         flows |= dict.fromkeys(writes - SHEETS - imported.keys(), said)
         fits = {name for pattern in said & filled.keys() for name, parts in filled[pattern].items() if parts <= said}
-        claimed = MEASURES.findall(ast.unparse(statement).replace("'", '"'))
-        rests |= dict.fromkeys(claimed, sorted(said & names | fits))
-    return rests
+        for id in MEASURES_EVIDENCE.findall(ast.unparse(statement).replace("'", '"')):
+            rests[id] |= said & names | fits
+    return {id: sorted(found) for id, found in rests.items()}
 
 
 def _parsed(source: str) -> list[ast.stmt]:
