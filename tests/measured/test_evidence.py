@@ -1,5 +1,7 @@
 """What decides a verdict and stands in a measured table is that table's: the interval or the seeds of the evidence."""
 
+import inspect
+from dataclasses import replace
 from functools import partial
 from math import log2, log10
 from statistics import fmean
@@ -7,6 +9,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 import torch
+from sources import EVIDENCE, fields, invented
 
 from companion import shipped
 from companion.core.measuring import measured_table
@@ -218,7 +221,9 @@ def test_what_steadying_gives_is_of_its_table():
 def test_the_losses_of_lesson_09_are_of_the_table_of_teachers():
     losses = measured_table("multihead-teachers").where(sharpness=2.0).columns["loss"]
     evidence = _evidence("09-pac-learning", "learns-two-heads", "multihead-teachers")
-    assert evidence.ours == pytest.approx([-log10(loss) for loss in losses], abs=0.01)
+    of_teachers = [-log10(loss) for loss in losses]
+    assert evidence.ours == pytest.approx(of_teachers, abs=0.01)
+    assert evidence.interval == pytest.approx(interval(of_teachers), abs=0.01)
 
 
 def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
@@ -398,6 +403,28 @@ def test_the_falls_of_lesson_10_are_of_the_table_of_sums():
     assert evidence.ours == pytest.approx(beyond, abs=1e-3)
 
 
+def test_what_steadying_costs_in_sensitivity_is_of_the_table_of_digits():
+    table = measured_table("sensitivity-digits")
+    plain, steadied = (
+        torch.tensor(table.where(network=kind).grid("seed", "mark", of="noise_0.5"))[:, -1]
+        for kind in ("transformer", "steadied")
+    )
+    evidence = _evidence("10-sensitivity", "steadied-is-lower", "sensitivity-digits")
+    assert evidence.ours == pytest.approx((1 - steadied / plain).tolist(), abs=0.005)
+
+
+def test_the_seeds_of_lesson_11_on_cliques_and_chains_are_of_their_tables():
+    table = measured_table("graphs-two-cliques-by-steps").where(arm="within")
+    late = [step >= 7000 for step in table.values("step")]
+    solved = torch.tensor(table.grid("run", "step", of="logit"))[:, late] < 0
+    evidence = _evidence("11-graphs", "more-steps-solve-cliques", "graphs-two-cliques-by-steps")
+    assert evidence.ours == pytest.approx((100 * solved.double().mean(1)).tolist(), abs=0.5)
+    chains = measured_table("graphs-relu-by-filter").where(graphs="two chains")
+    within, every = (torch.tensor(chains.where(arm=arm).columns["exact"]) for arm in ("within", "all"))
+    evidence = _evidence("11-graphs", "standard-filter-decides", "graphs-relu-by-filter")
+    assert evidence.ours == pytest.approx((within - every).tolist(), abs=0.005)
+
+
 @pytest.mark.parametrize(
     ("id", "graphs", "behind"), [("filter-learns-its-own", "within", "all"), ("beyond-breaks", "two_chains", "60%")]
 )
@@ -526,3 +553,32 @@ def test_the_odds_of_lesson_15_are_of_the_table_of_layers():
     before, after = (np.log2(np.array(each.columns["country"]) / each.columns["the"]) for each in cut)
     evidence = _evidence("15-language-model", "late-mlp", "language-layers")
     assert evidence.interval == pytest.approx(interval(after - before), abs=0.01)
+
+
+OF_TABLES = fields(claim for claim, evidence in EVIDENCE.items() if evidence.stored)
+
+
+def _calls(id):
+    """The tests of tables that may be of a claim, with their arguments."""
+    for name, test in globals().copy().items():
+        if name.startswith("test_") and "invented" not in name:
+            marks = getattr(test, "pytestmark", [])
+            names, values = marks[0].args if marks else ((), [()])
+            for each in values:
+                arguments = {names: each} if isinstance(names, str) else dict(zip(names, each, strict=True))
+                if id in arguments.values() or f'"{id}"' in inspect.getsource(test):
+                    yield test, arguments
+
+
+@pytest.mark.parametrize(("lesson", "id", "field"), OF_TABLES)
+def test_an_invented_figure_of_a_table_is_seen(lesson, id, field, monkeypatch):
+    read, true = statements, statements(lesson)
+    false = true | {id: replace(true[id], evidence=invented(true[id].evidence, field))}
+    monkeypatch.setitem(globals(), "statements", lambda name: false if name == lesson else read(name))
+    seen = 0
+    for test, arguments in _calls(id):
+        try:
+            test(**arguments)
+        except AssertionError:
+            seen += 1
+    assert seen, "no test compares it with its table"

@@ -1,0 +1,42 @@
+"""Each evidence names where its numbers come from, and they are what is found there: an invented one is seen."""
+
+import nbformat
+import pytest
+from sources import EVIDENCE, LESSONS, by_claim, differences, fields, invented
+
+from companion.core.measuring import look_up
+from companion.workshop.cli import evidence as runs
+from companion.workshop.cli.setup import ROOT
+from companion.workshop.site.again import commands, rests_on
+
+NOWHERE: dict[tuple[str, str], str] = {}  # evidence that nothing here makes again, and why; the list only gets shorter
+MEASURED = by_claim(runs.read())
+OF_RUNS = [key for key, evidence in EVIDENCE.items() if not evidence.stored and key not in NOWHERE]
+
+
+def test_every_evidence_names_its_source():
+    unnamed = {key for key, each in EVIDENCE.items() if not (each.stored or each.checkpoint or each.run)}
+    assert unnamed == set(NOWHERE)
+
+
+@pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS)
+def test_what_it_names_is_there_and_the_notebooks_figures_come_from_it(lesson):
+    made, resting = commands(ROOT / "companion"), {}
+    for path in lesson.notebooks:
+        for id, names in rests_on(nbformat.read(path, as_version=4), set(made)).items():
+            resting.setdefault(id, set()).update(names)
+    for (name, id), evidence in EVIDENCE.items():
+        if name == lesson.name:
+            assert all(look_up(table).path.is_file() for table in evidence.stored), id
+            assert set(evidence.checkpoint) <= (set(made) if evidence.stored else resting[id]), id
+            assert not evidence.run or evidence.run in [path.stem for path in lesson.notebooks], id
+
+
+@pytest.mark.parametrize(("lesson", "id"), OF_RUNS)
+def test_it_is_what_runs_measured(lesson, id):
+    assert not differences(EVIDENCE[lesson, id], MEASURED.get((lesson, id), {}))
+
+
+@pytest.mark.parametrize(("lesson", "id", "field"), fields(OF_RUNS))
+def test_an_invented_figure_of_a_run_or_a_checkpoint_is_seen(lesson, id, field):
+    assert differences(invented(EVIDENCE[lesson, id], field), MEASURED.get((lesson, id), {}))
