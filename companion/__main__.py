@@ -102,6 +102,11 @@ def parser() -> argparse.ArgumentParser:
         "--readme", action="store_true", help="write CLAIMS.md and the README's total; needs a run of all lessons"
     )
     run.add_argument("--pictures", action="store_true", help="draw each lesson's figure.png and answer.png anew")
+    run.add_argument(
+        "--evidence",
+        action="store_true",
+        help="put what is measured of evidence into the table with which tests compare it",
+    )
 
     release = commands.add_parser(
         "release", parents=[common], help="make lessons/ and the README's table from solutions/"

@@ -226,11 +226,11 @@ class Claims:
         measured = {name: value for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"}
         if not measured:
             raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
-        if self.statements[id].kind == "theorem" and holds is not None:
+        if self.statements[id].kind == "theorem" and isinstance(holds, bool | np.bool_):
             self.evidence(id, exact=holds, fails=fails)
-            holds = holds and fails is not False
+            holds = bool(holds) and (fails is None or bool(fails))
         elif fails is not None:
-            raise ValueError(f"claim {id!r}: fails = {fails}: must be None but for a theorem that holds or not")
+            raise ValueError(f"claim {id!r}: fails = {fails}: must be None but for a theorem that is judged")
         if not isinstance(holds, Mapping):
             holds = dict.fromkeys(measured, holds)
         elif not holds or not set(holds) <= set(measured):

@@ -68,34 +68,24 @@ MEASURES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sourced:
-    """Where the numbers of an evidence come from: at least one of three, and tests hold them to it.
-
-    ``stored``: the measured tables that they were taken from, by name.
-    ``checkpoint``: the recipes whose shipped checkpoints the notebook that records the claim computes them from.
-    ``run``: the notebook whose run computes them from nothing that is stored.
-    """
-
-    stored: tuple[str, ...] = ()
-    checkpoint: tuple[str, ...] = ()
-    run: str = ""
-
-
 @dataclass(frozen=True)
-class Construction(Sourced):
+class Construction:
     """A theorem or a construction in our code.
 
     ``exact``: it does what the source says.
     ``fails``: the world in which it must fail does.
     ``stand_in``: what stands in for a part of it, if anything does.
     ``trend``: which rate it claims, where simulations gave a trend.
+    ``stored``, ``checkpoint``, ``run``: where that comes from, as of an `Experiment`.
     """
 
     exact: bool
     fails: bool
     stand_in: str = ""
     trend: str = ""
+    stored: tuple[str, ...] = ()
+    checkpoint: tuple[str, ...] = ()
+    run: str = ""
 
     def why(self) -> str:
         """Say what the verdict rests on, in words."""
@@ -107,7 +97,7 @@ class Construction(Sourced):
 
 
 @dataclass(frozen=True)
-class Experiment(Sourced):
+class Experiment:
     """What was measured for a published experiment, as an effect: above 0 it is on the source's side.
 
     ``of``: what the numbers are.
@@ -121,6 +111,9 @@ class Experiment(Sourced):
     ``stand_in``: what stands in for its task, data, metric, rival or vectors.
     ``trend``: which rate it claims, where we measured a trend.
     ``cannot``: why the measure can tell nothing.
+    ``stored``: the measured tables that ours were taken from, by name.
+    ``checkpoint``: the recipes from whose shipped checkpoints a notebook of the lesson computes ours.
+    ``run``: the notebook whose run computes ours, from nothing that is stored.
     ``beside``: the same at other sizes, farther from the source's.
     """
 
@@ -137,6 +130,9 @@ class Experiment(Sourced):
     stand_in: str = ""
     trend: str = ""
     cannot: str = ""
+    stored: tuple[str, ...] = ()
+    checkpoint: tuple[str, ...] = ()
+    run: str = ""
     beside: "tuple[Experiment, ...]" = ()
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from companion.lesson.claims import (
+    EVIDENCE,
     MIME,
     PUBLISHED,
     Claims,
@@ -133,6 +134,44 @@ def bundle(claims):
 
 def test_the_table_carries_its_rows_as_json(bundle):
     assert json.loads(json.dumps(bundle[MIME])) == [FIRST, SECOND]
+    assert json.loads(json.dumps(bundle[EVIDENCE])) == {"first": {"exact": [1.0]}}
+
+
+def test_what_is_measured_of_evidence_is_carried_along(lesson):
+    claims = Claims(lesson)
+    claims.evidence("third", ours=np.array([1, 2.5]), interval=(0.5, 3))
+    claims.evidence("first", fails=np.bool_(False))
+    claims.record("first", run="1", holds=True, fails=True)
+    assert claims.rows[0].expected == {"run": "as expected"}
+    third = {"ours": [1.0, 2.5], "interval": [0.5, 3.0]}
+    assert claims._repr_mimebundle_()[EVIDENCE] == {"third": third, "first": {"fails": [1.0], "exact": [1.0]}}
+    claims = Claims(lesson)
+    claims.saw("first", "1", exact=True, fails=False)
+    assert claims.rows[0].expected == {"run": "not as expected"}
+    assert claims.believe({"first": "b"})._repr_mimebundle_()[EVIDENCE] == {"first": {"exact": [1.0], "fails": [0.0]}}
+    smoke = Claims(lesson, "smoke")
+    smoke.evidence("third", ours=[float("nan")])
+    assert smoke.measured == {}
+
+
+@pytest.mark.parametrize(
+    ("id", "told"),
+    [
+        ("second", {"ours": [1]}),
+        ("none", {"ours": [1]}),
+        ("first", {"ours": [1]}),
+        ("third", {"fails": True}),
+        ("third", {}),
+    ],
+)
+def test_a_measurement_of_no_evidence_is_refused(lesson, id, told):
+    with pytest.raises(ValueError, match=f"id = '{id}', with .*: must be a claim of such evidence"):
+        Claims(lesson).evidence(id, **told)
+
+
+def test_only_a_theorem_has_a_world_that_fails(lesson):
+    with pytest.raises(ValueError, match="claim 'third': fails = True: must be None but for a theorem"):
+        Claims(lesson).record("third", run="1", holds=True, fails=True)
 
 
 class Cells(HTMLParser):

@@ -10,10 +10,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from nbval_lesson import set_scale, validate
 from sample_lesson import NAME, further, graded
+from sources import differences_of_run
 from written_claims import differences
 
 from companion.workshop.cli.lessons import all_lessons
-from companion.workshop.cli.run import harvest
+from companion.workshop.cli.run import harvest, measured_in
 from companion.workshop.cli.setup import ROOT
 
 FURTHER = {lesson.further: lesson for lesson in all_lessons() if lesson.further}
@@ -54,6 +55,7 @@ def test_solved_it_gives_what_it_stores(path, tmp_path):
     folder = shutil.copytree(path.parent, tmp_path / path.parent.name)
     executed = gives_what_it_stores(folder / path.name)
     assert not (found := differences(FURTHER[path], harvest(executed))), "\n".join(found)
+    assert not (found := differences_of_run(FURTHER[path].name, measured_in(executed))), "\n".join(found)
 
 
 @each

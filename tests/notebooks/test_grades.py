@@ -13,10 +13,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbval_lesson import set_parameters, set_scale, validate
+from sources import differences_of_run
 from written_claims import differences
 
 from companion.workshop.cli.lessons import all_lessons
-from companion.workshop.cli.run import harvest
+from companion.workshop.cli.run import harvest, measured_in
 from companion.workshop.grading.notebook.syntax import defined, used
 
 SCALE = os.environ.get("COURSE_TEST_SCALE", "course")  # of the solved lesson; `companion test --quick` says smoke
@@ -136,6 +137,7 @@ def test_a_lesson_gives_what_it_stores_and_points_go_to_right_answers_alone(less
     assert len({claim["id"] for claim in claims}) == len(claims)
     if SCALE == "course":
         assert not (found := differences(lesson, claims)), "\n".join(found)
+        assert not (found := differences_of_run(lesson.name, measured_in(executed))), "\n".join(found)
     for number, cell in enumerate(executed.cells, 1):
         for output in cell.get("outputs", []):
             if "image/png" in output.get("data", {}):

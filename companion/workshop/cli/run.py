@@ -17,7 +17,7 @@ from papermill.exceptions import PapermillExecutionError
 from companion.core.files import atomic_write
 from companion.lesson.claims import EVIDENCE, MIME, UNEXPECTED, statements
 from companion.lesson.verdicts import tally
-from companion.workshop.cli import scoreboard
+from companion.workshop.cli import evidence, scoreboard
 from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons
 from companion.workshop.cli.setup import ROOT
 
@@ -26,6 +26,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Run the lessons one after the other; 1 if a cell of any failed."""
     if arguments.readme and arguments.lessons:
         print("run: --readme needs a run of all lessons; leave LESSON out")
+        return 2
+    if arguments.evidence and arguments.scale != "course":
+        print(f"run: --evidence is of scale course, not {arguments.scale}")
         return 2
     try:
         lessons = select_lessons(arguments.lessons, root)
@@ -52,6 +55,8 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     print(f"The executed notebooks and report.json are in {out}")
     if arguments.readme:
         scoreboard.update(report, root)
+    if arguments.evidence:
+        evidence.add(ran, root)
     return int(any(entry["errors"] for entry in ran))
 
 

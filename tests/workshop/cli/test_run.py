@@ -15,7 +15,9 @@ from companion.workshop.cli.lessons import LessonError
 
 
 def arguments(out, *lessons: str, readme: bool = False) -> Namespace:
-    return Namespace(lessons=list(lessons), scale="smoke", seed=3, out=str(out), readme=readme, pictures=False)
+    return Namespace(
+        lessons=list(lessons), scale="smoke", seed=3, out=str(out), readme=readme, pictures=False, evidence=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def test_the_report_says_everything(ran):
     _, _, report = ran
     assert list(report) == ["lessons"]
     dying, failing, well = report["lessons"]
-    assert list(well) == ["lesson", "scale", "seed", "seconds", "peak_rss_mib", "errors", "claims"]
+    assert list(well) == ["lesson", "scale", "seed", "seconds", "peak_rss_mib", "errors", "claims", "evidence"]
     assert (well["lesson"], well["scale"], well["seed"], well["errors"]) == (NAME, "smoke", 3, [])
     assert well["claims"] == [CLAIM, CLAIM | {"id": "halves"}], "of both notebooks"
     assert list(well["seconds"]) == [NAME, f"{NAME}-further"]
@@ -83,6 +85,10 @@ def test_bad_input_is_named(tmp_path, capsys):
     assert capsys.readouterr().out == f"run: LESSON = 'memories': there is no such lesson; there is {NAME}\n"
     assert run.main(arguments(tmp_path / "out", NAME, readme=True), tmp_path) == 2
     assert "--readme needs a run of all lessons" in capsys.readouterr().out
+    asked = arguments(tmp_path / "out", NAME)
+    asked.evidence = True
+    assert run.main(asked, tmp_path) == 2
+    assert capsys.readouterr().out == "run: --evidence is of scale course, not smoke\n"
 
 
 def test_claims_of_both_notebooks_stand_in_the_order_of_the_lesson_s_file():
