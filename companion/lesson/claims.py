@@ -126,30 +126,21 @@ class Claims:
         self.rows: list[Claim] = []
         self.measured: dict[str, dict[str, list[float]]] = {}
 
-    def evidence(
-        self,
-        id: str,
-        *,
-        ours: Iterable[SupportsFloat] = (),
-        interval: Iterable[SupportsFloat] = (),
-        exact: bool | np.bool_ | None = None,
-        fails: bool | np.bool_ | None = None,
-    ) -> None:
+    def evidence(self, id: str, **measured: Iterable[SupportsFloat] | bool | np.bool_) -> None:
         """Keep what this run measured for a claim's evidence; tests compare the file with it. Nothing at smoke scale.
 
         ``id``: the claim's, which either notebook of the lesson records.
-        ``ours``, ``interval``: as in `Experiment`; ``exact``, ``fails``: as in `Construction`.
+        ``measured``: numbers, or whether it holds, by the field of its `Experiment` or `Construction`.
 
-        Raises ValueError for an id without such an evidence, and without a measurement.
+        Raises ValueError for a claim that has no such evidence.
         """
-        told = {name: [float(each) for each in values] for name, values in (("ours", ours), ("interval", interval))}
-        told |= {name: [float(each)] for name, each in (("exact", exact), ("fails", fails)) if each is not None}
-        told = {name: numbers for name, numbers in told.items() if numbers}
         decides = self.statements[id].evidence if id in self.statements else None
-        if not told or not all(hasattr(decides, name) for name in told):
-            raise ValueError(f"id = {id!r}, with {told}: must be a claim of such evidence, and a measurement")
+        if not measured or not all(hasattr(decides, name) for name in measured):
+            raise ValueError(f"id = {id!r}: must be a claim with evidence that has {', '.join(measured) or 'numbers'}")
         if self.scale != "smoke":
-            self.measured[id] = self.measured.get(id, {}) | told
+            for name, value in measured.items():
+                values = [value] if isinstance(value, bool | np.bool_) else value
+                self.measured.setdefault(id, {})[name] = [float(each) for each in values]
 
     def saw(
         self,
@@ -227,7 +218,7 @@ class Claims:
         if not measured:
             raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
         if self.statements[id].kind == "theorem" and isinstance(holds, bool | np.bool_):
-            self.evidence(id, exact=holds, fails=fails)
+            self.evidence(id, exact=holds, **({} if fails is None else {"fails": fails}))
             holds = bool(holds) and (fails is None or bool(fails))
         elif fails is not None:
             raise ValueError(f"claim {id!r}: fails = {fails}: must be None but for a theorem that is judged")

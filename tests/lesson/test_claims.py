@@ -165,7 +165,7 @@ def test_what_is_measured_of_evidence_is_carried_along(lesson):
     ],
 )
 def test_a_measurement_of_no_evidence_is_refused(lesson, id, told):
-    with pytest.raises(ValueError, match=f"id = '{id}', with .*: must be a claim of such evidence"):
+    with pytest.raises(ValueError, match=f"id = '{id}': must be a claim with evidence that has"):
         Claims(lesson).evidence(id, **told)
 
 
