@@ -35,7 +35,7 @@ def differences(evidence: Construction | Experiment, measured: dict[str, list[fl
     for name in FIELDS:
         said, seen = _said(evidence, name), measured.get(name, [])
         unit = min((10.0 ** Decimal(repr(number)).as_tuple().exponent for number in said), default=0)
-        if len(said) > len(seen) or not all(abs(a - b) <= 0.51 * unit for a, b in zip(said, seen, strict=False)):
+        if said and (len(said) != len(seen) or any(abs(a - b) > 0.51 * unit for a, b in zip(said, seen, strict=True))):
             found.append(f"{name} = {said}: runs measured {seen}")
     return found
 
