@@ -14,11 +14,11 @@ learner has seen beside it; *further* has the whole table:
 import csv
 import html
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, SupportsFloat
+from typing import Any
 
 import numpy as np
 from pybtex.database import BibliographyData, parse_file
@@ -126,7 +126,7 @@ class Claims:
         self.rows: list[Claim] = []
         self.measured: dict[str, dict[str, list[float]]] = {}
 
-    def evidence(self, id: str, **measured: Iterable[SupportsFloat] | bool | np.bool_) -> None:
+    def evidence(self, id: str, **measured: Any) -> None:
         """Keep what this run measured for a claim's evidence; tests compare the file with it. Nothing at smoke scale.
 
         ``id``: the claim's, which either notebook of the lesson records.
@@ -139,8 +139,7 @@ class Claims:
             raise ValueError(f"id = {id!r}: must be a claim with evidence that has {', '.join(measured) or 'numbers'}")
         if self.scale != "smoke":
             for name, value in measured.items():
-                values = [value] if isinstance(value, bool | np.bool_) else value
-                self.measured.setdefault(id, {})[name] = [float(each) for each in values]
+                self.measured.setdefault(id, {})[name] = [float(each) for each in np.ravel(value)]
 
     def saw(
         self,
@@ -217,7 +216,7 @@ class Claims:
         measured = {name: value for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"}
         if not measured:
             raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
-        if self.statements[id].kind == "theorem" and isinstance(holds, bool | np.bool_):
+        if self.statements[id].kind == "theorem" and holds is not None and not isinstance(holds, Mapping):
             self.evidence(id, exact=holds, **({} if fails is None else {"fails": fails}))
             holds = bool(holds) and (fails is None or bool(fails))
         elif fails is not None:
