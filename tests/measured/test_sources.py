@@ -5,12 +5,12 @@ import pytest
 from sources import EVIDENCE, LESSONS, by_claim, differences, fields, invented
 
 from companion.core.measuring import look_up
-from companion.workshop.cli import evidence as runs
+from companion.workshop.cli.evidence import table_of_runs
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.site.again import commands, rests_on
 
 NOWHERE: dict[tuple[str, str], str] = {}  # evidence that nothing here makes again, and why; the list only gets shorter
-MEASURED = by_claim(runs.read())
+MEASURED = by_claim(table_of_runs())
 OF_RUNS = [key for key, evidence in EVIDENCE.items() if not evidence.stored and key not in NOWHERE]
 
 

@@ -15,7 +15,7 @@ COLUMNS = "lesson", "claim", "seed", "ours", "interval", "exact", "fails"
 
 def add(entries: Iterable[dict], root: Path = ROOT) -> None:
     """Write what each entry of a report measured in the place of what the table had of its lesson and seed."""
-    rows = read(root)
+    rows = table_of_runs(root)
     for entry in entries:
         rows = [row for row in rows if (row["lesson"], row["seed"]) != (entry["lesson"], str(entry["seed"]))]
         rows += _measured(entry)
@@ -27,7 +27,7 @@ def add(entries: Iterable[dict], root: Path = ROOT) -> None:
     atomic_write(root / TABLE, text.getvalue())
 
 
-def read(root: Path = ROOT) -> list[dict[str, str]]:
+def table_of_runs(root: Path = ROOT) -> list[dict[str, str]]:
     """Return the rows of the table; none where there is none."""
     if not (root / TABLE).is_file():
         return []

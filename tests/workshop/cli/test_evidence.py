@@ -1,7 +1,7 @@
 """The table of what runs measured: a run takes the place of the one before, and another seed adds its own networks."""
 
 from companion.lesson.claims import statements
-from companion.workshop.cli.evidence import add, read
+from companion.workshop.cli.evidence import add, table_of_runs
 
 LESSON = "01-attention-basics"
 SEEDS, CONSTRUCTION = "keys-carry-it", "trigram"  # an experiment of three seeds, a theorem
@@ -13,12 +13,12 @@ def entry(seed: int, **numbers: dict) -> dict:
 
 
 def rows(root):
-    return {(row["claim"], row["seed"]): (row["ours"], row["exact"], row["fails"]) for row in read(root)}
+    return {(row["claim"], row["seed"]): (row["ours"], row["exact"], row["fails"]) for row in table_of_runs(root)}
 
 
 def test_a_run_takes_the_place_of_the_one_before(tmp_path):
     (tmp_path / "tests/measured").mkdir(parents=True)
-    assert read(tmp_path) == []
+    assert table_of_runs(tmp_path) == []
     assert len(statements(LESSON)[SEEDS].evidence.ours) == 3
     add([entry(0)], tmp_path)
     first = {(SEEDS, "0"): ("0.5", "", ""), (CONSTRUCTION, "0"): ("", "1", "0")}
