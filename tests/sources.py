@@ -4,18 +4,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 
-from companion.lesson.claims import statements
+from companion.lesson.claims import by_size, statements
 from companion.lesson.verdicts import Construction, Experiment
 from companion.workshop.cli.lessons import all_lessons
 
-FIELDS = "ours", "interval", "exact", "fails"
+FIELDS = "ours", "interval", "fit", "rival", "exact", "fails"
 LESSONS = {lesson.name: lesson for lesson in all_lessons()}
 EVIDENCE = {
-    (lesson, id): statement.evidence
-    for lesson in LESSONS
-    for id, statement in statements(lesson).items()
-    if statement.evidence
-}
+    (lesson, id): evidence for lesson in LESSONS for id, evidence in by_size(statements(lesson)).items()
+}  # of a size beside another by "id/1"
 
 
 def fields(claims: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
@@ -42,11 +39,11 @@ def differences(evidence: Construction | Experiment, measured: dict[str, list[fl
 
 def differences_of_run(lesson: str, measured: dict[str, dict[str, list[float]]]) -> list[str]:
     """Each number of a run of seed 0 that is farther from the evidence than another machine's rounding may take it."""
-    found, known = [], statements(lesson)
+    found, known = [], by_size(statements(lesson))
     for id, numbers in measured.items():
         for name, seen in numbers.items():
-            said = _said(known[id].evidence, name)
-            low, high = _said(known[id].evidence, "interval") or (0, 0)
+            said = _said(known[id], name)
+            low, high = _said(known[id], "interval") or (0, 0)
             near = max(0.1 * max(map(abs, said), default=0), (high - low) / 2, 1e-3)
             if not all(abs(a - b) <= near for a, b in zip(said, seen, strict=False)):
                 found.append(f"{id}: {name} = {said}: this run measured {seen}")

@@ -15,7 +15,7 @@ import csv
 import html
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -126,20 +126,22 @@ class Claims:
         self.rows: list[Claim] = []
         self.measured: dict[str, dict[str, list[float]]] = {}
 
-    def evidence(self, id: str, **measured: Any) -> None:
+    def evidence(self, id: str, *, beside: int = 0, **measured: Any) -> None:
         """Keep what this run measured for a claim's evidence; tests compare the file with it. Nothing at smoke scale.
 
         ``id``: the claim's, which either notebook of the lesson records.
+        ``beside``: of which of the sizes beside the one that decides, counted from 1; 0 is that one.
         ``measured``: numbers, or whether it holds, by the field of its `Experiment` or `Construction`.
 
         Raises ValueError for a claim that has no such evidence.
         """
-        decides = self.statements[id].evidence if id in self.statements else None
+        key = f"{id}/{beside}" if beside else id
+        decides = by_size(self.statements).get(key)
         if not measured or not all(hasattr(decides, name) for name in measured):
-            raise ValueError(f"id = {id!r}: must be a claim with evidence that has {', '.join(measured) or 'numbers'}")
+            raise ValueError(f"id = {key!r}: must be a claim with evidence that has {', '.join(measured) or 'numbers'}")
         if self.scale != "smoke":
             for name, value in measured.items():
-                self.measured.setdefault(id, {})[name] = [float(each) for each in np.ravel(value)]
+                self.measured.setdefault(key, {})[name] = [float(each) for each in np.ravel(value)]
 
     def saw(
         self,
@@ -368,6 +370,19 @@ def _read(id: str, table: dict[str, Any], into: type) -> dict[str, Any]:
 def _sized(id: str, value: Any) -> Any:
     """Return a table, which in a list is what was measured at another size, as that; anything else as it is."""
     return Experiment(**_read(f"{id}.beside", value, Experiment)) if isinstance(value, dict) else value
+
+
+def by_size(claims: Mapping[str, Statement]) -> dict[str, Construction | Experiment]:
+    """Return the evidence of claims by id, and that at each size beside it by ``id/1``, ``id/2``.
+
+    It comes from where the first does, unless it names a source of its own.
+    """
+    found = {id: statement.evidence for id, statement in claims.items() if statement.evidence}
+    for id, first in list(found.items()):
+        for place, other in enumerate(getattr(first, "beside", ()), 1):
+            named = first if not (other.stored or other.checkpoint or other.run) else other
+            found[f"{id}/{place}"] = replace(other, stored=named.stored, checkpoint=named.checkpoint, run=named.run)
+    return found
 
 
 @cache

@@ -15,12 +15,13 @@ from companion.lesson.claims import (
     PUBLISHED,
     Claims,
     bibliography,
+    by_size,
     cite,
     parse_claims,
     published_table,
     statements,
 )
-from companion.lesson.verdicts import NONE_PUBLISHED
+from companion.lesson.verdicts import NONE_PUBLISHED, Experiment
 
 LESSON = "99-sample"
 FILE = """
@@ -152,6 +153,19 @@ def test_what_is_measured_of_evidence_is_carried_along(lesson):
     smoke = Claims(lesson, "smoke")
     smoke.evidence("third", ours=[float("nan")])
     assert smoke.measured == {}
+
+
+def test_a_size_beside_another_is_measured_for_itself_and_comes_from_where_the_first_does(lesson):
+    claims = Claims(lesson)
+    third, own = claims.statements["third"], Experiment("leads", "seeds", ours=(1, 2, 3), run="own")
+    sizes = replace(third.evidence, run="first", beside=(own, replace(own, run="")))
+    claims.statements["third"] = replace(third, evidence=sizes)
+    found = by_size(claims.statements)
+    assert [found[key].run for key in ("third", "third/1", "third/2")] == ["first", "own", "first"]
+    claims.evidence("third", beside=2, ours=[4])
+    assert claims.measured == {"third/2": {"ours": [4.0]}}
+    with pytest.raises(ValueError, match="id = 'third/3': must be a claim"):
+        claims.evidence("third", beside=3, ours=[4])
 
 
 @pytest.mark.parametrize(

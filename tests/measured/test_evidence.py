@@ -573,7 +573,15 @@ def _calls(id):
 @pytest.mark.parametrize(("lesson", "id", "field"), OF_TABLES)
 def test_an_invented_figure_of_a_table_is_seen(lesson, id, field, monkeypatch):
     read, true = statements, statements(lesson)
-    false = true | {id: replace(true[id], evidence=invented(true[id].evidence, field))}
+    id, _, place = id.partition("/")
+    evidence = true[id].evidence
+    if place:
+        sizes = [*evidence.beside]
+        sizes[int(place) - 1] = invented(sizes[int(place) - 1], field)
+        evidence = replace(evidence, beside=tuple(sizes))
+    else:
+        evidence = invented(evidence, field)
+    false = true | {id: replace(true[id], evidence=evidence)}
     monkeypatch.setitem(globals(), "statements", lambda name: false if name == lesson else read(name))
     seen = 0
     for test, arguments in _calls(id):

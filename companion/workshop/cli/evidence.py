@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from companion.core.files import atomic_write
-from companion.lesson.claims import statements
+from companion.lesson.claims import by_size, statements
 from companion.workshop.cli.setup import ROOT
 
 TABLE = Path("tests/measured/runs.csv")
-COLUMNS = "lesson", "claim", "seed", "ours", "interval", "exact", "fails"
+COLUMNS = "lesson", "claim", "seed", "ours", "interval", "fit", "rival", "exact", "fails"
 
 
 def add(entries: Iterable[dict], root: Path = ROOT) -> None:
@@ -37,9 +37,9 @@ def table_of_runs(root: Path = ROOT) -> list[dict[str, str]]:
 
 def _measured(entry: dict) -> list[dict[str, str]]:
     """The rows of a run: of seed 0 all, of another only what each run measures for its own training seed."""
-    known, rows = statements(entry["lesson"]), []
+    known, rows = by_size(statements(entry["lesson"])), []
     for id, numbers in entry["evidence"].items():
-        by_seed = len(numbers.get("ours", ())) == 1 < len(getattr(known[id].evidence, "ours", ()))
+        by_seed = len(numbers.get("ours", ())) == 1 < len(getattr(known[id], "ours", ()))
         if by_seed or entry["seed"] == 0:
             told = {name: " ".join(f"{number:.6g}" for number in values) for name, values in numbers.items()}
             rows.append({"lesson": entry["lesson"], "claim": id, "seed": str(entry["seed"])} | told)
