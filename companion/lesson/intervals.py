@@ -36,6 +36,14 @@ def ratio(share: float, other: float, trials: int) -> dict[str, list[float]]:
     return {"ours": [share / other], "interval": [share / other * exp(-within), share / other * exp(within)]}
 
 
+def share_of_lead(share: float, other: float, chance: float, trials: int) -> dict[str, list[float]]:
+    """Return which share of another's lead over chance a share has, each of so many trials, from their `ratio`."""
+    return {
+        name: [(each * other - chance) / (other - chance) for each in of]
+        for name, of in ratio(share, other, trials).items()
+    }
+
+
 def hoeffding(mean: float, width: float, trials: int) -> dict[str, list[float]]:
     """Return a mean of so many trials that lie between two bounds ``width`` apart, with Hoeffding's interval."""
     within = width * sqrt(log(2 / 0.05) / (2 * trials))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from companion.lesson.intervals import hoeffding, least_ahead, points, points_ahead, ratio, wilson
+from companion.lesson.intervals import hoeffding, least_ahead, points, points_ahead, ratio, share_of_lead, wilson
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 10), (3, 10), (384, 384), (1, 2000)])
@@ -20,6 +20,14 @@ def test_newcombes_is_the_printed_one():
     assert found["ours"] == pytest.approx([60])
     assert found["interval"] == pytest.approx([17.05, 80.90], abs=0.01)
     assert least_ahead([0.9, 0.5], [0.3, 0.4], 10) == points_ahead(0.5, 0.4, 10)
+
+
+def test_the_share_of_a_lead_is_one_where_both_lead_alike_and_none_at_chance():
+    assert share_of_lead(0.6, 0.6, 0.2, 100)["ours"] == pytest.approx([1])
+    assert share_of_lead(0.2, 0.6, 0.2, 100)["ours"] == pytest.approx([0])
+    low, high = ratio(0.4, 0.6, 100)["interval"]
+    expected = [(low * 0.6 - 0.2) / 0.4, (high * 0.6 - 0.2) / 0.4]
+    assert share_of_lead(0.4, 0.6, 0.2, 100)["interval"] == pytest.approx(expected)
 
 
 def test_the_others_hold_the_truth_as_often_as_they_say():
