@@ -37,7 +37,10 @@ def ratio(share: float, other: float, trials: int) -> dict[str, list[float]]:
 
 
 def share_of_lead(share: float, other: float, chance: float, trials: int) -> dict[str, list[float]]:
-    """Return which share of another's lead over chance a share has, each of so many trials, from their `ratio`."""
+    """Return how much of the lead that ``other`` has over ``chance`` a ``share`` has, from the `ratio` of the two.
+
+    ``trials``: of each of the two shares.
+    """
     return {
         name: [(each * other - chance) / (other - chance) for each in of]
         for name, of in ratio(share, other, trials).items()
