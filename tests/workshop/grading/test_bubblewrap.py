@@ -115,7 +115,7 @@ def test_the_sandboxed_course_has_no_answers():
             "core",
             "lesson",
             *(room for room in rooms if room.startswith(("topics", "lesson/near_misses"))),
-        } | {"", "workshop", "workshop/grading", "workshop/grading/sandbox"}
+        } | {"", "pretrained", "workshop", "workshop/grading", "workshop/grading/sandbox"}
         assert not any(name.endswith("mistakes.toml") for name in files)
 
 

@@ -35,7 +35,7 @@ heads = []
 list(map(heads.append, [model.heads]))  # a change that only running all cells makes"""
 USES_AN_ANSWER = """W_K = model.model.blocks[18].attention.keys.weight[:8]
 half = newton_step(torch.eye(8), W_K @ W_K.mT)
-claims.saw("two-heads", "what is stored, wherever this runs")
+claims.saw("global-first", "what is stored, wherever this runs")
 claims.verdicts()"""
 BY_THE_MODEL = "@exercises.newton_step\ndef newton_step(M, S):\n    return (heads[0] - 7) * M - M @ S @ M"
 STUDENTS = {
@@ -117,7 +117,7 @@ def test_run_all_ends_without_the_model(student, said, scale, monkeypatch, tmp_p
     shown = capsys.readouterr().out
     assert ("python3 -m companion fetch smollm2" in shown) == (scale == "course")
     assert f"gd_closed_form: {said}" in shown, "the check without a grade"
-    assert shown.endswith("two-heads: " + ("not assessed\n" if scale == "smoke" else "reproduced\n"))
+    assert shown.endswith("global-first: " + ("not assessed\n" if scale == "smoke" else "reproduced\n"))
 
 
 def test_a_wrong_answer_is_told_without_the_model(monkeypatch, tmp_path):
