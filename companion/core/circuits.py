@@ -254,6 +254,7 @@ def wires(
     reader: Part,
     side: Side,
     measure: Callable[[Float[Tensor, "batch length length"]], Float[Tensor, ""]],
+    others: Sequence[Tensor] = (),
 ) -> Float[Tensor, "layers heads"]:
     """Cut, one at a time, the `wire` from each earlier head to a reader, and measure the reader's attention pattern.
 
@@ -263,6 +264,7 @@ def wires(
     ``reader``: the head whose pattern it is.
     ``side``: "queries" or "keys".
     ``measure``: of the reader's pattern, a number.
+    ``others``: the inputs of another run, of which the reader then reads what the head adds there; none for nothing.
 
     Raises ValueError for values, which no pattern hangs on, for a reader in layer 0, and as `wire` does.
     """
@@ -274,10 +276,11 @@ def wires(
     pattern, stream = (f"blocks.{reader.layer}.{name}" for name in ("attn.hook_pattern", "hook_resid_pre"))
     results = [Part(layer, 0).written for layer in range(reader.layer)]
     _, cache = model.run_with_cache(*inputs, names=[*results, stream])
+    instead = model.run_with_cache(*others, names=results)[1] if others else {}
     block, seen, measured = model.body.blocks[reader.layer], Cache(), []
     for name in results:
-        for written in cache[name].unbind(1):
-            cut = _adding(written.neg, reader.head)
+        for change in (instead.get(name, 0) - cache[name]).unbind(1):
+            cut = _adding(lambda change=change: change, reader.head)
             with model.hooks({_input(reader, side): cut, pattern: seen.keep}):
                 block(cache[stream])
             measured.append(measure(seen[pattern][:, reader.head]))

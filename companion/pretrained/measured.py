@@ -4,12 +4,13 @@ induction heads and who they read, where the capital of a country is, and what i
 Every figure is of one model; a seed is a draw of what it reads, so that an interval between seeds is one over prompts.
 """
 
+from collections.abc import Callable, Sequence
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from companion.core.circuits import Part, ablation, wires
-from companion.core.hooks import Cache
 from companion.core.measuring import Row, measurement
 from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened
@@ -17,7 +18,7 @@ from companion.pretrained.language import LanguageModel
 from companion.topics.bigrams.probes import prefix_matching, truncated
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
 from companion.topics.language.data import IndirectObjects, indirect_objects
-from companion.topics.language.probes import streams_and_writers, toward_receivers
+from companion.topics.language.probes import toward_receivers
 
 SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
 TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
@@ -127,8 +128,21 @@ def cut_wires(model: LanguageModel, tokens: Int[Tensor, "texts length"], period:
     def looks(pattern: Float[Tensor, "texts length length"]) -> Float[Tensor, ""]:
         return prefix_matching(pattern[:, None], period)[0]
 
+    return _rows_of_wires(model, tokens, reader, looks)
+
+
+def _rows_of_wires(
+    model: LanguageModel,
+    tokens: Int[Tensor, "texts length"],
+    reader: Part,
+    looks: Callable[[Tensor], Tensor],
+    others: Sequence[Tensor] = (),
+) -> list[Row]:
+    """How much a reader looks, whole, and with one wire cut by its queries and by its keys: a row for each writer."""
     whole = looks(model.patterns(tokens)[reader.layer][:, reader.head]).item()
-    keys, queries = (wires(model, tokens, reader=reader, side=side, measure=looks) for side in ("keys", "queries"))
+    keys, queries = (
+        wires(model, tokens, reader=reader, side=side, measure=looks, others=others) for side in ("keys", "queries")
+    )
     return [
         {"layer": layer, "head": head, "whole": whole, "keys": by_key, "queries": by_query}
         for layer, both in enumerate(zip(keys.tolist(), queries.tolist(), strict=True))
@@ -159,26 +173,7 @@ def name_wires(model: LanguageModel, drawn: IndirectObjects, reader: Part) -> li
     tokens, others = model.batch(drawn.texts), model.batch(drawn.others)
     receivers, givers = ([model.encode(f" {name}")[0] for name in each] for each in (drawn.receivers, drawn.givers))
     weights = toward_receivers(tokens, receivers, givers)
-    stream, wrote = streams_and_writers(model, tokens, reader.layer)
-    _, instead = streams_and_writers(model, others, reader.layer)
-    block, pattern, seen = model.body.blocks[reader.layer], f"blocks.{reader.layer}.attn.hook_pattern", Cache()
-
-    def looks(side: str, change: Float[Tensor, "texts length width"]) -> float:
-        def add(value: Tensor, _: str) -> Tensor:
-            changed = value.clone()
-            changed[:, reader.head] += change
-            return changed
-
-        with model.hooks({f"blocks.{reader.layer}.hook_{side}_input": add, pattern: seen.keep}):
-            block(stream)
-        return (weights * seen[pattern][:, reader.head]).sum().item()
-
-    whole, rows = looks("q", torch.zeros_like(stream)), []
-    for writer, change in enumerate(instead - wrote):
-        layer, head = divmod(writer, model.heads)
-        by_query, by_key = looks("q", change), looks("k", change)
-        rows.append({"layer": layer, "head": head, "whole": whole, "queries": by_query, "keys": by_key})
-    return rows
+    return _rows_of_wires(model, tokens, reader, lambda pattern: (weights * pattern).sum(), (others,))
 
 
 @measurement(
