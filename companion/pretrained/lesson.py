@@ -48,7 +48,7 @@ def language_model(name: str, scale: str) -> LanguageModel:
 
 
 class RandomModel(LanguageModel):
-    """A small Llama that nobody trained, with all that a lesson asks a `LanguageModel` for; always the same one.
+    """A Llama that nobody trained, with all that a lesson asks a `LanguageModel` for; of one seed always the same one.
 
     Its tokens are whole words, with the space before them, single digits and signs, numbered as they come: so a text
     has about as many tokens as for a model that others trained, and any word is one.
@@ -56,11 +56,11 @@ class RandomModel(LanguageModel):
 
     trained = False
 
-    def __init__(self, config: LlamaConfig):
+    def __init__(self, config: LlamaConfig, seed: int = 0):
         Hooked.__init__(self)  # no folder is read
         self.kind, self.tokens, self.words = "llama", config.vocabulary, {}
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)
+            torch.default_generator.manual_seed(seed)
             self._look_into_llama(Llama(config))
         self.requires_grad_(False)
         self.eval()

@@ -15,9 +15,17 @@ from companion.core.measuring import Row, measurement
 from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened
 from companion.pretrained.language import LanguageModel
+from companion.pretrained.lesson import RandomModel
 from companion.topics.bigrams.probes import prefix_matching, truncated
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
-from companion.topics.language.data import IndirectObjects, indirect_objects
+from companion.topics.language.data import (
+    HOPS,
+    IndirectObjects,
+    hop_questions,
+    indirect_objects,
+    invented_countries,
+    mood_questions,
+)
 from companion.topics.language.probes import toward_receivers
 
 SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
@@ -48,7 +56,9 @@ SECOND_CITIES = (
 )
 CITIES = (FIRST_CITIES, dict(pair.split() for pair in SECOND_CITIES.split(", ")))  # of seeds 0 and 1
 PLACE = "{} is located in"
+QUESTIONS = {"smoke": 2, "course": 40, "paper": 200}  # of each kind of what it cannot do
 CUTS = [("none", -1), *(("mlp", layer) for layer in range(30)), *(("half", layer) for layer in range(24, 30))]
+Figures = dict[str, Tensor | float]
 ROUNDING = "the same weights and the same texts; another machine sums in another order"
 
 
@@ -214,6 +224,91 @@ def facts_at(model: LanguageModel, pairs: dict[str, str], prompt: str, layers: r
 
 
 @measurement(
+    "language-controls",
+    "the figures of lesson 15's claims where they must fail: in three Llamas of the same size that nobody trained, and "
+    "in SmolLM2 on shuffled texts (the second saying, cities and countries; no name comes twice)",
+    cells=[{"world": world} for world in ("untrained", "shuffled")],
+    tolerance=0.01,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def controls(seed: int, scale: str, world: str) -> list[Row]:
+    """Measure each figure in the untrained model of this seed, or in the trained one on a shuffled draw."""
+    model, found = smollm2(), {}
+    tokens, period = said_twice(model, seed, scale)
+    drawn = indirect_objects(SENTENCES[scale], generator=seed)
+    cities = dict(list(CITIES[seed % 2].items())[: 3 if scale == "smoke" else None])
+    if world == "shuffled":
+        order = torch.randperm(period, generator=torch.Generator().manual_seed(seed))
+        tokens[:, period:] = tokens[:, order]
+        drawn = drawn._replace(texts=drawn.others)
+        countries = [*cities.values()]
+        cities = dict(zip(cities, countries[1 + seed :] + countries[: 1 + seed], strict=True))
+    else:
+        model = RandomModel(model.model.config, seed)
+        found = of_wires(model, tokens[:1], period) | of_facts(model, drawn_capitals(seed, FACTS["smoke"]), PROMPT)
+    found |= of_copies(model, tokens, period) | of_names(model, drawn) | of_layers(model, cities)
+    return [{"figure": figure, "value": round(float(value), 4) + 0.0} for figure, value in found.items()]  # no -0
+
+
+def of_copies(model: LanguageModel, tokens: Int[Tensor, "texts length"], period: int) -> Figures:
+    """How much the best head looks after the earlier copy, more than the median one; and at the token before."""
+    scores = head_scores(model, tokens, period)
+    copies, before = (torch.tensor([row[name] for row in scores]) for name in ("induction", "previous"))
+    return {"induction": copies.max() - copies.median(), "previous": before.max()}
+
+
+def of_wires(model: LanguageModel, tokens: Int[Tensor, "texts length"], period: int) -> Figures:
+    """The most that any earlier head takes of the look of the best head of layer 18: the share that is lost without it
+    in the keys, less that without it in the queries.
+    """
+    layer = READERS[-1][0]
+    best = int(prefix_matching(model.patterns(tokens)[layer], period).argmax())
+    rows = cut_wires(model, tokens, period, Part(layer, best))
+    return {"wire": max((row["queries"] - row["keys"]) / row["whole"] for row in rows)}
+
+
+def of_facts(model: LanguageModel, pairs: dict[str, str], prompt: str) -> Figures:
+    """What the subject's place brings back before layer 14 more than any other place does; from layer 20 on, by how
+    much the last place's share rises at most from a layer to the next, and the largest share of one head.
+    """
+    facts = comparable(model, pairs, prompt)
+    found = what_brings_back(model, facts, [14, *range(20, model.layers)])
+    first, last = found.streams[0].clone(), found.streams[1:, -1]
+    subject = first[facts.place].item()
+    first[facts.place] = -torch.inf
+    return {"subject": subject - first.max(), "rise": last.diff().max(), "head": found.heads.max()}
+
+
+def of_names(model: LanguageModel, drawn: IndirectObjects) -> Figures:
+    """How much more the last word looks at the receiver than at the giver, by head 23.0; in a model that was not
+    trained, by the best head of its layer.
+    """
+    receivers, givers = ([model.encode(f" {name}")[0] for name in each] for each in (drawn.receivers, drawn.givers))
+    tokens = model.batch(drawn.texts)
+    weights = toward_receivers(tokens, receivers, givers)
+    looks = (weights[:, None] * model.patterns(tokens)[MOVERS[0][0]]).sum((0, 2, 3))
+    return {"look": looks[MOVERS[0][1]] if model.trained else looks.max()}
+
+
+def of_layers(model: LanguageModel, cities: dict[str, str]) -> Figures:
+    """A country's log2 odds against 'the', as a mean over cities; by how much they rise with the MLP of layer 28 at
+    half of its rank; and the share of the cities whose country then comes earlier in the list.
+    """
+    asked = [PLACE.format(city) for city in cities]
+    before = [
+        _about(model, *pair, likely) for pair, likely in zip(cities.items(), _following(model, asked), strict=True)
+    ]
+    halve_rank(model, 28)
+    after = [
+        _about(model, *pair, likely) for pair, likely in zip(cities.items(), _following(model, asked), strict=True)
+    ]
+    odds = [torch.tensor([row["country"] / row["the"] for row in rows]).log2() for rows in (before, after)]
+    earlier = [new["rank"] < old["rank"] for old, new in zip(before, after, strict=True)]
+    return {"before": odds[0].mean(), "odds": (odds[1] - odds[0]).mean(), "earlier": sum(earlier) / len(earlier)}
+
+
+@measurement(
     "language-capitals",
     "what SmolLM2 says first after 'The capital of .. is', and how likely and at which rank it says the capital",
     seeds=(0,),
@@ -240,6 +335,36 @@ def capitals(seed: int, scale: str) -> list[Row]:  # noqa: ARG001 - nothing is d
                 "rank": int((likely > answer).sum()),
             }
         )
+    return rows
+
+
+@measurement(
+    "language-limits",
+    "whether SmolLM2 puts the right word before the others, where the answer stands in the text, by one hop or two, or "
+    "is the mood of a remark; and whether it names a town as the capital of an invented country",
+    cells=[{"task": task} for task in (*HOPS, "mood", "invented")],
+    tolerance=0.005,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def limits(seed: int, scale: str, task: str) -> list[Row]:
+    """Ask one draw of questions of one kind."""
+    model, count = smollm2(), QUESTIONS[scale]
+    if task == "invented":
+        countries = invented_countries(count, generator=seed)
+        following = _following(model, [PROMPT.format(country) for country in countries])
+        named = [model.decode([likely.argmax()]).strip()[:1].isupper() for likely in following]
+        return [
+            {"question": row, "choices": 0, "right": int(is_name), "p_first": likely.max().item()}
+            for row, (is_name, likely) in enumerate(zip(named, following, strict=True))
+        ]
+    questions = mood_questions(count, generator=seed) if task == "mood" else hop_questions(task, count, generator=seed)
+    rows = []
+    following = _following(model, [question.text for question in questions])
+    for row, (question, likely) in enumerate(zip(questions, following, strict=True)):
+        choices = likely[[model.encode(f" {choice}")[0] for choice in question.choices]]
+        right = int(choices.argmax() == question.right)
+        rows.append({"question": row, "choices": len(choices), "right": right, "p_first": likely.max().item()})
     return rows
 
 

@@ -122,6 +122,50 @@ def test_half_of_the_rank_of_an_mlp_is_left(llama_folder):
             assert torch.linalg.matrix_rank(matrix) == rank
 
 
+def test_other_worlds_have_the_looks_and_wires_of_the_claims(llama, monkeypatch):
+    tokens, period = measured.said_twice(llama, 0, "smoke")
+    rows = measured.head_scores(llama, tokens, period)
+    copies = [row["induction"] for row in rows]
+    found = measured.of_copies(llama, tokens, period)
+    assert found["induction"] == pytest.approx(max(copies) - sorted(copies)[3])
+    assert found["previous"] == pytest.approx(max(row["previous"] for row in rows))
+
+    monkeypatch.setattr(measured, "READERS", ((1, 3),))
+    best = max(range(4), key=copies[4:].__getitem__)
+    cut = measured.cut_wires(llama, tokens, period, Part(1, best))
+    lost = [(row["queries"] - row["keys"]) / row["whole"] for row in cut]
+    assert measured.of_wires(llama, tokens, period)["wire"] == pytest.approx(max(lost))
+
+
+def test_other_worlds_have_the_names_and_facts_of_the_claims():
+    model = language_model("smollm2", "smoke")
+    drawn = indirect_objects(2, generator=3)
+    whole = measured.name_wires(model, drawn, Part(23, 0))[0]["whole"]
+    assert measured.of_names(model, drawn)["look"] == pytest.approx(whole, abs=1e-6)
+
+    pairs, prompt = {"Norway": "Oslo", "Japan": "Tokyo", "Cuba": "Havana"}, "In {} one says"
+    found = what_brings_back(model, comparable(model, pairs, prompt))
+    of_facts = measured.of_facts(model, pairs, prompt)
+    others = found.streams[14, [0, 2, 3]].max()
+    assert of_facts["subject"] == pytest.approx((found.streams[14, 1] - others).item(), abs=1e-4)
+    assert of_facts["rise"] == pytest.approx(found.streams[20:, -1].diff().max().item(), abs=1e-4)
+    assert of_facts["head"] == pytest.approx(max(found.heads[14].max(), found.heads[20:].max()).item(), abs=1e-4)
+
+
+def test_a_country_is_asked_before_and_after_the_rank_is_halved():
+    model = language_model("smollm2", "smoke")
+    cities = {"Oslo": "Norway", "Kyoto": "Japan"}
+    found = measured.of_layers(model, cities)
+    halved = model.batch([measured.PLACE.format(city) for city in cities])
+    after = model(halved, only_last=True)[:, -1]
+    odds = [
+        (after[row, model.encode(f" {country}")[0]] - after[row, model.encode(" the")[0]]).item()
+        for row, country in enumerate(cities.values())
+    ]
+    assert found["before"] + found["odds"] == pytest.approx(sum(odds) / 2 / torch.tensor(2.0).log().item(), abs=1e-3)
+    assert found["earlier"] in (0, 0.5, 1) and abs(found["odds"]) > 1e-4
+
+
 def stored(name: str, figure: str, **where: object) -> float:
     [value] = measured_table(name).where(**where).columns[figure]
     return value

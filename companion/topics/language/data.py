@@ -1,8 +1,11 @@
-"""What lesson 15 reads to a language model: sentences with an indirect object, and four to look at.
+"""What lesson 15 reads to a language model: sentences with an indirect object, four to look at, and questions whose
+answers stand in the text, or nowhere.
 
 Capitals are in `companion.topics.facts.examined`, as the model of lesson 07 is asked for them, too.
 """
 
+from collections.abc import Callable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import torch
@@ -12,6 +15,17 @@ from companion.core.arguments import as_generator, at_least
 NAMES = "Kate Peter Anna John Mary Tom Sarah Paul Emma James Lucy Mark Alice David Jane Henry"
 PLACES = "school park store garden office station"
 THINGS = "ball book key cup ring letter"
+MOODS = ("negative", "positive")
+REMARKS = (  # one for each of the moods
+    "I was bored from the first page to the last, The soup was cold and the waiter was rude, It broke on the second "
+    "day, A waste of time and money, The room was dirty and loud, The worst journey of my life, She was sorry that she "
+    "came, We left before the end",
+    "A film that I shall see again, Our guide was kind and funny, It still works after ten years, The bread is fresh "
+    "every morning, I slept like a child, Everybody sang on the way home, The garden is full of light, We shall come "
+    "back next year",
+)
+INVENTED = ("Zu Gel Mar Lo Ve Dra Kas Bor", "bro no la vi ste du ru mi", "wka via nia land stan ria")  # countries
+HOPS = ("one hop", "two hops", "two hops, the first one told")
 SENTENCES = (  # for the map of what heads look at; in the first a name comes again, in the second a whole phrase
     "When Kate and Peter went to the school, Kate gave a ball to",
     "A small grey cat slept on the warm stone, and a small grey cat slept on the warm",
@@ -33,6 +47,14 @@ class IndirectObjects(NamedTuple):
     givers: list[str]
 
 
+class Question(NamedTuple):
+    """A text, the words that may follow it, and which of them is right."""
+
+    text: str
+    choices: Sequence[str]
+    right: int
+
+
 def indirect_objects(count: int, *, generator: torch.Generator | int = 0) -> IndirectObjects:
     """Draw sentences such as 'When Kate and Peter went to the school, Kate gave a ball to'. In every other one the
     giver comes first, so that no place tells the names apart.
@@ -40,18 +62,71 @@ def indirect_objects(count: int, *, generator: torch.Generator | int = 0) -> Ind
     Raises ValueError unless ``count`` is at least 1.
     """
     at_least(count=(count, 1))
-    generator = as_generator(generator)
-
-    def drawn(words: str, size: int = 1) -> list[str]:
-        each = words.split()
-        return [each[i] for i in torch.randperm(len(each), generator=generator, device=generator.device)[:size]]
-
-    rows = []
+    drawn, rows = _drawn(generator), []
     for row in range(count):
-        (giver, receiver, third), (place,), (thing,) = drawn(NAMES, 3), drawn(PLACES), drawn(THINGS)
+        giver, receiver, third, *_ = drawn(NAMES.split())
+        place, thing = drawn(PLACES.split())[0], drawn(THINGS.split())[0]
         first, second = (receiver, giver) if row % 2 else (giver, receiver)
         text, other = (
             f"When {first} and {second} went to the {place}, {name} gave a {thing} to" for name in (giver, third)
         )
         rows.append((text, other, receiver, giver))
     return IndirectObjects(*map(list, zip(*rows, strict=True)))
+
+
+def hop_questions(kind: str, count: int, *, generator: torch.Generator | int = 0) -> list[Question]:
+    """Draw questions about people whom nobody knows, each with three answers: 'The mother of John is Anna. ... The
+    mother of John is', or who teaches somebody's mother.
+
+    ``kind``: one of `HOPS`; the third tells whose mother it is before it asks.
+
+    Raises ValueError for another kind, and unless ``count`` is at least 1.
+    """
+    if kind not in HOPS:
+        raise ValueError(f"kind = {kind!r}: must be one of {', '.join(HOPS)}")
+    at_least(count=(count, 1))
+    drawn, questions = _drawn(generator), []
+    for row in range(count):
+        names = drawn(NAMES.split())
+        children, mothers, teachers = names[:3], names[3:6], names[6:9]
+        asked = row % 3
+        facts = [f"The mother of {child} is {mother}." for child, mother in zip(children, mothers, strict=True)]
+        if kind == HOPS[0]:
+            questions.append(Question(" ".join([*facts, facts[asked].rpartition(" ")[0]]), mothers, asked))
+            continue
+        told = [facts[asked]] if kind == HOPS[2] else []
+        facts += drawn([f"The teacher of {a} is {b}." for a, b in zip(mothers, teachers, strict=True)])
+        asks = f"The teacher of the mother of {children[asked]} is"
+        questions.append(Question(" ".join([*facts, *told, asks]), teachers, asked))
+    return questions
+
+
+def mood_questions(count: int, *, generator: torch.Generator | int = 0) -> list[Question]:
+    """Draw remarks to be called positive or negative, after six that have been, three of each. Raises ValueError unless
+    ``count`` is at least 1.
+    """
+    at_least(count=(count, 1))
+    drawn, questions = _drawn(generator), []
+    for row in range(count):
+        by_mood = [drawn(each.split(", ")) for each in REMARKS]
+        told = drawn([f"{remark}: {mood}" for each, mood in zip(by_mood, MOODS, strict=True) for remark in each[:3]])
+        questions.append(Question("\n".join([*told, f"{by_mood[row % 2][3]}:"]), MOODS, row % 2))
+    return questions
+
+
+def invented_countries(count: int, *, generator: torch.Generator | int = 0) -> list[str]:
+    """Draw names such as Zubrowka, no two alike. Raises ValueError unless ``count`` is 1 to as many as there are."""
+    names = ["".join(parts) for parts in product(*map(str.split, INVENTED))]
+    if not 1 <= count <= len(names):
+        raise ValueError(f"count = {count}: must be 1 to {len(names)}")
+    return _drawn(generator)(names)[:count]
+
+
+def _drawn(generator: torch.Generator | int) -> Callable[[Sequence[str]], list[str]]:
+    """A function that puts what it is given into a random order."""
+    generator = as_generator(generator)
+
+    def drawn(each: Sequence[str]) -> list[str]:
+        return [each[i] for i in torch.randperm(len(each), generator=generator, device=generator.device)]
+
+    return drawn

@@ -1,6 +1,17 @@
+import re
+
 import pytest
 
-from companion.topics.language.data import SENTENCES, indirect_objects
+from companion.topics.language.data import (
+    HOPS,
+    MOODS,
+    REMARKS,
+    SENTENCES,
+    hop_questions,
+    indirect_objects,
+    invented_countries,
+    mood_questions,
+)
 
 
 def test_a_giver_comes_again_in_either_order_and_another_name_in_the_others():
@@ -16,9 +27,49 @@ def test_a_giver_comes_again_in_either_order_and_another_name_in_the_others():
     assert indirect_objects(20, generator=1) == drawn != indirect_objects(20, generator=2)
 
 
-def test_no_sentences_are_refused():
-    with pytest.raises(ValueError, match="count = 0: must be at least 1"):
-        indirect_objects(0)
+@pytest.mark.parametrize("kind", HOPS)
+def test_an_answer_stands_in_the_text_and_no_place_tells_it(kind):
+    questions = hop_questions(kind, 30, generator=3)
+    places = [re.findall(r"\w+\.", text).index(f"{choices[right]}.") for text, choices, right in questions]
+    assert len(set(places)) == 3  # the answer's fact is the first, the second and the third of its kind
+    for text, choices, right in questions:
+        *facts, asks = (re.findall(r"[A-Z]\w+", said)[1:] for said in text.split(". "))
+        told = dict(facts)
+        answer = told[asks[-1]] if kind == HOPS[0] else told[told[asks[-1]]]
+        assert answer == choices[right] and len(set(choices)) == 3
+        assert (facts[-1] == [asks[-1], told[asks[-1]]]) == (kind == HOPS[2]) or kind == HOPS[0]
+
+
+def test_six_remarks_have_their_mood_and_the_seventh_is_another():
+    lists = [remarks.split(", ") for remarks in REMARKS]
+    asked = set()
+    for text, choices, right in mood_questions(20):
+        *told, last = text.split("\n")
+        assert sorted(line.split(": ")[1] for line in told) == 3 * [MOODS[0]] + 3 * [MOODS[1]]
+        assert all(line.split(": ")[0] in lists[MOODS.index(line.split(": ")[1])] for line in told)
+        assert last[:-1] in lists[right] and last[:-1] not in " ".join(told) and choices == MOODS
+        asked.add(last)
+    assert len(asked) > 8
+
+
+def test_invented_countries_are_all_others():
+    assert len(set(invented_countries(100))) == 100
+    assert invented_countries(5, generator=1) != invented_countries(5, generator=2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (lambda: indirect_objects(0), "count = 0: must be at least 1"),
+        (lambda: hop_questions("three hops", 1), "kind = 'three hops': must be one of one hop, two hops"),
+        (lambda: hop_questions(HOPS[0], 0), "count = 0: must be at least 1"),
+        (lambda: mood_questions(0), "count = 0: must be at least 1"),
+        (lambda: invented_countries(1000), "count = 1000: must be 1 to 384"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(asked, message):
+    with pytest.raises(ValueError, match=message):
+        asked()
 
 
 def test_there_are_four_sentences_to_look_at():
