@@ -137,11 +137,13 @@ def test_other_worlds_have_the_looks_and_wires_of_the_claims(llama, monkeypatch)
     assert measured.of_wires(llama, tokens, period)["wire"] == pytest.approx(max(lost))
 
 
-def test_other_worlds_have_the_names_and_facts_of_the_claims():
+def test_other_worlds_have_the_names_and_facts_of_the_claims(monkeypatch):
     model = language_model("smollm2", "smoke")
     drawn = indirect_objects(2, generator=3)
     whole = measured.name_wires(model, drawn, Part(23, 0))[0]["whole"]
-    assert measured.of_names(model, drawn)["look"] == pytest.approx(whole, abs=1e-6)
+    assert measured.of_names(model, drawn)["look"] > whole + 1e-3  # of a model that was not trained, the best head's
+    monkeypatch.setattr(model, "trained", True)
+    assert measured.of_names(model, drawn)["look"].item() == pytest.approx(whole, abs=1e-6)
 
     pairs, prompt = {"Norway": "Oslo", "Japan": "Tokyo", "Cuba": "Havana"}, "In {} one says"
     found = what_brings_back(model, comparable(model, pairs, prompt))
