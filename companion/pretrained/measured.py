@@ -252,15 +252,15 @@ def controls(seed: int, scale: str, world: str) -> list[Row]:
 
 
 def of_copies(model: LanguageModel, tokens: Int[Tensor, "texts length"], period: int) -> Figures:
-    """How much the best head looks after the earlier copy, more than the median one; and at the token before."""
+    """Measure how much the best head looks after the earlier copy, beyond the median one; and at the token before."""
     scores = head_scores(model, tokens, period)
     copies, before = (torch.tensor([row[name] for row in scores]) for name in ("induction", "previous"))
     return {"induction": copies.max() - copies.median(), "previous": before.max()}
 
 
 def of_wires(model: LanguageModel, tokens: Int[Tensor, "texts length"], period: int) -> Figures:
-    """The most that any earlier head takes of the look of the best head of layer 18: the share that is lost without it
-    in the keys, less that without it in the queries.
+    """Measure the most that any earlier head takes of the look of the best head of layer 18: the share that is lost
+    without it in the keys, less that without it in the queries.
     """
     layer = READERS[-1][0]
     best = int(prefix_matching(model.patterns(tokens)[layer], period).argmax())
@@ -269,8 +269,8 @@ def of_wires(model: LanguageModel, tokens: Int[Tensor, "texts length"], period: 
 
 
 def of_facts(model: LanguageModel, pairs: dict[str, str], prompt: str) -> Figures:
-    """What the subject's place brings back before layer 14 more than any other place does; from layer 20 on, by how
-    much the last place's share rises at most from a layer to the next, and the largest share of one head.
+    """Measure what the subject's place brings back before layer 14 more than any other place does; from layer 20 on,
+    by how much the last place's share rises at most from a layer to the next, and the largest share of one head.
     """
     facts = comparable(model, pairs, prompt)
     found = what_brings_back(model, facts, [14, *range(20, model.layers)])
@@ -281,8 +281,8 @@ def of_facts(model: LanguageModel, pairs: dict[str, str], prompt: str) -> Figure
 
 
 def of_names(model: LanguageModel, drawn: IndirectObjects) -> Figures:
-    """How much more the last word looks at the receiver than at the giver, by head 23.0; in a model that was not
-    trained, by the best head of its layer.
+    """Measure how much more the last word looks at the receiver than at the giver, by head 23.0; in a model that was
+    not trained, by the best head of its layer.
     """
     receivers, givers = ([model.encode(f" {name}")[0] for name in each] for each in (drawn.receivers, drawn.givers))
     tokens = model.batch(drawn.texts)
@@ -292,8 +292,8 @@ def of_names(model: LanguageModel, drawn: IndirectObjects) -> Figures:
 
 
 def of_layers(model: LanguageModel, cities: dict[str, str]) -> Figures:
-    """A country's log2 odds against 'the', as a mean over cities; by how much they rise with the MLP of layer 28 at
-    half of its rank; and the share of the cities whose country then comes earlier in the list.
+    """Measure a country's log2 odds against 'the', as a mean over cities; by how much they rise with the MLP of layer
+    28 at half of its rank; and the share of the cities whose country then comes earlier in the list.
     """
     asked = [PLACE.format(city) for city in cities]
     before = [
