@@ -1,14 +1,18 @@
-"""What lesson 15 reads to a language model: sentences with an indirect object, four to look at, and questions whose
-answers stand in the text, or nowhere.
+"""What lesson 15 reads to a language model: sentences with an indirect object, four to look at, facts of three
+relations, paragraphs of the lessons before, and questions whose answers stand in the text, or nowhere; and random
+tokens that are said twice, for a small model to learn from.
 
 Capitals are in `companion.topics.facts.examined`, as the model of lesson 07 is asked for them, too.
 """
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
 
 from companion.core.arguments import as_generator, at_least
 
@@ -32,6 +36,25 @@ SENTENCES = (  # for the map of what heads look at; in the first a name comes ag
     "The capital of Norway is",
     "The dogs that ran behind the old red car were very",
 )
+
+LANGUAGES = (
+    "France French, Germany German, Italy Italian, Spain Spanish, Japan Japanese, Russia Russian, China Chinese, "
+    "Norway Norwegian, Portugal Portuguese, Greece Greek, Sweden Swedish, Poland Polish, Turkey Turkish, "
+    "Denmark Danish, Finland Finnish, Thailand Thai, Hungary Hungarian, Israel Hebrew"
+)
+CURRENCIES = (
+    "Germany euro, Canada dollar, Britain pound, France euro, Australia dollar, England pound, Italy euro, "
+    "Jamaica dollar, Scotland pound, Ireland euro, Singapore dollar, Switzerland franc, Spain euro, Austria euro"
+)
+SYMBOLS = (
+    "hydrogen H, lithium Li, nitrogen N, oxygen O, sodium Na, silicon Si, chlorine Cl, potassium K, iron Fe, "
+    "copper Cu, zinc Zn, silver Ag, tin Sn, gold Au, mercury Hg, uranium U, nickel Ni, cobalt Co"
+)
+RELATIONS = {  # each with how it is asked and its facts; all answers are one token
+    "language": ("People in {} speak", dict(pair.split() for pair in LANGUAGES.split(", "))),
+    "currency": ("The currency of {} is the", dict(pair.split() for pair in CURRENCIES.split(", "))),
+    "symbol": ("The chemical symbol of {} is", dict(pair.split() for pair in SYMBOLS.split(", "))),
+}
 
 
 class IndirectObjects(NamedTuple):
@@ -130,3 +153,28 @@ def _drawn(generator: torch.Generator | int) -> Callable[[Sequence[str]], list[s
         return [each[i] for i in torch.randperm(len(each), generator=generator, device=generator.device)]
 
     return drawn
+
+
+def prose() -> list[str]:
+    """Return 93 paragraphs of lessons 00 to 14, as these once were: a text that stays the same."""
+    return Path(__file__).with_name("prose.txt").read_text(encoding="utf-8").splitlines()
+
+
+def said_again(
+    batch: int, length: int, vocabulary: int, *, again: bool = True, generator: torch.Generator
+) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
+    """Draw random tokens that are said twice; return them, and which belong to the second saying.
+
+    A saying is half to three quarters of the text, another share in every text, so that no distance tells where the
+    first one began; within it all tokens differ. Without ``again`` the tokens of the second saying are drawn anew.
+
+    Raises ValueError for fewer tokens in the ``vocabulary`` than the longest saying has.
+    """
+    at_least(vocabulary=(vocabulary, 3 * length // 4))
+    on = {"generator": generator, "device": generator.device}
+    period = torch.randint(length // 2, 3 * length // 4 + 1, (batch, 1), **on)
+    first, anew = (torch.rand(batch, vocabulary, **on).argsort(1) for _ in range(2))
+    place = torch.arange(length, device=generator.device).expand(batch, -1)
+    second = place >= period
+    said = torch.where(second & (not again), anew.gather(1, place % period), first.gather(1, place % period))
+    return said, second

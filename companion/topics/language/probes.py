@@ -72,3 +72,13 @@ def toward_receivers(
         for name, sign in zip(names, (1, -1), strict=True):
             weights[text, -1, tokens[text].tolist().index(name)] = sign / len(tokens)
     return weights
+
+
+def toward_followers(tokens: Int[Tensor, "texts length"]) -> Float[Tensor, "texts length length"]:
+    """Return by what a pattern is weighed so that its sum says how much is looked at what followed the token's earlier
+    occurrences, as a mean over all places whose token there was before.
+    """
+    weights = torch.zeros(*tokens.shape, tokens.shape[1], device=tokens.device)
+    weights[..., 1:] = tokens[:, :, None] == tokens[:, None, :-1]
+    weights = weights.tril()  # what follows the place itself is not there yet
+    return weights / weights.any(-1).sum()

@@ -1,16 +1,20 @@
 import re
 
 import pytest
+import torch
 
 from companion.topics.language.data import (
     HOPS,
     MOODS,
+    RELATIONS,
     REMARKS,
     SENTENCES,
     hop_questions,
     indirect_objects,
     invented_countries,
     mood_questions,
+    prose,
+    said_again,
 )
 
 
@@ -74,3 +78,31 @@ def test_what_cannot_be_drawn_is_refused(asked, message):
 
 def test_there_are_four_sentences_to_look_at():
     assert len(set(SENTENCES)) == 4
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_random_tokens_come_again_in_their_order_or_are_drawn_anew(again):
+    tokens, second = said_again(40, 16, 20, again=again, generator=torch.Generator().manual_seed(0))
+    periods = (~second).sum(1).tolist()
+    assert set(periods) == set(range(8, 13))
+    same = []
+    for text, period in zip(tokens, periods, strict=True):
+        assert len(text[:period].unique()) == period
+        same.append(torch.equal(text[period:], text[: 16 - period]))
+    assert all(same) if again else not any(same)
+
+
+def test_a_saying_has_different_tokens():
+    with pytest.raises(ValueError, match="vocabulary = 11: must be at least 12"):
+        said_again(1, 16, 11, generator=torch.Generator())
+
+
+def test_a_relation_is_asked_of_a_subject_and_has_several_answers():
+    for prompt, facts in RELATIONS.values():
+        assert prompt.count("{}") == 1
+        assert len(facts) >= 14 and len(set(facts.values())) >= 4
+
+
+def test_the_text_is_in_paragraphs():
+    assert len(prose()) == len(set(prose())) == 93
+    assert all(len(paragraph.split()) >= 35 for paragraph in prose())

@@ -3,7 +3,7 @@ import torch
 
 from companion.core.llama import Llama, LlamaConfig
 from companion.topics.language.exercises import rotary
-from companion.topics.language.probes import head_maps, streams_and_writers, turned_by
+from companion.topics.language.probes import head_maps, streams_and_writers, toward_followers, turned_by
 
 
 @pytest.fixture
@@ -48,3 +48,10 @@ def test_writers_come_layer_by_layer_and_are_what_the_stream_grows_by(llama, tok
         added = wrote[6 * layer : 6 * layer + 6].sum(0)
         torch.testing.assert_close(added, cache[f"blocks.{layer}.hook_attn_out"])
     torch.testing.assert_close(wrote[8], cache["blocks.1.attn.hook_result"][:, 2])
+
+
+def test_what_followed_an_earlier_occurrence_is_weighed_and_nothing_else():
+    weights = toward_followers(torch.tensor([[5, 6, 5, 5], [1, 2, 3, 1]]))
+    due = torch.zeros(2, 4, 4)
+    due[0, 2, 1] = due[0, 3, 1] = due[0, 3, 3] = due[1, 3, 1] = 1 / 3
+    torch.testing.assert_close(weights, due)
