@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from companion.core.circuits import Part, ablation, wires
 from companion.core.measuring import Row, measurement
@@ -20,13 +21,15 @@ from companion.topics.bigrams.probes import prefix_matching, truncated
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
 from companion.topics.language.data import (
     HOPS,
+    RELATIONS,
     IndirectObjects,
     hop_questions,
     indirect_objects,
     invented_countries,
     mood_questions,
+    prose,
 )
-from companion.topics.language.probes import toward_receivers
+from companion.topics.language.probes import toward_followers, toward_receivers
 
 SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
 TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
@@ -59,6 +62,12 @@ PLACE = "{} is located in"
 QUESTIONS = {"smoke": 2, "course": 40, "paper": 200}  # of each kind of what it cannot do
 CUTS = [("none", -1), *(("mlp", layer) for layer in range(30)), *(("half", layer) for layer in range(24, 30))]
 Figures = dict[str, Tensor | float]
+ALL_RELATIONS = {"capital": (PROMPT, CAPITALS)} | RELATIONS
+LATE = {"smoke": range(23, 25), "course": range(18, 30), "paper": range(30)}  # layers that are asked for a relation
+FEW = {"smoke": 3, "course": 6, "paper": 12}  # facts of a relation
+PASSAGES = {"smoke": (2, 32), "course": (12, 48), "paper": (24, 64)}  # paragraphs, and of each its first tokens
+PIECES = {"smoke": (3, 1, 32), "course": (30, 1, 128), "paper": (44, 4, 128)}  # taught, held out, tokens of each
+RIDGE = 0.01  # of the mean variance
 ROUNDING = "the same weights and the same texts; another machine sums in another order"
 
 
@@ -202,8 +211,13 @@ def facts(seed: int, scale: str) -> list[Row]:
 
 def drawn_capitals(seed: int, count: int) -> dict[str, str]:
     """Draw capitals, in a random order."""
-    order = torch.randperm(len(CAPITALS), generator=torch.Generator().manual_seed(seed))[:count]
-    return {country: CAPITALS[country] for country in (list(CAPITALS)[place] for place in order.tolist())}
+    return _drawn(CAPITALS, seed, count)
+
+
+def _drawn(facts: dict[str, str], seed: int, count: int) -> dict[str, str]:
+    """Some of the facts, in a random order."""
+    order = torch.randperm(len(facts), generator=torch.Generator().manual_seed(seed))[:count]
+    return {subject: facts[subject] for subject in (list(facts)[place] for place in order.tolist())}
 
 
 def facts_at(model: LanguageModel, pairs: dict[str, str], prompt: str, layers: range) -> list[Row]:
@@ -414,3 +428,161 @@ def _following(model: LanguageModel, texts: list[str]) -> Float[Tensor, "texts v
         read = torch.tensor([tokens[row] for row in rows])
         likely[rows] = model(read, only_last=True)[:, -1].softmax(-1)
     return likely
+
+
+@measurement(
+    "language-relations",
+    "which share of an answer's lead comes back by late layer and place, and by head, for facts of four relations",
+    cells=[{"relation": relation} for relation in ALL_RELATIONS],
+    tolerance=0.01,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def relations(seed: int, scale: str, relation: str) -> list[Row]:
+    """Measure it over six facts of a relation, each beside another's subject, as `facts_at` does."""
+    prompt, known = ALL_RELATIONS[relation]
+    return facts_at(smollm2(), _drawn(known, seed, FEW[scale]), prompt, LATE[scale])
+
+
+@measurement(
+    "language-asked",
+    "what SmolLM2 says first when asked for facts of four relations, and at which rank it says the answer",
+    seeds=(0,),
+    cells=[{"relation": relation} for relation in ALL_RELATIONS],
+    tolerance=0.005,
+    because=ROUNDING,
+    quick=True,
+    models=SMOLLM2,
+)
+def asked(seed: int, scale: str, relation: str) -> list[Row]:  # noqa: ARG001 - nothing is drawn
+    """Ask for all facts of a relation: the answer's "rank" among all tokens, and "among" the relation's answers."""
+    model, (prompt, known) = smollm2(), ALL_RELATIONS[relation]
+    known = dict(list(known.items())[: 3 if scale == "smoke" else None])
+    answers = {answer: model.encode(f" {answer}")[0] for answer in known.values()}
+    rows = []
+    following = _following(model, [prompt.format(subject) for subject in known])
+    for (subject, answer), likely in zip(known.items(), following, strict=True):
+        share = likely[answers[answer]]
+        rows.append(
+            {
+                "subject": subject,
+                "answer": answer,
+                "guess": model.decode([int(likely.argmax())]).strip(),
+                "p_answer": share.item(),
+                "rank": int((likely > share).sum()),
+                "among": int((likely[list(answers.values())] > share).sum()),
+            }
+        )
+    return rows
+
+
+def passages(model: LanguageModel, seed: int, scale: str) -> Int[Tensor, "texts length"]:
+    """Draw paragraphs of the course's text, of each its first tokens; the first draws have none in common."""
+    texts, length = PASSAGES[scale]
+    long = [tokens for tokens in map(model.encode, prose()) if len(tokens) >= length]
+    order = torch.randperm(len(long), generator=torch.Generator().manual_seed(0)).roll(-seed * texts)
+    return torch.tensor([long[row][:length] for row in order[:texts].tolist()])
+
+
+@measurement(
+    "language-prose",
+    "how much each head of SmolLM2 looks at what followed a token's earlier occurrence, in the course's own text",
+    tolerance=0.005,
+    because=ROUNDING,
+    quick=True,
+    models=SMOLLM2,
+)
+def natural(seed: int, scale: str) -> list[Row]:
+    """Measure it where a text is said "twice", from the second saying; and in the text said "once", where a word comes
+    again by itself, beside the same places in another text ("elsewhere").
+    """
+    model = smollm2()
+    read = passages(model, seed, scale)
+    weights, period = toward_followers(read), read.shape[1]
+    rows = []
+    for layer, pattern in enumerate(model.patterns(torch.cat([read, read], 1))):
+        first = pattern[..., :period, :period]  # causal: the second saying is not yet there
+        twice = prefix_matching(pattern, period)
+        once, elsewhere = ((each[:, None] * first).sum((0, 2, 3)) for each in (weights, weights.roll(1, 0)))
+        rows += [
+            {"layer": layer, "head": head, "twice": a, "once": b, "elsewhere": c}
+            for head, (a, b, c) in enumerate(zip(*(each.tolist() for each in (twice, once, elsewhere)), strict=True))
+        ]
+    return rows
+
+
+@measurement(
+    "language-losses",
+    "SmolLM2's loss at each place of the course's own text, which is said twice",
+    tolerance=0.05,
+    because=ROUNDING,
+    quick=True,
+    models=SMOLLM2,
+)
+def losses(seed: int, scale: str) -> list[Row]:
+    """Measure the mean over the draw's paragraphs of the loss of each token but the first."""
+    model = smollm2()
+    read = passages(model, seed, scale).repeat(1, 2)
+    lost = torch.stack([cross_entropy(model(text[None])[0, :-1], text[1:], reduction="none") for text in read])
+    return [{"place": place, "loss": loss} for place, loss in enumerate(lost.mean(0).tolist(), 1)]
+
+
+@measurement(
+    "language-readouts",
+    "what SmolLM2's stream says before each layer, read by the output embedding: directly, or fitted to do so",
+    tolerance=0.1,
+    because="a linear map of 576 channels is fitted to 3,810 places, which rounds",
+    models=SMOLLM2,
+)
+@torch.no_grad()
+def readouts(seed: int, scale: str) -> list[Row]:
+    """Fit for each second layer a linear map from its stream to the last one, by ridge regression on the course's text,
+    and read both: the "direct" stream, the "fitted" map of it, and one fitted to "shuffled" places. What they say is
+    measured by the "loss" on a piece of the text that was held out, and by the mean log2 of 1 + the "rank" of sixteen
+    capitals, of which the text tells little.
+    """
+    model, (taught, held, length) = smollm2(), PIECES[scale]
+    generator = torch.Generator().manual_seed(seed)
+    text = torch.tensor(model.encode("\n".join(prose())))
+    pieces = text[: len(text) // length * length].view(-1, length)
+    pieces = pieces[torch.randperm(len(pieces), generator=generator)[: taught + held]]
+    asked = comparable(model, CAPITALS, PROMPT)
+    names = [f"blocks.{layer}.hook_resid_pre" for layer in range(0, model.layers, 2)]
+    names.append(f"blocks.{model.layers - 1}.hook_resid_post")
+
+    def streams(tokens: Tensor) -> Tensor:
+        """(layers, texts, length, width)"""
+        return torch.stack(list(model.run_with_cache(tokens, names=names, only_last=True)[1].values()))
+
+    def said(stream: Tensor) -> Tensor:
+        return model.norm(stream) @ model.unembedding.mT
+
+    # the first place of each piece has another size of its own, and teaches nothing
+    seen = torch.cat([streams(piece[None])[:, :, 1:] for piece in pieces], 1)
+    last = streams(asked.prompts)[:, :, -1]
+    following, fresh = pieces[taught:, 2:].flatten(), seen[:, taught:, :-1].flatten(1, 2)
+    seen = seen[:, :taught].flatten(1, 2)
+    mixed = torch.randperm(seen.shape[1], generator=generator)
+    rows = []
+    for at in range(len(names)):
+        maps = {"direct": None, "fitted": ridge(seen[at], seen[-1]), "shuffled": ridge(seen[at], seen[-1][mixed])}
+        for readout, fitted in maps.items():
+            text_logits, logits = (
+                said(x if fitted is None else x @ fitted[0] + fitted[1]) for x in (fresh[at], last[at])
+            )
+            ranks = (logits > logits.gather(1, asked.answers[:, None])).sum(1)
+            loss = cross_entropy(text_logits, following).item()
+            rows.append({"layer": 2 * at, "readout": readout, "loss": loss, "rank": (1 + ranks).log2().mean().item()})
+    return rows
+
+
+def ridge(
+    x: Float[Tensor, "places width"], y: Float[Tensor, "places width"]
+) -> tuple[Float[Tensor, "width width"], Float[Tensor, "width"]]:
+    """Fit the matrix A and the offset b of y = x A + b by ridge regression."""
+    middle, mean = x.mean(0), y.mean(0)
+    centred = x - middle
+    products = centred.mT @ centred
+    products.diagonal().add_(RIDGE * products.trace() / len(products))
+    A = torch.linalg.solve(products, centred.mT @ (y - mean))
+    return A, mean - middle @ A
