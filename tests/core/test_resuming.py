@@ -1,7 +1,10 @@
-"""What is stopped while it is looked at, or in the middle of a table's cell, goes on as if nothing had happened."""
+"""What is stopped while it is looked at, or in the middle of a table's cell, goes on as if nothing had happened; and
+budgets are runs of their own.
+"""
 
 import math
 import signal
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -12,7 +15,9 @@ from torch import nn
 
 from companion.core import training
 from companion.core.measuring import measure, read_table
+from companion.core.recipe import TIMES, recipe
 from companion.core.training import History, ResumeError, Schedule, resumable, seeded, train
+from companion.topics.regression.measured import excess
 
 SCHEDULE, EVERY = Schedule(steps=30, batch=8, lr=0.05, warmup=5), 4
 
@@ -130,3 +135,23 @@ def test_a_measurement_that_is_killed_twice_in_the_middle_of_cells_gives_the_sam
     assert [path.name for path in (tmp_path / "build/measured").iterdir()] == ["sensitivity-wide.csv"]
     whole = read_table(measure("sensitivity-wide", seeds=[1], scale="smoke", jobs=1, out=tmp_path / "whole.csv"))
     assert resumed.rows == whole.rows
+
+
+class Plateau(Schedule):
+    """The rate stays until four fifths of the run are over, then falls to 0 in a line."""
+
+    def lr_at(self, step: int) -> float:
+        return self.lr * min(1, (step + 1) * 10 / self.steps, 5 * (1 - step / self.steps))
+
+
+@pytest.mark.types_unchecked
+def test_a_plateau_with_a_descent_gives_the_curve_of_separate_runs_a_little_earlier():
+    """Up to its descent a run is the same for every budget: what is trained here is one long run and its descents."""
+    own, marked = [], []
+    for times in TIMES:
+        chosen = recipe("regression-lstm", "smoke").with_(steps=100).longer(times)
+        on_plateau = replace(chosen, schedule=Plateau(**vars(chosen.schedule)))
+        for plan, errors in (chosen, own), (on_plateau, marked):
+            errors.append(excess(plan.train()[0]))
+    assert own == pytest.approx([0.53, 0.30, 0.17], abs=0.02)
+    assert marked == pytest.approx([0.45, 0.25, 0.16], abs=0.02)
