@@ -88,12 +88,13 @@ def learning_rate(task: str, layer: Layer, scale: str) -> float:
     return min(RATES, key=left)
 
 
-def results(task: str, layer: Layer, seed: int, scale: str, lr: float | None = None) -> list[Row]:
+def results(task: str, layer: Layer, seed: int, scale: str, lr: float | None = None, *, times: int = 1) -> list[Row]:
     """Train a ``layer`` on a ``task`` at a ``scale``, from a ``seed`` of weights and problems, with the learning rate
-    ``lr``, that of `learning_rate` unless told; return a row for each size, with the floor and the ceiling there.
+    ``lr``, that of `learning_rate` unless told, for so many ``times`` the steps of the bench; return a row for each
+    size, with the floor and the ceiling there.
     """
     asked, lr = tasks(scale)[task], lr or learning_rate(task, layer, scale)
-    model, _ = recipe_for(task, layer, scale, lr).train(seed=seed, device="cpu")
+    model, _ = recipe_for(task, layer, scale, lr).longer(times).train(seed=seed, device="cpu")
     spent, rows = sum(parameter.numel() for parameter in model.parameters()), []
     for size in asked.sizes:
         problems = asked.draw(MANY[scale], torch.Generator().manual_seed(TESTED + size), size)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from companion.core.arguments import at_least
 from companion.core.measuring import Row, measurement
-from companion.core.recipe import Recipe, recipe
+from companion.core.recipe import TIMES, Recipe, recipe
 from companion.core.training import seeded
 from companion.topics.sensitivity.data import (
     CORRUPTIONS,
@@ -147,6 +147,7 @@ CURVES = {  # networks, and what is measured of them
     "text": (RIVALS, WORDS),
     "sums": (tuple(DECAYS), ("training_accuracy", "held_out_accuracy", "sensitivity")),
 }
+WITH_FLIPS = ("labels", "sparse")
 ROBUST = ("transformer", "augmented", "steadied")
 DRIFT = "in the middle of a run rounding moves the step at which something is learned"
 RISE = (*range(0, 2000, 40), *range(2000, 20_000, 400))  # steps of sums at which they are measured: more while it groks
@@ -188,6 +189,48 @@ for _table in (*CURVES, *PUBLISHED):
         because="it is measured on a GPU, where other batches are drawn" if _published else DRIFT,
         gpu=_published,
     )(partial(curve, _table))
+
+
+def on_flipped(config: ClassifierConfig, task: str, many: int) -> Callable[[nn.Module], Tensor]:
+    """Measures what `of_function` does, and on which share of the flipped labels the answer is the flipped one: what is
+    known by heart, and not by the rule.
+    """
+    tokens, labels = examples(task, config.length, many)
+    flipped = labels != function_of(task, config.length)(tokens)
+    measure, x = of_function(task, config, many), one_hot(tokens[flipped], config.features)
+    return lambda model: torch.cat([measure(model), right(model, x, labels[flipped])[None]])
+
+
+def equally_long(task: str, network: str, times: int, scale: str) -> Recipe:
+    """Return the recipe of a ``network`` for a ``task``, at a ``scale``, for so many ``times`` the transformer's steps,
+    whatever steps it has elsewhere.
+    """
+    steps = recipe(f"sensitivity-{task}-transformer", scale).longer(times).schedule.steps
+    return recipe(f"sensitivity-{task}-{network}", scale).with_(steps=steps)
+
+
+@measurement(
+    "sensitivity-budgets",
+    "noisy labels of two rules, by three networks with equal steps: 1, 3 and 10 times the transformer's, and all along",
+    cells=[
+        {"task": task, "network": network, "times": times}
+        for task in WITH_FLIPS
+        for network in RIVALS
+        for times in TIMES
+    ],
+    recipes=lambda scale: [equally_long(task, network, 1, scale) for task in WITH_FLIPS for network in RIVALS],
+    tolerance=0.15,
+    because=DRIFT,
+)
+def labels_by_budget(seed: int, scale: str, task: str, network: str, times: int) -> list[Row]:
+    """Train a network and measure it at the start and after each of so many parts of its training (`on_flipped`)."""
+    plan, marks = equally_long(task, network, times, scale), 3 if scale == "smoke" else MARKS
+    _, rows = measured(plan, on_flipped(plan.config, **plan.task), marks=marks, seed=seed)
+    steps = plan.schedule.steps
+    return [
+        {"steps": steps, "step": mark * steps // marks} | dict(zip((*FUNCTION, "flipped_labels"), row, strict=True))
+        for mark, row in enumerate(rows.tolist())
+    ]
 
 
 @measurement(
