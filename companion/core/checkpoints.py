@@ -1,6 +1,7 @@
 """Checkpoints: weights as safetensors, with the recipe, scale, seed and machine that made them in the header."""
 
 import json
+import os
 import platform
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, field, fields
@@ -12,7 +13,7 @@ from torch import nn
 
 import companion
 from companion.core.files import write_safetensors
-from companion.core.recipe import recipe
+from companion.core.recipe import Recipe, kept_in, recipe, times
 from companion.core.rounding import STORED, STORED_FITTED, compact, expand, fitted
 from companion.core.training import History, pick_device
 
@@ -177,19 +178,34 @@ def weights_path(name: str, scale: str = "course", seed: int = 0) -> Path:
     """Return where a recipe's shipped checkpoint lies (or would lie); of several seeds where a lesson needs an
     interval.
     """
-    return WEIGHTS / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
+    return kept_in(WEIGHTS) / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
+
+
+def trained(chosen: Recipe, seed: int, device: str | None, out: Path) -> Header | None:
+    """Train a recipe, from where it was if it was stopped, and save it as ``out``; return the header. Of several
+    processes the first alone saves, and the others return None.
+    """
+    model, history = chosen.train(seed=seed, device=device, resume=out.with_suffix(".partial.safetensors"))
+    if os.environ.get("RANK", "0") != "0":
+        return None
+    kept = {"dtype": chosen.stored, "calibrate": chosen.calibrate}
+    return save(out, model, recipe=chosen.name, scale=chosen.scale, seed=seed, history=history, **kept)
 
 
 def shipped(
     name: str, scale: str = "course", seed: int = 0, *, device: str | torch.device = "cpu"
 ) -> tuple[nn.Module, Header]:
-    """Return a shipped model and the header that says how it was made. Raises CheckpointError where there is none, and
-    ValueError for an unknown recipe or a device that will not do.
+    """Return a shipped model and the header that says how it was made. Where all is trained longer (`times`), it is
+    trained first, once. Raises CheckpointError where there is none, and ValueError for an unknown recipe or a device
+    that will not do.
 
     ``name``, ``scale``, ``seed``: the recipe that made it, and what it was made with.
     ``device``: where the model is to be; as for `companion.core.training.pick_device`.
     """
-    model = recipe(name, scale).model()
-    header = load(weights_path(name, scale, seed), model, recipe=name)
+    chosen, path = recipe(name, scale), weights_path(name, scale, seed)
+    if times() > 1 and not path.is_file():
+        trained(chosen, seed, "cpu", path)
+    model = chosen.model()
+    header = load(path, model, recipe=name)
     needs_float64 = any(weight.dtype == torch.float64 for weight in model.parameters())
     return model.to(pick_device(device, float64=needs_float64)), header

@@ -34,6 +34,7 @@ from tqdm.auto import tqdm
 
 from companion import SCALES
 from companion.core.files import atomic_write
+from companion.core.recipe import kept_in, times
 from companion.core.registry import HOME, rooms
 from companion.core.training import resumable
 
@@ -61,7 +62,7 @@ class Measurement:
     @property
     def path(self) -> Path:
         """Where the course keeps the table."""
-        return MEASURED / f"{self.name}.csv"
+        return kept_in(MEASURED) / f"{self.name}.csv"
 
     def jobs(self, scale: str = "course", seeds: Iterable[int] | None = None) -> list[Row]:
         """Return the keywords of every call of the function, seed after seed. Raises ValueError for another scale."""
@@ -162,19 +163,21 @@ def measure(
     ``seeds``: of the runs; the measurement's own, unless said.
     ``scale``: smoke, course or paper.
     ``jobs``: how many cells at a time, each on one thread; as many as joblib is told, unless said.
-    ``out``: where to; the course's own place for a whole table at the scale course, ``build/measured/`` for any other.
+    ``out``: where to; the course's own place for a whole table at the scale course, ``build/measured/`` for any other,
+        and where `measured_table` looks where everything is trained longer.
     """
     chosen = look_up(name)
     todo = chosen.jobs(scale, seeds)
     if not todo:
         raise ValueError(f"seeds = {seeds!r}: must be at least one")
-    command = ["python -m companion measure", name]
+    longer = times() > 1
+    command = [f"{f'COURSE_TIMES={times()} ' if longer else ''}python -m companion measure", name]
     if seeds is not None and tuple(seeds) != chosen.seeds:
         command += ["--seeds", *map(str, seeds)]
     if scale != "course":
         command += ["--scale", scale]
-    out = out or (chosen.path if len(command) == 2 else Path("build/measured") / f"{name}.csv")
-    kept = Path("build/measured") / f"{name}.partial.json"
+    out = out or (chosen.path if longer or len(command) == 2 else Path("build/measured") / f"{name}.csv")
+    kept = Path("build/measured") / f"{name}{f'-{times()}-times' if longer else ''}.partial.json"
     make_table(partial(_rows, name), todo, out, kept, " ".join(command), chosen.config(scale), name, jobs)
     return out
 
@@ -329,10 +332,11 @@ class Table:
 
 
 def measured_table(name: str) -> Table:
-    """Return a table that the course measured. Raises ValueError, naming what there is, for an unknown name, and,
-    naming the file, for one that `read_table` cannot read.
+    """Return a table that the course measured; where everything is trained longer (`companion.core.recipe.times`), the
+    longer one, if it was measured. Raises ValueError, naming what there is, for an unknown name, and, naming the file,
+    for one that `read_table` cannot read.
     """
-    there = {path.stem: path for path in sorted(MEASURED.glob("*.csv"))}
+    there = {path.stem: path for folder in (MEASURED, kept_in(MEASURED)) for path in sorted(folder.glob("*.csv"))}
     if name not in there:
         raise ValueError(f"name = {name!r}: must be one of {', '.join(there)}")
     return read_table(there[name])

@@ -1,9 +1,10 @@
 """What is trained, at which scale. A recipe's name is a topic's, then what sets it apart: ``regression-isotropic``.
 
 Scales: ``smoke`` (seconds: does it run at all), ``course`` (a laptop's CPU), ``paper`` (the published sizes, for a
-GPU).
+GPU). With ``COURSE_TIMES=3`` in the environment all is trained three times as long (`times`).
 """
 
+import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -167,4 +168,20 @@ def recipe(name: str, scale: str = "course") -> Recipe:
         raise ValueError(f"recipe = {name!r}: must be one of {', '.join(sorted(known))}{near}")
     if scale not in known[name]:
         raise ValueError(f"scale = {scale!r}: {name} has {', '.join(known[name])}")
-    return known[name][scale]
+    chosen = known[name][scale]
+    return chosen if times() == 1 else chosen.longer(times())
+
+
+def times() -> int:
+    """Return how many times a recipe's steps everything is trained: ``COURSE_TIMES`` in the environment, 1 unless set.
+    Raises ValueError for anything but a whole number above 0.
+    """
+    told = os.environ.get("COURSE_TIMES", "1")
+    if not told.isdecimal() or int(told) == 0:
+        raise ValueError(f"COURSE_TIMES = {told!r}: must be a whole number above 0, such as 3")
+    return int(told)
+
+
+def kept_in(folder: Path) -> Path:
+    """Return ``folder``, the package's for what was trained; where everything is trained longer, another, in ``build/``."""
+    return folder if times() == 1 else folder.parents[1] / f"build/{folder.name}-{times()}-times"

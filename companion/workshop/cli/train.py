@@ -2,7 +2,6 @@
 checkpoint that is missing.
 """
 
-import os
 import tomllib
 from argparse import Namespace
 from collections.abc import Iterator
@@ -77,19 +76,9 @@ def _ship(name: str, scale: str, seed: int, device: str | None) -> str:
 
 def _trained(chosen: Recipe, seed: int, device: str | None, out: Path) -> str:
     """Train a recipe and save it; what the run was, in a line, for the first of several processes alone."""
-    model, history = chosen.train(seed=seed, device=device, resume=out.with_suffix(".partial.safetensors"))
-    if os.environ.get("RANK", "0") != "0":
+    header = checkpoints.trained(chosen, seed, device, out)
+    if header is None:
         return ""
-    header = checkpoints.save(
-        out,
-        model,
-        recipe=chosen.name,
-        scale=chosen.scale,
-        seed=seed,
-        history=history,
-        dtype=chosen.stored,
-        calibrate=chosen.calibrate,
-    )
     return (
         f"{out}: {header.steps} steps in {header.seconds:.0f} s on {header.device}, loss {header.loss_curve[-1][1]:.4f}"
     )
