@@ -50,8 +50,9 @@ class Statement:
     "check" for what is no claim: a control, an equality with PyTorch, a calibration. ``published`` is the figure as the
     source prints it, and ``where`` the page, section, table or figure; ``threshold`` says in words what must come out
     of a run. At least one of ``control`` (a negative control, and what it shows), ``interval`` (what is estimated with
-    its uncertainty) and ``reference`` (an independent computation) says what could make it fail. ``evidence``, of a
-    source's claim alone, is what decides its verdict.
+    its uncertainty) and ``reference`` (an independent computation) says what could make it fail. ``trained``, of what
+    training finds, is the budget for which it is said: "4,000 steps". ``evidence``, of a source's claim alone, is what
+    decides its verdict.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Statement:
     control: str = ""
     interval: str = ""
     reference: str = ""
+    trained: str = ""
     evidence: Construction | Experiment | None = None
 
     def __post_init__(self) -> None:
@@ -103,6 +105,7 @@ class Claim:
     control: str
     interval: str
     reference: str
+    trained: str
     checkpoint: str
     run: str
     expected: dict[str, str]
@@ -289,8 +292,8 @@ def _told(row: Claim) -> str:
 
 
 def _stated(row: Claim) -> str:
-    """The claim and its source."""
-    return f"{row.statement} ({row.source})"
+    """The claim, its source, and how long what it is said of was trained here."""
+    return f"{row.statement} ({row.source}{f'; here after {row.trained}' if row.trained else ''})"
 
 
 def _judged(row: Claim) -> str:

@@ -1,38 +1,74 @@
-"""What runs measured of the evidence for claims, in a table with which tests compare ``companion/published``."""
+"""What runs measured of the evidence for claims, in a table with which tests compare ``companion/published``; and what
+became of claims where everything was trained longer.
+"""
 
 import csv
 import io
 from collections.abc import Iterable
 from pathlib import Path
 
+import nbformat
+
 from companion.core.files import atomic_write
+from companion.core.measuring import MEASURED
+from companion.core.recipe import kept_in, times
+from companion.core.registry import HOME
 from companion.lesson.claims import by_size, statements
+from companion.workshop.cli.lessons import select_lessons
 from companion.workshop.cli.setup import ROOT
+from companion.workshop.site.again import commands, rests_on
 
 TABLE = Path("tests/measured/runs.csv")
 COLUMNS = "lesson", "claim", "seed", "ours", "interval", "fit", "rival", "exact", "fails"
+LONGER = Path("tests/measured/longer.csv")
+BUDGET = "lesson", "claim", "times", "seed", "expected", "checkpoint", "run"
 
 
 def add(entries: Iterable[dict], root: Path = ROOT) -> None:
-    """Write what each entry of a report measured in the place of what the table had of its lesson and seed."""
-    rows = table_of_runs(root)
+    """Write what each entry of a report measured in the place of what the table had of its lesson and seed. Where
+    everything was trained longer (`companion.core.recipe.times`), another table gets what became of the claims.
+    """
+    path, columns, found = (TABLE, COLUMNS, _measured) if times() == 1 else (LONGER, BUDGET, _longer)
+    rows = table_of_runs(root, path)
     for entry in entries:
-        rows = [row for row in rows if (row["lesson"], row["seed"]) != (entry["lesson"], str(entry["seed"]))]
-        rows += _measured(entry)
-    rows.sort(key=lambda row: (row["lesson"], row["claim"], int(row["seed"])))
+        new = found(entry)
+        old = {(entry["lesson"], str(entry["seed"]), str(times()))}
+        rows = [row for row in rows if (row["lesson"], row["seed"], row.get("times", "1")) not in old] + new
+    rows.sort(key=lambda row: (row["lesson"], row["claim"], int(row.get("times", "1")), int(row["seed"])))
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    atomic_write(root / TABLE, text.getvalue())
+    atomic_write(root / path, text.getvalue())
 
 
-def table_of_runs(root: Path = ROOT) -> list[dict[str, str]]:
-    """Return the rows of the table; none where there is none."""
-    if not (root / TABLE).is_file():
+def table_of_runs(root: Path = ROOT, path: Path = TABLE) -> list[dict[str, str]]:
+    """Return the rows of a table; none where there is none."""
+    if not (root / path).is_file():
         return []
-    with (root / TABLE).open(newline="", encoding="utf-8") as file:
+    with (root / path).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def _longer(entry: dict) -> list[dict[str, str]]:
+    """What became of each claim on training in a run with everything trained longer; not of one whose stored table is
+    the lesson's, since nobody has measured that longer.
+    """
+    known, lesson = statements(entry["lesson"]), select_lessons([entry["lesson"]])[0]
+    made = set(commands(HOME))
+    rests = [rests_on(nbformat.read(path, as_version=4), made) for path in lesson.notebooks]
+    tables = {path.stem for path in MEASURED.glob("*.csv")} - {path.stem for path in kept_in(MEASURED).glob("*.csv")}
+    short = {id for each in rests for id, names in each.items() if tables.intersection(names)}
+    head = {"lesson": entry["lesson"], "times": str(times()), "seed": str(entry["seed"])}
+    return [
+        head | {"claim": id, "expected": " ".join(sorted(set(claim["expected"].values())))} | _figures(claim)
+        for claim in entry["claims"]
+        if known[id := claim["id"]].trained and id not in short
+    ]
+
+
+def _figures(claim: dict) -> dict[str, str]:
+    return {name: claim[name] for name in ("checkpoint", "run") if claim[name] != "-"}
 
 
 def _measured(entry: dict) -> list[dict[str, str]]:

@@ -58,7 +58,9 @@ def summary(claims: list[dict]) -> str:
 
 def _figures(claim: dict, *keys: str) -> list[str]:
     """The texts of a claim under ``keys``, and its figures, of the checkpoint and of the run."""
-    return [*(claim[key] for key in keys), *(figure(claim, column) for column in COLUMNS)]
+    budget = f" (here after {claim['trained']})" if claim.get("trained") else ""  # reports of version 0.4 have none
+    said = claim | {"statement": claim["statement"] + budget}
+    return [*(said[key] for key in keys), *(figure(claim, column) for column in COLUMNS)]
 
 
 def _verdict(claim: dict) -> str:
