@@ -1,0 +1,63 @@
+"""What is said of training has its budget beside it, and is measured at three times that budget, or on a list of what
+that would cost.
+"""
+
+import csv
+from pathlib import Path
+
+import pytest
+from sources import LESSONS
+
+from companion.core.checkpoints import shipped, weights_path
+from companion.core.measuring import look_up
+from companion.core.recipe import recipe, times
+from companion.lesson.claims import statements
+from companion.workshop.cli.evidence import LONGER, table_of_runs
+
+OPEN = Path(__file__).parent / "open-budgets.csv"
+CLAIMS = {(name, id): claim for name in LESSONS for id, claim in statements(name).items()}
+ON_TRAINING = {key for key, claim in CLAIMS.items() if claim.trained}
+
+
+def stored(claim):
+    return claim.evidence.stored if claim.evidence else ()
+
+
+BY_RUN = {(row["lesson"], row["claim"]) for row in table_of_runs(path=LONGER) if int(row["times"]) >= 3}
+BY_TABLE = {key for key in ON_TRAINING if any(name.endswith("-budgets") for name in stored(CLAIMS[key]))}
+
+
+@pytest.mark.parametrize("key", CLAIMS, ids="-".join)
+def test_a_claim_on_what_was_trained_says_for_how_long(key):
+    evidence = CLAIMS[key].evidence
+    rests = evidence and (evidence.checkpoint or any(list(look_up(name).recipes("course")) for name in evidence.stored))
+    assert CLAIMS[key].trained or not rests
+
+
+def test_it_is_measured_at_three_times_as_long_or_it_is_written_down_what_that_costs():
+    with OPEN.open(newline="", encoding="utf-8") as file:
+        left = {(row["lesson"], row["claim"]): float(row["minutes"]) for row in csv.DictReader(file)}
+    assert set(left) == ON_TRAINING - BY_RUN - BY_TABLE
+    assert all(minutes > 0 for minutes in left.values())
+
+
+def test_where_all_is_trained_longer_recipes_checkpoints_and_tables_are(monkeypatch, tmp_path):
+    short = recipe("attention-two-layers", "smoke")
+    monkeypatch.setenv("COURSE_TIMES", "3")
+    for module, folder in (("checkpoints", "weights"), ("measuring", "measured")):
+        monkeypatch.setattr(f"companion.core.{module}.{folder.upper()}", tmp_path / "companion" / folder)
+    assert recipe("attention-two-layers", "smoke").schedule.steps == 3 * short.schedule.steps
+    path = weights_path("attention-two-layers", "smoke", 1)
+    assert path.parent == tmp_path / "build/weights-3-times" and not path.is_file()
+    _, header = shipped("attention-two-layers", "smoke", 1)
+    made = path.stat().st_mtime_ns
+    assert header.steps == 3 * short.schedule.steps and shipped("attention-two-layers", "smoke", 1)[1] == header
+    assert path.stat().st_mtime_ns == made
+    assert look_up("attention-wide-layers").path == tmp_path / "build/measured-3-times/attention-wide-layers.csv"
+
+
+@pytest.mark.parametrize("told", ["0", "-1", "2.5", "three", ""])
+def test_a_wrong_number_of_times_is_named(monkeypatch, told):
+    monkeypatch.setenv("COURSE_TIMES", told)
+    with pytest.raises(ValueError, match=r"COURSE_TIMES = .*: must be a whole number above 0"):
+        times()
