@@ -11,12 +11,11 @@ import nbformat
 
 from companion.core.files import atomic_write
 from companion.core.measuring import MEASURED
-from companion.core.recipe import kept_in, times
-from companion.core.registry import HOME
+from companion.core.recipe import kept_in, recipes, times
 from companion.lesson.claims import by_size, statements
 from companion.workshop.cli.lessons import select_lessons
 from companion.workshop.cli.setup import ROOT
-from companion.workshop.site.again import commands, rests_on
+from companion.workshop.site.again import rests_on
 
 TABLE = Path("tests/measured/runs.csv")
 COLUMNS = "lesson", "claim", "seed", "ours", "interval", "fit", "rival", "exact", "fails"
@@ -51,19 +50,20 @@ def table_of_runs(root: Path = ROOT, path: Path = TABLE) -> list[dict[str, str]]
 
 
 def _longer(entry: dict) -> list[dict[str, str]]:
-    """What became of each claim on training in a run with everything trained longer; not of one whose stored table is
-    the lesson's, since nobody has measured that longer.
+    """What became of each claim on training in a run with everything trained longer: of one that comes from recipes and
+    from tables that were measured longer, and from none that was not.
     """
     known, lesson = statements(entry["lesson"]), select_lessons([entry["lesson"]])[0]
-    made = set(commands(HOME))
-    rests = [rests_on(nbformat.read(path, as_version=4), made) for path in lesson.notebooks]
-    tables = {path.stem for path in MEASURED.glob("*.csv")} - {path.stem for path in kept_in(MEASURED).glob("*.csv")}
-    short = {id for each in rests for id, names in each.items() if tables.intersection(names)}
+    tables = {path.stem for path in MEASURED.glob("*.csv")}
+    longer = {path.stem for path in kept_in(MEASURED).glob("*.csv")} | set(recipes())
+    rests = [rests_on(nbformat.read(path, as_version=4), tables | longer) for path in lesson.notebooks]
+    found = {id: set().union(*(each.get(id, ()) for each in rests)) for id in known}
+    found = {id for id, names in found.items() if names & longer and not names & (tables - longer)}
     head = {"lesson": entry["lesson"], "times": str(times()), "seed": str(entry["seed"])}
     return [
         head | {"claim": id, "expected": " ".join(sorted(set(claim["expected"].values())))} | _figures(claim)
         for claim in entry["claims"]
-        if known[id := claim["id"]].trained and id not in short
+        if known[id := claim["id"]].trained and id in found
     ]
 
 
