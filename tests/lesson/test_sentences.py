@@ -265,7 +265,6 @@ return words""",
         "exchanged",
         "meets itself",
     ),
-    ("neighbours", "return bits[:, None] ^ torch.eye(bits.shape[1], dtype=bits.dtype).bool().logical_not()", "-1", ""),
     (
         "estimate",
         """

@@ -7,7 +7,7 @@ from torch import Generator, Tensor, nn
 from companion.lesson.bars import reaches
 from companion.lesson.exercise import draw_normal, draw_size, exercise
 from companion.lesson.summit import summit
-from companion.topics.sensitivity.data import Sparse, strings, truth_table, turned
+from companion.topics.sensitivity.data import Sparse, another, strings, truth_table, turned
 
 
 def _draw_values(generator: Generator) -> dict:
@@ -42,19 +42,6 @@ def weight_by_degree(values: Tensor) -> Tensor:
     degree = bits.sum(-1)
     weights = torch.zeros(n + 1, dtype=values.dtype, device=values.device)
     return weights.index_add(0, degree, coefficients.square())
-
-
-def _draw_bits(generator: Generator) -> dict:
-    shape = draw_size(generator, 3, 5), draw_size(generator, 6, 8)
-    return {"bits": torch.randint(2, shape, generator=generator)}
-
-
-@exercise(draw=_draw_bits, now="you can ask a network about every flip")
-def neighbours(bits: Tensor) -> Tensor:
-    n = bits.shape[1]
-    flips = torch.eye(n, dtype=bits.dtype, device=bits.device)
-    copies = bits[:, None, :].expand(-1, n, n)
-    return torch.where(flips == 1, 1 - copies, copies)
 
 
 def _draw_answers(generator: Generator) -> dict:
@@ -142,6 +129,21 @@ def steadied(logits: Tensor, noisy: Tensor, labels: Tensor, share: float) -> Ten
     return (1 - share) * fit + share * moved
 
 
+def _draw_noisy_bits(generator: Generator) -> dict:
+    return _draw_values(generator) | {"p": (0.1, 0.2, 0.3)[draw_size(generator, 0, 2)]}
+
+
+@exercise(draw=_draw_noisy_bits, now="you know the best that can be learned from noisy bits")
+def vote_under_noise(values: Tensor, p: float) -> Tensor:
+    n = len(values).bit_length() - 1
+    number = torch.arange(len(values), device=values.device)
+    unlike = number[:, None] ^ number
+    places = torch.arange(n, device=values.device)
+    distance = (unlike[..., None] >> places & 1).sum(-1).to(values.dtype)
+    odds = p**distance * (1 - p) ** (n - distance)
+    return odds @ values
+
+
 def _draw_noisy_examples(generator: Generator) -> dict:
     """Strings of 16 bits with labels that say, but for a tenth, whether two of the bits differ. Asked are these strings
     again, fresh ones, and all neighbours of some.
@@ -152,7 +154,7 @@ def _draw_noisy_examples(generator: Generator) -> dict:
     return {
         "bits": bits,
         "labels": turned(rule(bits), 0.1, generator=generator),
-        "asked": torch.cat([bits, new, neighbours.answer(new[:60]).flatten(0, 1)]),
+        "asked": torch.cat([bits, new, another(new[:60], 2, generator=generator).flatten(0, 1)]),
         "_rule": rule(new),
     }
 
