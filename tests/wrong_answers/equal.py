@@ -164,6 +164,7 @@ EQUAL = {
         (f"{SIGN}|rounded|squared|root|comes in twice", "answers are 0 and 1, the feature is positive"),
     ],
     "influences": [(f"{SIGN}|only the sign", "values are -1 and 1")],
+    "vote_under_noise": [("only the sign of values", "values are -1 and 1")],
     "weight_by_degree": [
         (f"{SIGN}|only the sign|rounded", "values are -1 and 1, and their sums whole"),
         ("divided by its sum|brought to length 1", "the squared coefficients have the sum 1"),
