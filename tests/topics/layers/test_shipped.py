@@ -31,11 +31,12 @@ def test_the_delta_rule_recalls_about_as_much_as_linear_attention(reached):
     assert abs(means[0] - means[1]) < 0.15
 
 
-def test_a_table_of_32_numbers_is_learned_sooner_than_an_lstm_and_recalls_no_more_in_the_end():
+def test_a_table_of_32_numbers_is_learned_sooner_than_an_lstm_which_gains_more_from_longer_training():
     rows = measured_table("layers-budgets").where(task="recall", size=8)
     table, lstm = (rows.where(layer=layer).grid("times", "seed", of="score") for layer in ("table", "lstm"))
     assert (lstm[0] <= table[0] / 2).all()
-    assert (lstm[-1] >= 0.9 * table[-1]).all()
+    assert (lstm[2] < table[0]).all(), "ten times the batches"
+    assert (lstm[-1] - lstm[0] > table[-1] - table[0]).all()
 
 
 def test_a_layer_of_ones_own_stands_beside_the_others_on_its_tasks():
