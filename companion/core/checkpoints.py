@@ -1,7 +1,6 @@
 """Checkpoints: weights as safetensors, with the recipe, scale, seed and machine that made them in the header."""
 
 import json
-import os
 import platform
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, field, fields
@@ -12,10 +11,12 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 import companion
-from companion.core.files import write_safetensors
+from companion.core.files import in_its_place, write_safetensors
+from companion.core.processes import share
 from companion.core.recipe import Recipe, kept_in, recipe, times
 from companion.core.rounding import STORED, STORED_FITTED, compact, expand, fitted
 from companion.core.training import History, pick_device
+from companion.core.wrappers import load_tensors, own_names, tensors_of, unwrapped
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 CURVE_POINTS = 200
@@ -87,7 +88,7 @@ def save(
     """Write the weights with their run's header, and return it; `load` gives them back in the model's own dtype.
 
     ``path``: the file, ending in .safetensors.
-    ``model``: what was trained; it has a dataclass ``config``.
+    ``model``: what was trained; it has a dataclass ``config``. Compiled or data-parallel, it is kept as it is alone.
     ``recipe``, ``scale``, ``seed``: what made it.
     ``history``: what the run did.
     ``dtype``: ``torch.bfloat16`` halves the file, with 8 bits of each weight; ``torch.int8`` quarters it, each weight
@@ -96,9 +97,9 @@ def save(
     (`companion.core.rounding.fitted`), whatever ``dtype`` is.
     """
     if calibrate is not None:
-        weights, stored = fitted(model, calibrate), STORED_FITTED
+        weights, stored = fitted(unwrapped(model), calibrate), STORED_FITTED
     else:
-        weights = model.state_dict() if dtype is None else compact(model.state_dict(), dtype)
+        weights = tensors_of(model) if dtype is None else compact(tensors_of(model), dtype)
         stored = STORED.get(dtype, "")
     header = Header(
         recipe,
@@ -108,11 +109,12 @@ def save(
         history.device,
         _machine(history.device),
         round(history.seconds, 1),
-        asdict(model.config),
+        asdict(unwrapped(model).config),
         loss_curve(history.losses),
         stored=stored,
     )
-    write_safetensors(path, weights, {name: json.dumps(value) for name, value in asdict(header).items()})
+    weights = {own: weights[name] for name, own in own_names(weights).items()}
+    write_safetensors(Path(path), weights, {name: json.dumps(value) for name, value in asdict(header).items()})
     return header
 
 
@@ -125,7 +127,9 @@ def read_header(path: Path) -> Header:
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
     except SafetensorError as error:
-        raise CheckpointError(f"{path}: not a safetensors file, or a truncated one ({error})") from None
+        raise CheckpointError(
+            f"{path}: not a safetensors file, or a truncated one ({error}){in_its_place(path)}"
+        ) from None
     missing = [name for name in Header.__dataclass_fields__ if name not in metadata.keys() | OPTIONAL]
     if missing:
         raise CheckpointError(f"{path}: not a checkpoint of this course: its header lacks {', '.join(missing)}")
@@ -151,15 +155,16 @@ def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
         raise CheckpointError(f"{path}: made by the recipe {header.recipe!r}, not {recipe!r}")
     with safe_open(path, "pt") as file:
         found = expand({name: file.get_tensor(name) for name in file.keys()})
-    wanted = model.state_dict()
+    found = {own: found[name] for name, own in own_names(found).items()}
+    wanted, config = tensors_of(model), unwrapped(model).config
     settings = {
-        setting.name: setting.default for setting in fields(model.config) if setting.default is not MISSING
+        setting.name: setting.default for setting in fields(config) if setting.default is not MISSING
     } | header.config
     wrong = [f"{name} is missing" for name in wanted.keys() - found.keys()]
     wrong += [f"{name} is not the model's" for name in found.keys() - wanted.keys()]
     wrong += [
         f"config.{name} is {settings.get(name)!r}, the model's {value!r}"
-        for name, value in json.loads(json.dumps(asdict(model.config))).items()
+        for name, value in json.loads(json.dumps(asdict(config))).items()
         if settings.get(name) != value
     ]
     wrong += [
@@ -169,7 +174,7 @@ def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
     ]
     if wrong:
         raise CheckpointError(f"{path}: {'; '.join(sorted(wrong))}")
-    model.load_state_dict(found)
+    load_tensors(model, found)
     model.eval()
     return header
 
@@ -186,7 +191,7 @@ def trained(chosen: Recipe, seed: int, device: str | None, out: Path) -> Header 
     processes the first alone saves, and the others return None.
     """
     model, history = chosen.train(seed=seed, device=device, resume=out.with_suffix(".partial.safetensors"))
-    if os.environ.get("RANK", "0") != "0":
+    if share()[0]:
         return None
     kept = {"dtype": chosen.stored, "calibrate": chosen.calibrate}
     return save(out, model, recipe=chosen.name, scale=chosen.scale, seed=seed, history=history, **kept)

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
+# what lies in a file's place, by how it begins, and what to do
+IN_ITS_PLACE = {
+    b"version https://git-lfs": "a Git LFS pointer; `git lfs pull` in its repository brings the file",
+    b"<!doctype html": "a web page, not the file; download it anew",
+    b"<html": "a web page, not the file; download it anew",
+}
 PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds, until Windows gives up a file that somebody reads
 
 
@@ -33,10 +39,28 @@ def write_safetensors(path: Path, tensors: "dict[str, Tensor]", header: dict[str
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
     try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, beside, header)
+        whole, seen = {}, set()
+        for name, tensor in tensors.items():
+            whole[name] = tensor.detach().cpu().contiguous()
+            place = whole[name].untyped_storage().data_ptr()
+            if place in seen:  # tied weights, or a view: each name has a copy of its own in the file
+                whole[name] = whole[name].clone()
+            seen.add(place)
+        save_file(whole, beside, header)
         rename_over(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def in_its_place(path: Path) -> str:
+    """Return, to go on with a sentence on a file that cannot be read, what it is that lies there, if that is known."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(100).lstrip().lower()
+    except OSError:
+        return ""
+    found = [said for known, said in IN_ITS_PLACE.items() if begin.startswith(known)]
+    return f"; it is {found[0] if found else 'empty'}" if found or not begin else ""
 
 
 def rename_over(beside: Path, path: Path) -> None:

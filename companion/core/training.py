@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from tqdm.auto import tqdm
 
 from companion.core.arguments import at_least, positive
 from companion.core.files import write_safetensors
+from companion.core.processes import BY_TORCHRUN, Objective, process_group, share
+from companion.core.wrappers import load_tensors, tensors_of
 
 SAVE_EVERY_SECONDS = 20.0
 AFRESH = "remove it to start afresh"
@@ -104,8 +107,8 @@ def pick_device(name: str | torch.device | None = None, *, float64: bool = False
         others = ", ".join(device for device in available if device != "mps")
         raise ValueError(f"device = 'mps': has no float64, which is needed here; must be one of {others}")
     name = name or ("cuda" if "cuda" in kinds else "cpu")
-    if name == "cuda" and "LOCAL_RANK" in os.environ:  # one GPU for each process of this machine
-        name = f"cuda:{os.environ['LOCAL_RANK']}"
+    if name == "cuda" and "LOCAL_RANK" in os.environ and (BY_TORCHRUN in os.environ or dist.is_initialized()):
+        name = f"cuda:{os.environ['LOCAL_RANK']}"  # one GPU for each process of this machine
     return torch.device(name)
 
 
@@ -154,27 +157,29 @@ def train(
     can); or the numbers of the steps before which it looks.
 
     Under ``torchrun`` the processes share every batch. Raises ValueError if ``schedule.batch`` is no multiple of their
-    number, for ``every`` below 1, and where a state cannot hold what ``each`` returns; ResumeError for a file of
-    another run.
+    number, where its variables are set without it, for ``every`` below 1, and where a state cannot hold what the model
+    has beside tensors or what ``each`` returns; ResumeError for a file of another run.
     """
     looks_at = () if each is None else _steps_to_look_at(schedule, every)
     where = pick_device(device, float64=any(p.dtype == torch.float64 for p in model.parameters()))
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    processes = share()[1]
     if schedule.batch % processes:
         raise ValueError(f"batch = {schedule.batch}: must be a multiple of the number of processes, {processes}")
     run = f"{label}, seed {seed}, {schedule}"
     with (
-        _process_group(where, processes) as rank,
+        process_group(where, processes) as rank,
         _moved(model, where) as found,
-        _own_state(resume, run) as (state, states),
+        _own_state(resume and Path(resume), run) as (state, states),
+        torch.inference_mode(False),
+        torch.enable_grad(),  # also where a notebook has switched gradients off
     ):
         optimizers = make_optimizers(model, schedule)
         history = History(device=str(where))
-        if state is not None and state.exists():
+        if state is not None:
             _load_state(state, model, optimizers, history, run, looks_at)
             if states is not None:
                 states.seconds += history.seconds
-        wrapped = DistributedDataParallel(model) if processes > 1 else model
+        compute = DistributedDataParallel(Objective(model, loss)) if processes > 1 else partial(loss, model)
         parameters = list(model.parameters())
 
         started, saved, before = time.perf_counter(), time.perf_counter(), history.seconds
@@ -198,7 +203,7 @@ def train(
             done = (step / schedule.steps,) if schedule.curriculum else ()
             tensors = draw(schedule.batch, batch_generator(seed, step, where), *done)
             with torch.autocast(where.type, torch.bfloat16, enabled=schedule.precision == "bfloat16"):
-                value = loss(wrapped, *(tensor[rank::processes] for tensor in tensors))
+                value = compute(*(tensor[rank::processes] for tensor in tensors))
             for parameter in parameters:
                 parameter.grad = None
             value.backward()
@@ -316,21 +321,8 @@ def _moved(model: nn.Module, device: torch.device):
         model.to(found).eval()
 
 
-@contextmanager
-def _process_group(device: torch.device, processes: int):
-    """This process's rank in the group that ``torchrun`` started; 0 when it is alone."""
-    if processes == 1:
-        yield 0
-        return
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    try:
-        yield dist.get_rank()
-    finally:
-        dist.destroy_process_group()
-
-
 def _save_state(path, model, optimizers, history, run: str) -> None:
-    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors = {f"model.{name}": tensor for name, tensor in tensors_of(model).items()}
     for kind, optimizer in enumerate(optimizers):
         for index, state in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{kind}.{index}.{name}": tensor for name, tensor in state.items()}
@@ -369,6 +361,10 @@ def _from_json(look: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def _load_state(path, model, optimizers, history, run: str, looks_at: Collection[int]) -> None:
+    """Go on from a state, where there is one."""
+    tensors_of(model)  # what cannot be saved is told now, and not after the first steps
+    if not path.exists():
+        return
     try:
         with safe_open(path, "pt") as file:
             header = file.metadata() or {}
@@ -384,7 +380,7 @@ def _load_state(path, model, optimizers, history, run: str, looks_at: Collection
     if len(looks) != (due := sum(step in looks_at for step in range(len(tensors["losses"])))):
         raise ResumeError(f"{path}: saved by a run that was looked at {len(looks)} times, not {due}; {AFRESH}")
     try:
-        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+        load_tensors(model, {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError as error:
         raise ResumeError(f"{path}: saved with another model ({error}); {AFRESH}") from None
     states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]

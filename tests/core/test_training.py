@@ -247,6 +247,7 @@ def test_a_device_that_is_not_there_is_named_with_those_that_are(monkeypatch, na
 def test_under_torchrun_every_process_has_its_own_gpu(monkeypatch, name):
     pretend_gpus(monkeypatch, 2)
     monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     assert pick_device(name) == torch.device("cuda:1")
 
 
@@ -453,6 +454,7 @@ def test_two_processes_train_as_one(tmp_path):
 
 
 def test_a_batch_that_the_processes_cannot_share_is_refused(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "3")
+    for name, value in {"RANK": "0", "WORLD_SIZE": "3", "TORCHELASTIC_RUN_ID": "none"}.items():
+        monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match="batch = 8: must be a multiple of the number of processes, 3"):
         train(line(), draw, loss, SCHEDULE)

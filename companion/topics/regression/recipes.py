@@ -33,8 +33,7 @@ def mean_squared_error(model, xs, ys):
 
     ``xs`` (batch, n, d), ``ys`` (batch, n). So 1 is the loss of saying 0, as in Garg et al. (2022), arXiv:2208.01066.
     """
-    scale = (model.module if hasattr(model, "module") else model).config.scale
-    return ((model(xs, ys) - ys) / scale).square().mean() / xs.shape[-1]
+    return ((model(xs, ys) - ys) / model.config.scale).square().mean() / xs.shape[-1]
 
 
 def growing(d: int, n: int, kappa: float = 1.0, over: float = 0.4):

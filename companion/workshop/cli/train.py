@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from companion.core import checkpoints
 from companion.core.checkpoints import weights_path
+from companion.core.processes import share
 from companion.core.recipe import Recipe, recipe, recipes
 from companion.core.training import ResumeError, pick_device
 
@@ -32,6 +33,7 @@ def main(arguments: Namespace) -> int:
     try:
         chosen = recipe(arguments.recipe, arguments.scale)
         pick_device(arguments.device, float64=chosen.needs_float64)
+        share()
         if out.suffix != ".safetensors" or out.is_dir():
             raise ValueError(f"out = {str(out)!r}: must be a file that ends in .safetensors")
     except ValueError as error:
