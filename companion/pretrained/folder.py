@@ -11,8 +11,11 @@ from pathlib import Path
 import tokenizers
 from safetensors import SafetensorError, safe_open
 
+from companion.core.files import in_its_place
 from companion.pretrained.fetching import MODELS, is_fetched, model_folder
 
+BELOW = ("*", "snapshots/*", "*/snapshots/*", "*/*/snapshots/*")  # a folder's models; those of Hugging Face's cache
+WEIGHTS = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx")
 INSTALL = shlex.join([sys.executable, "-m", "pip", "install", "-c", "constraints.txt", "-e", ".[pretrained]"])
 
 
@@ -31,7 +34,7 @@ def existing(folder: str | Path) -> Path:
                 "the course's folder brings it"
             )
         return model_folder(folder)
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     if not folder.is_dir():
         wrong = "a file" if folder.is_file() else "no such folder"
         raise PretrainedError(
@@ -47,9 +50,11 @@ def read_config(folder: Path) -> dict:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
-        raise PretrainedError(f"{folder}: has no config.json, so that it cannot be read as a language model") from None
+        raise PretrainedError(
+            f"{folder}: has no config.json, so that it cannot be read as a language model{_elsewhere(path)}"
+        ) from None
     except ValueError as error:
-        raise PretrainedError(f"{path}: not JSON, or truncated ({error})") from None
+        raise PretrainedError(f"{path}: not JSON, or truncated ({error}){in_its_place(path)}") from None
     if not isinstance(read, dict) or not isinstance(read.get("model_type"), str):
         raise PretrainedError(f"{path}: names no model_type, so that it cannot be read as a language model")
     return read
@@ -61,7 +66,9 @@ def read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
     """
     whole, vocabulary, merges = (folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
     if not whole.is_file() and not (vocabulary.is_file() and merges.is_file()):
-        raise PretrainedError(f"{folder}: has no tokenizer; must hold tokenizer.json, or vocab.json and merges.txt")
+        raise PretrainedError(
+            f"{folder}: has no tokenizer; must hold tokenizer.json, or vocab.json and merges.txt{_elsewhere(whole)}"
+        )
     try:
         if whole.is_file():
             tokenizer = tokenizers.Tokenizer.from_file(str(whole))
@@ -70,8 +77,9 @@ def read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
             tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
             tokenizer.decoder = tokenizers.decoders.ByteLevel()
     except Exception as error:  # the library has no class of its own for it
+        path = whole if whole.is_file() else vocabulary
         wrong = whole if whole.is_file() else f"{vocabulary}, {merges.name}"
-        raise PretrainedError(f"{wrong}: not a tokenizer, or a truncated one ({error})") from None
+        raise PretrainedError(f"{wrong}: not a tokenizer, or a truncated one ({error}){in_its_place(path)}") from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
@@ -87,13 +95,16 @@ def tensor_files(folder: Path) -> dict[str, Path]:
             return dict.fromkeys(file.keys(), whole)
     if not index.is_file():
         raise PretrainedError(
-            f"{folder}: has no weights; must hold {whole.name} or {index.name}. Pickled weights are not read; the "
-            "package transformers turns them into safetensors: load the model, then model.save_pretrained(folder)"
+            f"{folder}: has no weights; must hold {whole.name} or {index.name}{_elsewhere(whole)}"
+            f"{_other_weights(folder)}. Pickled weights are not read; the package transformers turns them into "
+            "safetensors: load the model, then model.save_pretrained(folder)"
         )
     try:
         files = dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
     except (KeyError, TypeError, ValueError):
-        raise PretrainedError(f"{index}: not the index of a checkpoint in several files, or a truncated one") from None
+        raise PretrainedError(
+            f"{index}: not the index of a checkpoint in several files, or a truncated one{in_its_place(index)}"
+        ) from None
     for name, file in files.items():
         if not isinstance(file, str) or Path(file).name != file or file in ("", ".."):
             raise PretrainedError(f"{index}: {name} is said to be in {file!r}; must be a file of this folder")
@@ -103,8 +114,27 @@ def tensor_files(folder: Path) -> dict[str, Path]:
 def opened(path: Path) -> safe_open:
     """Open a file of safetensors. Raises PretrainedError for one that is missing, truncated or foreign."""
     if not path.is_file():
-        raise PretrainedError(f"{path}: no such file, though the index names it")
+        raise PretrainedError(f"{path}: no such file, though the index names it{_elsewhere(path)}")
     try:
         return safe_open(path, "pt")
     except (OSError, SafetensorError) as error:
-        raise PretrainedError(f"{path}: not a safetensors file, or a truncated one ({error})") from None
+        raise PretrainedError(
+            f"{path}: not a safetensors file, or a truncated one ({error}){in_its_place(path)}"
+        ) from None
+
+
+def _elsewhere(path: Path) -> str:
+    """Where the model may be whose file is not there, to go on with a sentence: behind a broken link, or in a folder
+    below, as in the root of a cache.
+    """
+    if path.is_symlink():
+        return f"; {path.name} is a link to {path.readlink()}, which is not there"
+    below = [str(found.parent) for depth in BELOW for found in sorted(path.parent.glob(f"{depth}/config.json"))]
+    more = f", and in {len(below) - 3} others" if len(below) > 3 else ""
+    return f"; there is a model in {' and in '.join(below[:3])}{more}: give that folder" if below else ""
+
+
+def _other_weights(folder: Path) -> str:
+    """Weights of other forms that a folder has, to go on with a sentence."""
+    there = sorted(path.name for path in folder.iterdir() if path.suffix in WEIGHTS)
+    return f"; there is {', '.join(there[:3])}{', ..' * (len(there) > 3)}" if there else ""

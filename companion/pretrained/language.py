@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from companion.core.arguments import check_range
 from companion.core.circuits import unscaled
 from companion.core.hooks import Hooked, HookPoints
 from companion.core.llama import Llama
@@ -128,11 +129,11 @@ class LanguageModel(Hooked):
     >>> model.decode(model(tokens, only_last=True)[0, -1].argmax(-1, keepdim=True))
     ' Paris'
 
-    Sizes are ``layers``, ``heads``, ``context`` and ``tokens``, how many its tokenizer knows; ``tokenizer`` is the
-    tokenizer. ``inputs`` has each MLP's first matrix, to look at and to cut. Of a SwiGLU's three matrices, the two that
-    read the stream, gate and up, are this first one, the gate's rows above: cut, both are blind for the same directions
-    of the stream; the third, which writes, stays whole. ``outputs`` has each layer's map out of the heads, ``norm`` and
-    ``unembedding`` read the last stream.
+    Sizes are ``layers``, ``heads``, ``context`` and ``tokens``, how many its tokenizer knows and its embedding has rows
+    for; ``tokenizer`` is the tokenizer. ``inputs`` has each MLP's first matrix, to look at and to cut. Of a SwiGLU's
+    three matrices, the two that read the stream, gate and up, are this first one, the gate's rows above: cut, both are
+    blind for the same directions of the stream; the third, which writes, stays whole. ``outputs`` has each layer's map
+    out of the heads, ``norm`` and ``unembedding`` read the last stream.
 
     ``folder``: the model's, or the name of a model that ``python -m companion fetch`` has brought: "smollm2".
     ``dtype``: the precision in which it computes; ``torch.bfloat16`` takes half of the memory.
@@ -147,7 +148,6 @@ class LanguageModel(Hooked):
         super().__init__()
         folder = existing(folder)
         self.tokenizer = read_tokenizer(folder)
-        self.tokens = self.tokenizer.get_vocab_size()
         settings = read_config(folder)
         self.kind = settings["model_type"]
         if self.kind not in KINDS:
@@ -159,6 +159,7 @@ class LanguageModel(Hooked):
             self._look_into_llama(read_llama(folder, settings, dtype))
         else:
             self._look_into_theirs(_by_transformers(folder).to(dtype))
+        self.tokens = min(self.tokenizer.get_vocab_size(), len(self.unembedding))
         self.requires_grad_(False)
         self.eval()
 
@@ -170,22 +171,33 @@ class LanguageModel(Hooked):
     def forward(
         self, tokens: Int[Tensor, "batch length"], *, only_last: bool = False
     ) -> Float[Tensor, "batch places vocabulary"]:
-        """Compute every token's logit for the token after each place, or after the last one alone."""
+        """Compute every token's logit for the token after each place, or after the last one alone. Raises ValueError
+        for more tokens than the context has, and for one without a row in the embedding.
+        """
         if self.kind == "llama":
             return self.model(tokens, only_last=only_last)
+        self._check(tokens)
         logits = self.model(tokens, use_cache=False).logits
         return logits[:, -1:] if only_last else logits
 
     def patterns(self, tokens: Int[Tensor, "batch length"]) -> list[Float[Tensor, "batch heads length length"]]:
         """Return the attention patterns of every layer."""
         if self.kind != "llama":
+            self._check(tokens)
             return list(self.model(tokens, use_cache=False, output_attentions=True).attentions)
         names = [f"blocks.{layer}.attn.hook_pattern" for layer in range(self.layers)]
         return list(self.run_with_cache(tokens, names=names, only_last=True)[1].values())
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
+        """Return the tokens of a text. Raises PretrainedError for one without a row in the embedding."""
+        tokens, rows = self.tokenizer.encode(text, add_special_tokens=False).ids, len(self.unembedding)
+        for token in tokens:
+            if token >= rows:
+                raise PretrainedError(
+                    f"text = {text!r}: its token {self.tokenizer.id_to_token(token)!r} is number {token}, and the "
+                    f"embedding has rows for 0 to {rows - 1} alone: tokens were added to the tokenizer, and no rows"
+                )
+        return tokens
 
     def batch(self, texts: Sequence[str]) -> Int[Tensor, "batch length"]:
         """Return the tokens of several texts. Raises ValueError unless all have as many: nothing is padded here, as
@@ -211,6 +223,12 @@ class LanguageModel(Hooked):
         """
         written = values @ self.outputs[layer].unflatten(0, (self.heads, -1))
         return unscaled(self.norm, written) @ self.unembedding[tokens].mT
+
+    def _check(self, tokens: Int[Tensor, "batch length"]) -> None:
+        """Raise ValueError for tokens that a GPT-2 or a Pythia cannot read, as a Llama does."""
+        if not 1 <= tokens.shape[1] <= self.context:
+            raise ValueError(f"tokens of shape {tuple(tokens.shape)}: length must be 1 to {self.context}")
+        check_range(tokens=(tokens, len(self.unembedding)))
 
     def _look_into_llama(self, model: Llama) -> None:
         self.model, self.at, self.norm = model, model.at, model.norm

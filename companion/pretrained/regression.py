@@ -21,6 +21,7 @@ import torch
 import yaml
 from torch import Tensor, nn
 
+from companion.core.files import in_its_place
 from companion.pretrained.folder import PretrainedError
 from companion.topics.regression.model import InContextRegressor, RegressorConfig
 
@@ -126,7 +127,9 @@ def _sizes(path: Path) -> RegressorConfig:
     except KeyError as error:
         raise PretrainedError(f"{path}: has no {error.args[0]}; must be a run's configuration") from None
     except (TypeError, ValueError, RecursionError, yaml.YAMLError):
-        raise PretrainedError(f"{path}: not a run's configuration in YAML, or a damaged one") from None
+        raise PretrainedError(
+            f"{path}: not a run's configuration in YAML, or a damaged one{in_its_place(path)}"
+        ) from None
     for name, value, allowed in (("model.family", family, "gpt2"), ("training.task", task, "linear_regression")):
         if value != allowed:
             raise PretrainedError(f"{path}: {name} = {reprlib.repr(value)}; must be {allowed!r}")
@@ -165,7 +168,9 @@ def _weights(path: Path) -> dict[str, Tensor]:
             read = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # UnpicklingError where there is more than weights; of a damaged archive, any of many
         reason = re.split(r"[.\n]", str(error).strip() or type(error).__name__, maxsplit=1)[0]
-        raise PretrainedError(f"{path}: not weights alone, or damaged; no code in it was run ({reason})") from None
+        raise PretrainedError(
+            f"{path}: not weights alone, or damaged; no code in it was run ({reason}){in_its_place(path)}"
+        ) from None
     if path.name == "state.pt":
         read = read.get("model_state_dict") if isinstance(read, dict) else None
     if not isinstance(read, dict):

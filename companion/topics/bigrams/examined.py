@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from companion.lesson.figures import COLORS, use_house_style
+from companion.lesson.figures import COLORS, style_figures
 from companion.topics.bigrams.probes import copying, prefix_matching, truncated
 
 TEXTS, PERIOD = 8, 50  # as many random texts, of as many tokens said twice
@@ -64,7 +64,8 @@ def _repeated(model: nn.Module) -> Int[Tensor, "texts length"]:
         raise ValueError(f"context = {model.context}: too short to say two tokens twice")
     drawn = torch.randint(model.tokens, (TEXTS, period), generator=torch.Generator().manual_seed(0))
     begin = model.tokenizer.token_to_id("<|endoftext|>")
-    return torch.cat([drawn.new_full((TEXTS, begin is not None), begin or 0), drawn, drawn], 1)
+    begins = begin is not None and begin < model.tokens  # it may have been added, without a row in the embedding
+    return torch.cat([drawn.new_full((TEXTS, begins), begin if begins else 0), drawn, drawn], 1)
 
 
 def _period_of(texts: Int[Tensor, "texts length"]) -> int:
@@ -166,7 +167,7 @@ def _places_report(model: nn.Module) -> str:
 
 def _picture(heads: Heads) -> Figure:
     """Draw every head by its two scores, with the best ones named."""
-    use_house_style()
+    style_figures()
     figure = Figure(figsize=(6, 4.5), dpi=150)
     ax = figure.subplots()
     ax.scatter(heads.prefix.flatten(), heads.copied.flatten(), s=14, color=COLORS["transformer"])
