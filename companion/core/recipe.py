@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from companion import SCALES
+from companion.core.defaults import torch_defaults
 from companion.core.registry import rooms
 from companion.core.training import History, Schedule, pick_device, seeded, train
 
@@ -47,7 +48,7 @@ class Recipe:
 
     def model(self, seed: int = 0) -> nn.Module:
         """A fresh model, initialised from ``seed`` without touching the global random state."""
-        with seeded(seed):
+        with seeded(seed), torch_defaults():
             return self.make(self.config)
 
     @cached_property
@@ -92,18 +93,19 @@ class Recipe:
         pick_device(device, float64=self.needs_float64)
         model = self.model(seed)
         label = f"{self.name} ({self.scale})"
-        history = train(
-            model,
-            self.draw,
-            self.loss,
-            self.schedule,
-            seed=seed,
-            device=device,
-            resume=resume,
-            label=label,
-            each=each,
-            every=every,
-        )
+        with torch_defaults():
+            history = train(
+                model,
+                self.draw,
+                self.loss,
+                self.schedule,
+                seed=seed,
+                device=device,
+                resume=resume,
+                label=label,
+                each=each,
+                every=every,
+            )
         return model, history
 
 

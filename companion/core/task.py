@@ -107,7 +107,7 @@ def tasks(scale: str = "course") -> dict[str, Task]:
     if scale not in SCALES:
         raise ValueError(f"scale = {scale!r}: must be one of {', '.join(SCALES)}")
     made = {name: make for module in rooms("task") for name, make in vars(module).items() if name.endswith("_task")}
-    return {name.removesuffix("_task"): replace(make(scale), about=make.__doc__) for name, make in made.items()}
+    return {name.removesuffix("_task"): replace(make(scale), about=make.__doc__ or "") for name, make in made.items()}
 
 
 def any_of(sizes: tuple[int, ...], generator: torch.Generator) -> int:

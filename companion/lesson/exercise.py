@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from companion.core.defaults import set_otherwise, torch_defaults
 from companion.lesson.attempts import (
     Attempt,
     Mistake,
@@ -107,10 +108,13 @@ class Exercise:
 
     def check(self, function: Callable[..., Any]) -> None:
         """Print 'correct' or 'not attempted', or raise a `Mistake` with the diagnosis. What harms nobody is advice, on
-        a line of its own.
+        a line of its own. All is computed under torch's own defaults.
         """
+        if said := set_otherwise():
+            print(f"{self.name}: {said} is in force here; the check computes with torch's own defaults")
         try:
-            advice = self._examine(own_function(function), CHECK_SEEDS, advise=True)
+            with torch_defaults():
+                advice = self._examine(own_function(function), CHECK_SEEDS, advise=True)
         except NotAttempted:
             print(f"{self.name}: not attempted")
         else:
@@ -119,7 +123,8 @@ class Exercise:
 
     def grade(self, function: Callable[..., Any], seeds: Sequence[int] = GRADE_SEEDS) -> None:
         """Raise unless the learner's own function is right on inputs that ``check`` has not used."""
-        self._examine(own_function(function), seeds)
+        with torch_defaults():
+            self._examine(own_function(function), seeds)
 
     def _examine(self, function: Callable[..., Any], seeds: Sequence[int], *, advise: bool = False) -> list[str]:
         examined.add(self)

@@ -20,6 +20,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from companion.core.defaults import set_back
+
 # Okabe and Ito (2008): eight colours that people with any common colour vision tell apart. Who is who is the same in
 # every lesson.
 COLORS = {
@@ -60,7 +62,14 @@ STYLE = {
 
 
 def use_house_style() -> None:
-    """Make every figure from here on look like the course's."""
+    """Begin a lesson: figures look like the course's (`style_figures`), and torch computes with its own defaults."""
+    style_figures()
+    set_back()
+
+
+def style_figures() -> None:
+    """Make every figure from here on look like the course's, whatever this machine's matplotlibrc says."""
+    plt.rcdefaults()
     plt.rcParams.update(STYLE)
 
 

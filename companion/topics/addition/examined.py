@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from companion.core.recipe import Recipe
-from companion.lesson.figures import COLORS, use_house_style
+from companion.lesson.figures import COLORS, style_figures
 from companion.topics.addition.data import sums
 from companion.topics.addition.fourier import periods, relative_spectrum, shuffled_level
 from companion.topics.addition.probes import accuracies, modular_probe
@@ -92,7 +92,7 @@ def _adders_report(plans: dict[str, Recipe]) -> str:
 
 def _picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> Figure:
     """Draw the spectrum against the frequency, with the periods of 10, 5, 2.5 and 2 marked, and the null ``level``."""
-    use_house_style()
+    style_figures()
     figure = Figure(figsize=(8, 3.5), dpi=150)
     ax = figure.subplots()
     ax.plot(1 / lengths, sizes, color=COLORS["transformer"])

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from companion.core.circuits import interchange
-from companion.lesson.figures import use_house_style
+from companion.lesson.figures import style_figures
 
 PROMPT = "The capital of {} is"
 CAPITALS = {
@@ -190,7 +190,7 @@ def _report(found: BroughtBack, words: list[str]) -> str:
 
 def _picture(found: BroughtBack, words: list[str]) -> Figure:
     """Draw the shares by layer and place, and by layer and head."""
-    use_house_style()
+    style_figures()
     figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained")
     places, heads = figure.subplots(1, 2)
     options = {"aspect": "auto", "origin": "lower", "cmap": "Blues", "vmin": 0, "vmax": 1}

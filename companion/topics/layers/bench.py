@@ -10,12 +10,14 @@ every task (`companion.topics.layers.runs`), and drawn beside what the course's 
 """
 
 import runpy
+import sys
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import torch
 
+from companion.core.defaults import torch_defaults
 from companion.core.files import atomic_write
 from companion.core.measuring import Row, Table, make_table, measured_table, read_table
 from companion.core.task import tasks as tasks_at
@@ -47,6 +49,12 @@ def bench(
     Raises ValueError for an unknown task, layer or scale, for none, and for a layer of which
     `companion.topics.layers.questions.ask` finds something wrong.
     """
+    with torch_defaults(), torch.inference_mode(False), torch.enable_grad():
+        return _bench(layers, tasks, seeds, scale, jobs, out)
+
+
+def _bench(layers, tasks, seeds, scale, jobs, out) -> Table:
+    """`bench`, under torch's own defaults."""
     named, known = dict(map(_named, layers)), tasks_at(scale)
     chosen = list(known if tasks is None else tasks)
     if unknown := [task for task in chosen if task not in known]:
@@ -88,7 +96,13 @@ def _named(layer: str | Layer) -> tuple[str, Layer]:
     if not colon or not Path(file).is_file():
         lacks = f"; there is no file {file!r} here" if colon else ""
         raise ValueError(f"layer = {layer!r}: must be one of {', '.join(KNOWN)}, or FILE.py:NAME of a file{lacks}")
-    there = runpy.run_path(file)  # no module that can be imported: other processes are sent the layer by value
+    if (folder := str(Path(file).resolve().parent)) not in sys.path:
+        sys.path.insert(0, folder)  # it stays: a layer may import what lies beside it late, and in other processes
+    try:
+        with torch_defaults(), torch.enable_grad():  # what a file sets for all is taken back
+            there = runpy.run_path(file)  # no module that can be imported: other processes are sent the layer by value
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"layer = {layer!r}: {file} cannot be run: {type(error).__name__}: {error}") from error
     if not callable(there.get(name)):
         raise ValueError(f"layer = {layer!r}: {file} defines no {name} that can be called")
     return name, there[name]

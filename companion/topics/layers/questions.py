@@ -38,6 +38,12 @@ def _parameters(module: nn.Module, x: Tensor) -> Iterator[str]:
         yield f"{spent} of them at width {width}; must be at most {most}"
 
 
+def _input(module: nn.Module, x: Tensor) -> Iterator[str]:
+    module(given := x.clone())
+    if not torch.equal(given, x):
+        yield "the layer changes it in place; must make a new tensor, such as x = x + 1 for x += 1"
+
+
 def _shape(module: nn.Module, x: Tensor) -> Iterator[str]:
     for part in (x, x[:1], x[:, :1]):
         if (there := module(part).shape) != part.shape:
@@ -89,7 +95,7 @@ def _gradient(module: nn.Module, x: Tensor) -> Iterator[str]:
 
 
 # the batch before the future: what leaks from one sequence to another reaches earlier positions, too
-QUESTIONS = (_parameters, _shape, _dtype, _same_twice, _batch, _future, _gradient)
+QUESTIONS = (_parameters, _input, _shape, _dtype, _same_twice, _batch, _future, _gradient)
 
 
 def _alone(module: nn.Module, x: Tensor, *part: int | slice) -> bool:

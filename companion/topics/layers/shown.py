@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from companion.core.measuring import Row
-from companion.lesson.figures import COLORS, STYLE, Picture
+from companion.lesson.figures import COLORS, Picture, style_figures
 
 LITTLE = 0.1  # of the way from floor to ceiling; less is not learned within the budget
 KNOWN_COLORS = {
@@ -32,6 +32,7 @@ def from_floor(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list
     return dict(sorted(found.items()))
 
 
+@plt.rc_context()
 def picture(rows: Sequence[Row], title: str = "") -> Picture:
     """Draw a row for each task and size, from floor to ceiling: a dot for each layer at the mean of its seeds, and a
     line from the least to the most of them.
@@ -39,8 +40,8 @@ def picture(rows: Sequence[Row], title: str = "") -> Picture:
     found = from_floor(rows)
     layers = list(dict.fromkeys(row["layer"] for row in rows))
     others = cycle(OTHER_COLORS)
-    with plt.rc_context(STYLE):
-        figure, ax = plt.subplots(figsize=(8, 1.2 + 0.3 * len(found)))
+    style_figures()
+    figure, ax = plt.subplots(figsize=(8, 1.2 + 0.3 * len(found)))
     for number, layer in enumerate(layers):
         there = [(place, by_layer[layer]) for place, by_layer in enumerate(found.values()) if layer in by_layer]
         low, mean, high = (np.clip([of(seeds) for _, seeds in there], -0.1, 1) for of in (min, np.mean, max))

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from companion.core.readouts import apply_readouts, fit_readouts
-from companion.lesson.figures import use_house_style
+from companion.lesson.figures import style_figures
 from companion.topics.regression.baselines import conjugate_gradient, gradient_descent, least_squares, newton, predict
 from companion.topics.regression.data import Prompts, prompts
 from companion.topics.regression.model import InContextRegressor
@@ -187,7 +187,7 @@ def _r2(steps: list[float]) -> tuple[str, str]:
 
 def _picture(compared: Compared) -> Figure:
     """Draw both maps of similarity, layers across, with the best step of each layer marked."""
-    use_house_style()
+    style_figures()
     figure = Figure(figsize=(10.5, 4.2), dpi=150)
     for ax, values, match, steps, marked, name in zip(
         figure.subplots(1, 2),

@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import json
 import os
+import platform
 import re
 import shlex
 import subprocess
@@ -17,6 +18,8 @@ from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 ROOT = Path(__file__).resolve().parents[3]
+# what sends packages elsewhere than into .venv, or has pip take others
+ASTRAY = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_DRY_RUN", "PIP_NO_DEPS", "PIP_NO_BUILD_ISOLATION", "PIP_PYTHON")
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 PAUSE = 5  # seconds to press Ctrl-C before something is installed, where somebody is watching
 # the tensors of a step have the sizes of the last one's: glibc keeps their memory for them, up to 128 MiB, in place of
@@ -33,6 +36,7 @@ def ensure(extras: tuple[str, ...], argv: list[str], *, cpu: bool = False, root:
     ``cpu``: whether PyTorch is to be its CPU-only build.
     ``root``: the checkout.
     """
+    _leave_out_of_path(extras, argv, root)
     venv = root / ".venv"
     inside = venv.exists() and Path(sys.prefix).resolve() == venv.resolve()
     python, lacking, old = venv_python(venv), missing(extras, root), outdated(venv, extras, root)
@@ -46,7 +50,8 @@ def ensure(extras: tuple[str, ...], argv: list[str], *, cpu: bool = False, root:
         command = f"Set-up: this failed with exit status {error.returncode}:\n  {in_shell(error.cmd)}\n"
         sys.exit(
             f"{command}Its own message is above. The same command goes on from here; COURSE_PIP_ARGS can hold\n"
-            "options for pip. If `venv` is what is missing, on Debian and Ubuntu: `apt install python3-venv`."
+            "options for pip, and `pip config list` shows your own. PyTorch is there for Linux (glibc), Windows (x64)\n"
+            "and macOS 14 on Apple silicon. If `venv` is missing, on Debian and Ubuntu: `apt install python3-venv`."
         )
     except KeyboardInterrupt:
         sys.exit("Set-up: interrupted. The same command goes on from here.")
@@ -71,6 +76,25 @@ def go_on_as(command: list[str]) -> NoReturn:
             sys.exit(process.wait())
         except KeyboardInterrupt:  # the command got it too, and ends when it is ready: JupyterLab stops its kernels
             continue
+
+
+def _leave_out_of_path(extras: tuple[str, ...], argv: list[str], root: Path) -> None:
+    """Begin anew without those folders of PYTHONPATH that hold packages which the course needs, such as a module of a
+    cluster: they would stand before the environment's own.
+    """
+    folders = [Path(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    needed = {re.match(r"[\w.-]+", text)[0].replace("-", "_") for text in _requirements(_project(root), extras)}
+    others = {
+        folder: name
+        for folder in folders
+        for name in sorted({*needed, "companion", "sklearn", "yaml"})
+        if folder.resolve() != root.resolve() and ((folder / name).is_dir() or (folder / f"{name}.py").is_file())
+    }
+    if others:
+        for folder, name in others.items():
+            print(f"Set-up: left out of PYTHONPATH: {folder}, whose {name} would stand before the environment's own.")
+        os.environ["PYTHONPATH"] = os.pathsep.join(str(folder) for folder in folders if folder not in others)
+        go_on_as([sys.executable, "-m", "companion", *argv])
 
 
 def missing(extras: tuple[str, ...], root: Path = ROOT) -> list[str]:
@@ -121,6 +145,8 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
     ``root``: the checkout.
     ``cpu``: whether PyTorch is to be its CPU-only build.
     """
+    if no_torch := _no_torch():
+        sys.exit(f"Set-up: {no_torch}.")
     extras = tuple(sorted({*extras, *stamp(venv).get("extras", ())}))
     name, python = _project(root)["name"], str(venv_python(venv))
     others = [str(other) for other in installed_from(name) if other != root.resolve()]
@@ -139,8 +165,20 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
     target = f".[{','.join(extras)}]" if extras else "."
     options = pip_options(os.environ.get("COURSE_PIP_ARGS", "")) + ["--extra-index-url", CPU_WHEELS] * cpu
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "-c", "constraints.txt", "-e", target]
-    subprocess.check_call(pip + options, cwd=root)
+    environment = {name: value for name, value in os.environ.items() if name not in (*ASTRAY, "PYTHONPATH")}
+    environment |= {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_CONSTRAINT": "constraints.txt"}
+    subprocess.check_call(pip + options, cwd=root, env=environment)
     _stamp_file(venv).write_text(json.dumps({"fingerprint": _fingerprint(root), "extras": extras}), encoding="utf-8")
+
+
+def _no_torch() -> str:
+    """Why there can be no PyTorch on this Mac, if so."""
+    way_out = "take one for arm64, or on an Intel Mac Binder or Codespaces"
+    if sys.platform == "darwin" and platform.machine() != "arm64":
+        return f"this Python is for Intel Macs, for which PyTorch is not made any more; {way_out}"
+    if sys.platform == "darwin" and 11 <= int(platform.mac_ver()[0].partition(".")[0] or 0) < 14:
+        return f"this is macOS {platform.mac_ver()[0]}, and PyTorch needs macOS 14"
+    return ""
 
 
 def pip_options(text: str) -> list[str]:
