@@ -75,7 +75,7 @@ def loss_curve(losses: list[float]) -> list[tuple[int, float]]:
 
 
 def save(
-    path: Path,
+    path: str | Path,
     model: nn.Module,
     *,
     recipe: str,
@@ -118,7 +118,7 @@ def save(
     return header
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: str | Path) -> Header:
     """The header alone. Raises CheckpointError for a missing, truncated or foreign file."""
     path = Path(path)
     if not path.is_file():
@@ -143,7 +143,7 @@ def read_header(path: Path) -> Header:
     return Header(**values)
 
 
-def load(path: Path, model: nn.Module, *, recipe: str | None = None) -> Header:
+def load(path: str | Path, model: nn.Module, *, recipe: str | None = None) -> Header:
     """Fill ``model`` from ``path``; return the header.
 
     Raises CheckpointError for a missing, truncated or foreign file, for one of another recipe, and for a config, or

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 BY_TORCHRUN = "TORCHELASTIC_RUN_ID"  # the variable that torchrun alone sets
 
@@ -41,6 +42,13 @@ class Objective(nn.Module):
 
     def forward(self, *tensors: Tensor) -> Tensor:
         return self.loss(self.model, *tensors)
+
+
+def shared(model: nn.Module, loss: Callable[..., Tensor]) -> nn.Module:
+    """Return a model's loss as all processes compute it, with their gradients exchanged; some recipes have parameters
+    that get none.
+    """
+    return DistributedDataParallel(Objective(model, loss), find_unused_parameters=True)
 
 
 @contextmanager

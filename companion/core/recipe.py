@@ -48,7 +48,7 @@ class Recipe:
 
     def model(self, seed: int = 0) -> nn.Module:
         """A fresh model, initialised from ``seed`` without touching the global random state."""
-        with seeded(seed), torch_defaults():
+        with seeded(seed), torch_defaults(), torch.inference_mode(False):
             return self.make(self.config)
 
     @cached_property
@@ -81,7 +81,7 @@ class Recipe:
         *,
         seed: int = 0,
         device: str | None = None,
-        resume: Path | None = None,
+        resume: str | Path | None = None,
         each: Callable[[nn.Module], Any] | None = None,
         every: int | Collection[int] = 1,
     ) -> tuple[nn.Module, History]:

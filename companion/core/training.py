@@ -23,12 +23,11 @@ import torch
 import torch.distributed as dist
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 from tqdm.auto import tqdm
 
 from companion.core.arguments import at_least, positive
 from companion.core.files import write_safetensors
-from companion.core.processes import BY_TORCHRUN, Objective, process_group, share
+from companion.core.processes import BY_TORCHRUN, process_group, share, shared
 from companion.core.wrappers import load_tensors, tensors_of
 
 SAVE_EVERY_SECONDS = 20.0
@@ -133,7 +132,7 @@ def train(
     *,
     seed: int = 0,
     device: str | None = None,
-    resume: Path | None = None,
+    resume: str | Path | None = None,
     label: str = "training",
     each: Callable[[nn.Module], Any] | None = None,
     every: int | Collection[int] = 1,
@@ -179,7 +178,7 @@ def train(
             _load_state(state, model, optimizers, history, run, looks_at)
             if states is not None:
                 states.seconds += history.seconds
-        compute = DistributedDataParallel(Objective(model, loss)) if processes > 1 else partial(loss, model)
+        compute = shared(model, loss) if processes > 1 else partial(loss, model)
         parameters = list(model.parameters())
 
         started, saved, before = time.perf_counter(), time.perf_counter(), history.seconds

@@ -125,6 +125,9 @@ class StateRegressor(InContextRegressor):
         ws, matrices = self.read(xs, ys).split([d, d * d], dim=-1)
         return ws, matrices.unflatten(-1, (d, d))
 
-    def forward(self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"]) -> Float[Tensor, "batch n"]:
-        """Predictions of all n labels."""
-        return (self.states(xs, ys)[0] * xs).sum(-1)
+    def forward(
+        self, xs: Float[Tensor, "batch n d"], ys: Float[Tensor, "batch n"], *, states: bool = False
+    ) -> Float[Tensor, "batch n"] | tuple[Float[Tensor, "batch n d"], Float[Tensor, "batch n d d"]]:
+        """Predictions of all n labels; with ``states`` what they are made from, `states`."""
+        found = self.states(xs, ys)
+        return found if states else (found[0] * xs).sum(-1)

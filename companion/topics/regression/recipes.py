@@ -33,7 +33,8 @@ def mean_squared_error(model, xs, ys):
 
     ``xs`` (batch, n, d), ``ys`` (batch, n). So 1 is the loss of saying 0, as in Garg et al. (2022), arXiv:2208.01066.
     """
-    return ((model(xs, ys) - ys) / model.config.scale).square().mean() / xs.shape[-1]
+    scale = (model.module if hasattr(model, "module") else model).config.scale
+    return ((model(xs, ys) - ys) / scale).square().mean() / xs.shape[-1]
 
 
 def growing(d: int, n: int, kappa: float = 1.0, over: float = 0.4):
@@ -116,7 +117,7 @@ def state_loss(model, xs, ys, of_state):
     ``xs``, ``ys``: the prompts, (batch, n, d) and (batch, n).
     ``of_state``: (batch,), 1 where the state is taught and 0 where answers are; alike for the whole batch.
     """
-    ws, matrices = model.states(xs, ys)
+    ws, matrices = model(xs, ys, states=True)
     if of_state[0] == 0:
         return ((ws * xs).sum(-1) - ys).square().mean() / xs.shape[-1]
     best, inverses = ridge_states(xs, ys, TAUGHT_RIDGE)

@@ -196,9 +196,17 @@ class Structure(Hooked):
             x = x + F.pad(self.given, (0, 0, x.shape[1] - len(self.given), 0))  # all of them, or the slots at the end
         return self.decoder(x)
 
-    def forward(self, points: Float[Tensor, "batch n dim"]) -> Layout:
-        """Run the data network, `store`: what `run_with_cache` looks into. The query networks have no attention."""
-        return self.store(points)
+    def forward(
+        self,
+        points: Float[Tensor, "sets n dim"],
+        query: Float[Tensor, "batch dim"] | None = None,
+        noise: Float[Tensor, "batch lookups places"] | None = None,
+    ) -> Layout | tuple[Layout, Float[Tensor, "batch lookups places"]]:
+        """Run the data network, `store`: what `run_with_cache` looks into. The query networks have no attention. With
+        ``query``, run them, too: what is stored, and their `lookups`.
+        """
+        stored = self.store(points)
+        return stored if query is None else (stored, self.lookups(stored.values, query, noise))
 
     def ask(
         self, query: Float[Tensor, "batch seen"], seen: Sequence[Float[Tensor, "batch found"]]

@@ -38,8 +38,7 @@ def cross_entropies(model: Structure, points, query, nearest, noise, *, earlier:
     ``spread``: what it counts for that first lookups share themselves out among the slots, as experts in a mixture are
         kept in use (Shazeer et al. 2017, arXiv:1701.06538, section 4); not in the paper.
     """
-    stored = model.store(points)
-    logits = model.lookups(stored.values, query.flatten(0, 1), noise.flatten(0, 1))
+    stored, logits = model(points, query.flatten(0, 1), noise.flatten(0, 1))
     target = stored.order.mT.gather(1, nearest[..., None].expand(-1, -1, stored.order.shape[1])).flatten(0, 1)
     each = -(target[:, None] * logits.log_softmax(-1)[..., : target.shape[-1]]).sum(-1).mean(0)
     after = torch.arange(len(each) - 1, -1, -1, device=each.device)
@@ -55,9 +54,10 @@ def squared_errors(model: Structure, points, query, nearest, noise):
     """Mean of |what the last lookup reads - nearest point|^2: the loss where the data network rewrites the points, and
     no place holds one; ``model``, ``points``, ``query``, ``nearest``, ``noise`` as in `cross_entropies`.
     """
-    values = model.store(points).values
-    logits = model.lookups(values, query.flatten(0, 1), noise.flatten(0, 1))[:, -1].unflatten(0, nearest.shape)
-    answers = ((logits + noise[:, :, -1]) / model.config.temperature).softmax(-1) @ values
+    config = (model.module if hasattr(model, "module") else model).config
+    stored, logits = model(points, query.flatten(0, 1), noise.flatten(0, 1))
+    last = logits[:, -1].unflatten(0, nearest.shape) + noise[:, :, -1]
+    answers = (last / config.temperature).softmax(-1) @ stored.values
     right = points.gather(1, nearest[..., None].expand_as(answers))
     return (answers - right).square().sum(-1).mean()
 

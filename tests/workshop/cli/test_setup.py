@@ -89,7 +89,7 @@ def tiny(tmp_path_factory):
 
 def run(root: Path, *arguments: str, pip: str = "--no-index --no-build-isolation") -> subprocess.CompletedProcess:
     """The commands of ``root`` on the base interpreter, as on a machine with nothing installed."""
-    environment = os.environ | {"COURSE_PIP_ARGS": pip}
+    environment = os.environ | {"COURSE_PIP_ARGS": pip, "PYTHONPATH": ""}
     command = [sys._base_executable, "-m", "companion", *arguments]
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
 
