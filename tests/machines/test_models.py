@@ -42,18 +42,16 @@ def test_tokens_without_a_row_are_named_and_none_is_drawn(folder, capsys):
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     rows = LanguageModel(folder).tokens
     tokenizer.add_tokens([f"<{k}>" for k in range(rows)])
-    tokenizer.add_special_tokens(["<|endoftext|>"])
+    tokenizer.add_special_tokens(["[PAD]"])
     tokenizer.save(str(folder / "tokenizer.json"))
     model = LanguageModel(folder)
     rows = len(model.unembedding)
     assert model.tokens == rows < tokenizer.get_vocab_size()
     examine(model, name="added")
     assert "Random tokens said twice" in capsys.readouterr().out
-    last = tokenizer.token_to_id("<|endoftext|>")
-    with pytest.raises(
-        PretrainedError, match=rf"its token '<\|endoftext\|>' is number {last}, .* 0 to {rows - 1} alone"
-    ):
-        model.encode("one <|endoftext|>")
+    last = tokenizer.token_to_id("[PAD]")
+    with pytest.raises(PretrainedError, match=rf"its token '\[PAD\]' is number {last}, .* 0 to {rows - 1} alone"):
+        model.encode("one [PAD]")
 
 
 # What lies in a file's place

@@ -133,6 +133,7 @@ def test_it_installs_again_for_another_extra_and_for_other_constraints(tmp_path,
     python.parent.mkdir(parents=True)
     python.touch()
     done = []
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setenv("PATH", "elsewhere")
     monkeypatch.setattr(setup.subprocess, "check_call", lambda command, **_: done.append(command[-1]))
     monkeypatch.setattr(setup.subprocess, "call", lambda *_, **__: 1)  # uv made it, without pip
