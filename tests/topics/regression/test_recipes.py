@@ -135,7 +135,7 @@ def test_the_state_that_is_taught_is_that_of_recursive_least_squares():
     """A model that holds it has no loss; the answers of one that holds least squares' w have little."""
 
     class Holding:
-        def __call__(self, xs, ys, *, states):
+        def __call__(self, xs, ys, **_):
             ws, matrices = ridge_states(xs, ys, TAUGHT_RIDGE)
             return ws, TAUGHT_RIDGE * matrices
 
