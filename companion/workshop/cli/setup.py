@@ -58,6 +58,7 @@ def ensure(extras: tuple[str, ...], argv: list[str], *, cpu: bool = False, root:
     folder = python.parent if lacking else Path(sys.executable).parent
     os.environ["PATH"] = os.pathsep.join([str(folder), os.environ.get("PATH", "")])  # nbgrader starts others by name
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")  # this environment's kernel, whatever lies elsewhere
+    os.environ.pop("PYTHONWARNINGS", None)  # where they are errors, those of other packages would stop a lesson
     for name, value in MEMORY.items():
         os.environ.setdefault(name, value)
     if lacking:
