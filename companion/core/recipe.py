@@ -185,5 +185,5 @@ def times() -> int:
 
 
 def kept_in(folder: Path) -> Path:
-    """Return ``folder``, the package's for what was trained; where everything is trained longer, another, in ``build/``."""
+    """Return ``folder``, the package's for what was trained; where everything is trained longer, one in ``build/``."""
     return folder if times() == 1 else folder.parents[1] / f"build/{folder.name}-{times()}-times"
