@@ -1,35 +1,163 @@
-"""Files that are never half written, and where those lie that other packages bring."""
+"""Files that are never half written, those that people write, and where those lie that other packages bring."""
 
+import codecs
+import errno
+import json
 import os
+import re
 import time
+import tomllib
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# what lies in a file's place, by how it begins, and what to do
-IN_ITS_PLACE = {
-    b"version https://git-lfs": "a Git LFS pointer; `git lfs pull` in its repository brings the file",
-    b"<!doctype html": "a web page, not the file; download it anew",
-    b"<html": "a web page, not the file; download it anew",
+T = TypeVar("T")
+PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds, until a file is given up that another program holds
+# what a scanner, OneDrive or a network drive says of a file for a moment
+HELD = {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EAGAIN, errno.EIO, errno.ESTALE}
+REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
+CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |$)", re.MULTILINE)
+FOREIGN = {  # what lies in a file's place, by how it begins, in small letters, and what to do
+    b"version https://git-lfs": "it is a Git LFS pointer; `git lfs pull` in its repository brings the file",
+    b"pk\x03\x04": "it is a zip archive",
+    b"\x1f\x8b": "it is packed (gzip)",
+    b"%pdf": "it is a PDF",
+    b"\x89png": "it is a picture",
+    b"<!doctype": "it is a web page, not the file; download it anew",
+    b"<html": "it is a web page, not the file; download it anew",
 }
-PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds, until Windows gives up a file that somebody reads
+
+
+class FileError(ValueError):
+    """A file that is not what it should be; the message names it, or says what has become of it."""
+
+
+def told(error: Exception, command: str) -> str:
+    """Return what a person needs to know who called a ``command`` that ended with this ``error`` of a file or a disk;
+    empty for one that only a traceback explains.
+    """
+    if isinstance(error, FileError):
+        return f"{command}: {error}"
+    if not isinstance(error, OSError) or error.errno not in REFUSED or not error.filename:
+        return ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{command}: {error.filename}: {error.strerror}. Make room, then start it again."
+    return (
+        f"{command}: {error.filename}: {error.strerror}. If that is in the course's folder, copy the course to one of "
+        "your own and start it there; where results go, --out says, in the commands that have it."
+    )
+
+
+def patiently(action: Callable[[], T], place: Path) -> T:
+    """Do what another program may be in the way of for a moment, again for a second and a half. Raises OSError after
+    that; and at once where nobody is in the way, or ``place``, which is read or written in, is not ours to use.
+    """
+    for pause in PAUSES:
+        try:
+            return action()
+        except OSError as error:
+            ours = os.R_OK if place.is_file() else os.W_OK
+            if error.errno not in HELD or not os.access(place, ours):
+                raise
+            time.sleep(pause)
+    return action()
+
+
+def encoding(data: bytes) -> str:
+    """Name the encoding in which a person's program wrote a text: UTF-8, UTF-16 or UTF-32, with a mark or without, else
+    Windows-1252. Raises UnicodeDecodeError for UTF-8 that breaks off within a letter.
+    """
+    found = json.detect_encoding(data)
+    try:
+        data.decode(found)
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data" and not data[: error.start].isascii():
+            raise
+        return "cp1252"
+    return found
+
+
+def foreign(data: bytes) -> str:
+    """Return what a file is in place of a text; empty if it may be one."""
+    if data and not data.strip(b"\0"):
+        return "it holds nothing but zeros"
+    begins = data[:100].removeprefix(codecs.BOM_UTF8).lstrip().lower()
+    return next((what for sign, what in FOREIGN.items() if begins.startswith(sign)), "")
+
+
+def conflict(text: str, cell: str = "") -> str:
+    """Return where git has left the marks of a merge conflict; empty where it has not. Each line in which ``cell``
+    stands begins a cell.
+    """
+    found = CONFLICT.search(text)
+    return f"git has left a merge conflict in it ({place(text, found.start(), cell)})" if found else ""
+
+
+def place(text: str, at: int, cell: str = "") -> str:
+    """Return the line in which the character number ``at`` stands, and, if ``cell`` begins each cell, the cell."""
+    number = text.count(cell, 0, at) if cell else 0
+    return f"line {text.count(chr(10), 0, at) + 1}" + f", cell {number}" * bool(number)
+
+
+def read_text(path: Path) -> str:
+    """Read a text that a person wrote, in whatever program (see `encoding`). Raises FileError, which names the file and
+    says what has become of it.
+    """
+    try:
+        data = patiently(path.read_bytes, path)
+        why = foreign(data)
+        text = "" if why else data.decode(encoding(data))
+    except OSError as error:
+        raise FileError(f"{path.name}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        why = "is neither UTF-8 nor UTF-16 nor Windows-1252, or breaks off; save it as UTF-8"
+    if why := why or conflict(text):
+        raise FileError(f"{path.name}: {why}")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read settings. Raises FileError as `read_text`, and where they are no TOML."""
+    try:
+        return tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(f"{path.name}: {error}") from None
+
+
+def read_kept(path: Path, what: str, fits: Callable[[Any], bool]) -> Any:
+    """Read what the course keeps in a file of JSON; None where there is none. One that is damaged, or that does not
+    fit, is renamed, and the new name printed: ``what`` it should be, in words. Raises OSError where it cannot be read
+    at the moment, or not be renamed: then nothing may be written over it.
+    """
+    try:
+        content = json.loads(patiently(path.read_bytes, path))
+        if fits(content):
+            return content
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, IsADirectoryError):
+        pass
+    names = (path.with_name(f"{path.stem} (set aside {number}){path.suffix}") for number in count(1))
+    aside = next(name for name in names if not os.path.lexists(name))
+    patiently(lambda: os.replace(path, aside), path.parent)
+    print(f"{path.name} is not {what}; it is now {aside.name}")
+    return None
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
     """Write beside, then rename: whoever reads ``path`` sees the old content or the new. Its folder is made if need be,
-    and nothing stays beside it when writing fails.
+    and nothing stays beside it when writing fails. Raises OSError, which names ``path``.
     """
+    data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
-    try:
-        beside.write_bytes(content.encode() if isinstance(content, str) else content)
-        rename_over(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    _beside(path, lambda beside: beside.write_bytes(data))
 
 
 def write_safetensors(path: Path, tensors: "dict[str, Tensor]", header: dict[str, str]) -> None:
@@ -37,43 +165,46 @@ def write_safetensors(path: Path, tensors: "dict[str, Tensor]", header: dict[str
     from safetensors.torch import save_file  # noqa: PLC0415 (it imports torch, which the bare commands lack)
 
     path.parent.mkdir(parents=True, exist_ok=True)
+    whole, seen = {}, set()
+    for name, tensor in tensors.items():
+        whole[name] = tensor.detach().cpu().contiguous()
+        storage = whole[name].untyped_storage().data_ptr()
+        if storage in seen:  # tied weights, or a view: each name has a copy of its own in the file
+            whole[name] = whole[name].clone()
+        seen.add(storage)
+    _beside(path, lambda beside: save_file(whole, beside, header))
+
+
+def _beside(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file beside ``path``, and rename it."""
     beside = path.with_name(f".{path.name[:100]}.{os.getpid()}")
     try:
-        whole, seen = {}, set()
-        for name, tensor in tensors.items():
-            whole[name] = tensor.detach().cpu().contiguous()
-            place = whole[name].untyped_storage().data_ptr()
-            if place in seen:  # tied weights, or a view: each name has a copy of its own in the file
-                whole[name] = whole[name].clone()
-            seen.add(place)
-        save_file(whole, beside, header)
+        write(beside)
         rename_over(beside, path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
 def in_its_place(path: Path) -> str:
     """Return, to go on with a sentence on a file that cannot be read, what it is that lies there, if that is known."""
     try:
         with path.open("rb") as file:
-            begin = file.read(100).lstrip().lower()
+            begins = file.read(100)
     except OSError:
         return ""
-    found = [said for known, said in IN_ITS_PLACE.items() if begin.startswith(known)]
-    return f"; it is {found[0] if found else 'empty'}" if found or not begin else ""
+    why = foreign(begins) or ("" if begins.strip() else "it is empty")
+    return why and f"; {why}"
 
 
 def rename_over(beside: Path, path: Path) -> None:
-    """Rename ``beside`` to ``path``, over what is there. Windows refuses while another program (a browser, a scanner)
-    has ``path`` open: there it is tried again for a second and a half. Raises PermissionError after that.
+    """Rename ``beside`` to ``path``, over what is there. It is tried again (`patiently`) while another program, a
+    browser or a scanner, has ``path`` open. Raises OSError after that.
     """
-    for pause in PAUSES if os.name == "nt" else ():
-        try:
-            os.replace(beside, path)
-            return
-        except PermissionError:
-            time.sleep(pause)
-    os.replace(beside, path)
+    patiently(lambda: os.replace(beside, path), path.parent)
 
 
 def mathjax() -> Path:

@@ -3,6 +3,7 @@
 """
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from companion.core.circuits import interchange
+from companion.core.files import FileError, read_text
 from companion.lesson.figures import style_figures
 
 PROMPT = "The capital of {} is"
@@ -62,10 +64,9 @@ def read_facts(path: str | Path) -> dict[str, str]:
     that is not there, and for a line that is no pair.
     """
     try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            rows = [[word.strip() for word in row] for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"facts = {str(path)!r}: cannot be read ({error})") from None
+        rows = [[word.strip() for word in row] for row in csv.reader(io.StringIO(read_text(Path(path)))) if row]
+    except (FileError, csv.Error) as error:
+        raise ValueError(f"facts = {str(path)!r}: {str(error).removeprefix(f'{Path(path).name}: ')}") from None
     for row in rows:
         if len(row) != 2 or not all(row):
             raise ValueError(f"facts = {str(path)!r}: {','.join(row)!r} is no pair of a subject and its answer")

@@ -1,10 +1,10 @@
 """Where the course can be opened in a browser: nowhere, until ``pyproject.toml`` says where the repository is."""
 
 import re
-import tomllib
 from pathlib import Path
 from urllib.parse import quote
 
+from companion.core.files import read_toml
 from companion.workshop.cli.setup import ROOT
 
 BADGES = {
@@ -18,7 +18,7 @@ def repository(root: Path = ROOT) -> str:
     """``owner/name`` of the repository on GitHub, ``[tool.companion] repository`` in ``pyproject.toml``; empty where
     there is none. Raises ValueError for anything else.
     """
-    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    settings = read_toml(root / "pyproject.toml")
     found = settings.get("tool", {}).get("companion", {}).get("repository", "")
     if found and not re.fullmatch(r"[\w.-]+/[\w.-]+", found):
         raise ValueError(f"pyproject.toml: repository = {found!r}: must be owner/name, or empty")

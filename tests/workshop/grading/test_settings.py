@@ -6,6 +6,7 @@ import pytest
 from workshop.grading.reading import small_handout
 from workshop.grading.small_lesson import NAME
 
+from companion.core.files import FileError
 from companion.workshop.grading.course.settings import Settings, SettingsError, odd_encoding, read_settings
 from companion.workshop.grading.course.tables import Override, read_overrides, read_roster
 from companion.workshop.grading.course.unmatched import unmatched
@@ -105,7 +106,7 @@ def test_settings_are_read_as_editors_save_them(tmp_path, encoding):
 def test_what_is_wrong_in_a_roster_is_named(tmp_path, rows, message):
     path = tmp_path / "roster.csv"
     path.write_bytes(rows if isinstance(rows, bytes) else rows.encode())
-    with pytest.raises(SettingsError, match=f"^roster.csv: {message}"):
+    with pytest.raises(FileError, match=f"^roster.csv: {message}"):
         read_roster(path)
 
 

@@ -19,8 +19,8 @@ at_most = 0.5                          # what is lost at most; "per_day = 1" tak
 "02-in-context-regression" = "Lesson 2 (4711)"
 """
 
-import codecs
 import math
+import os
 import tomllib
 import unicodedata
 from dataclasses import dataclass, field, fields
@@ -28,12 +28,14 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+from companion.core.files import FileError, encoding, read_text
+
 LATENESS = {"grace_minutes": 366 * 24 * 60, "per_day": 1, "at_most": 1}  # what [late] may have, and how much of it
 FIRST_YEAR, LAST_YEAR = 1971, 2199
 CHOICES = {"anonymous": (True, False), "counts": ("last", "best"), "timestamps": (True, False)}
 
 
-class SettingsError(ValueError):
+class SettingsError(FileError):
     """A file of settings, of the class or of overrides that is not as it should be; the message says where."""
 
 
@@ -72,10 +74,10 @@ def read_settings(path: Path) -> Settings:
     """Read the settings in a file; those of no file if there is none. Raises SettingsError, which names the key, its
     value and what is allowed.
     """
-    if not path.exists():
+    if not os.path.lexists(path):
         return Settings()
     try:
-        given = tomllib.loads(unicodedata.normalize("NFC", decoded(path)))
+        given = tomllib.loads(unicodedata.normalize("NFC", read_text(path)))
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path.name}: {error}") from None
     late = _of_kind(path.name, "late", given.pop("late", {}))
@@ -129,32 +131,11 @@ def _require_moment(what: str, when: Any) -> None:
         raise SettingsError(f"{what} must be in the years {FIRST_YEAR} to {LAST_YEAR}, is {when}")
 
 
-def decoded(path: Path) -> str:
-    """Read a file that a person wrote in whatever program: in UTF-8, with or without its mark, in UTF-16 if it begins
-    with that one's mark, else in Windows-1252. Raises SettingsError where it is nothing of these.
-    """
-    encoding = _encoding(path.read_bytes())
-    try:
-        return path.read_text(encoding=encoding)
-    except UnicodeDecodeError:
-        raise SettingsError(f"{path.name}: is neither UTF-8 nor UTF-16 nor Windows-1252; save it as UTF-8") from None
-
-
 def odd_encoding(path: Path) -> str:
     """Return which encoding a file was taken to have, as a sentence, if it is not UTF-8; else an empty text."""
-    encoding = _encoding(path.read_bytes()) if path.exists() else "utf-8-sig"
-    name = {"cp1252": "Windows-1252", "utf-16": "UTF-16"}.get(encoding)
+    found = encoding(path.read_bytes()) if path.exists() else "utf-8"
+    name = "" if found.startswith("utf-8") else {"cp1252": "Windows-1252"}.get(found, found.upper())
     return f"{path.name}: is not UTF-8 and was read as {name}; save it as UTF-8 if a name looks wrong" if name else ""
-
-
-def _encoding(data: bytes) -> str:
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8-sig"
 
 
 def stamp(when: datetime) -> str:

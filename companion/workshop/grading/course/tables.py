@@ -9,13 +9,15 @@ They are read as a spreadsheet saves them: with commas, semicolons or tabs, in t
 import csv
 import io
 import math
+import os
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from companion.workshop.grading.course.settings import SettingsError, decoded
+from companion.core.files import read_text
+from companion.workshop.grading.course.settings import SettingsError
 from companion.workshop.grading.notebook.handout import Handout
 
 DELIMITERS = ",;\t"  # a spreadsheet takes the second where numbers have decimal commas, the third for "Unicode text"
@@ -69,9 +71,9 @@ def read_overrides(path: Path, handout: Handout) -> dict[tuple[str, str], Overri
 
 def _rows(path: Path, needed: tuple[str, ...]) -> list[dict[str, str]]:
     """The rows of a table in which all ``needed`` columns and all students are named."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
-    lines = io.StringIO(unicodedata.normalize("NFC", decoded(path)), newline="")
+    lines = io.StringIO(unicodedata.normalize("NFC", read_text(path)), newline="")
     columns, delimiter = _head(path.name, lines.readline(), needed)
     reader, rows = csv.reader(lines, delimiter=delimiter), []
     try:
