@@ -17,6 +17,7 @@ from companion.lesson.attempts import source_of
 from companion.lesson.exercise import Exercise
 from companion.workshop.cli.lessons import LessonError
 from companion.workshop.grading.notebook import syntax
+from companion.workshop.notebooks import node
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 CALLED = re.compile(r"(?<=\w)\.answer\(")
@@ -117,7 +118,7 @@ def put_answers(path: Path) -> tuple[nbformat.NotebookNode, list[str]]:
     """Return the notebook at ``path`` with every answer as its exercise has it, and a line for each that was another.
     Raises LessonError where one cannot be written.
     """
-    notebook = nbformat.read(path, as_version=4)
+    notebook = node(path)
     code = [syntax.plain(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
     known = set().union(*map(syntax.defined, code))
     lines = []

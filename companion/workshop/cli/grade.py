@@ -8,14 +8,14 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from companion.workshop.cli.lessons import Lesson, LessonError, select_lessons
+from companion.core.files import FileError
+from companion.workshop.cli.lessons import Lesson, select_lessons
 from companion.workshop.cli.release import generate
 from companion.workshop.cli.setup import ROOT, go_on_as
 from companion.workshop.grading.course import classroom, formgrader, handins, lms
 from companion.workshop.grading.course.folders import Answered
 from companion.workshop.grading.course.names import one_line
 from companion.workshop.grading.course.reference import ReferenceFails
-from companion.workshop.grading.course.settings import SettingsError
 from companion.workshop.grading.notebook.handout import Handout, HandoutError, handout
 from companion.workshop.grading.sandbox import bubblewrap
 
@@ -42,7 +42,7 @@ def _done(arguments: Namespace, root: Path) -> int:
         return _self_test(arguments.self_test)
     try:
         lessons = select_lessons(arguments.lessons, root) if arguments.lessons else []
-    except LessonError as error:
+    except FileError as error:
         print(f"grade: {error}")
         return 2
     missing = "" if lessons or arguments.formgrader else "which LESSON? Or --formgrader, to mark written answers"
@@ -74,7 +74,7 @@ def _marked(lesson: Lesson, arguments: Namespace, root: Path) -> int:
     except ReferenceFails as error:
         print(one_line(f"grade: {error}"))
         return 1
-    except (HandoutError, SettingsError) as error:
+    except (HandoutError, FileError) as error:
         print(one_line(f"grade: {error}"))
         return 2
     except (formgrader.GradebookError, OSError) as error:  # of a disk that is full, for example

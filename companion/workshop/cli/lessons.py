@@ -2,21 +2,22 @@
 ``NN-topic-further``.
 """
 
-import json
+import os
 import re
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from companion.core.files import atomic_write
+from companion.core.files import FileError, atomic_write
 from companion.workshop.cli.setup import ROOT
+from companion.workshop.notebooks import read_notebook
 
 TIMES = {"minutes": int, "machine_seconds": int}
 FACTS = {"title": str, "question": str, "needs": list} | TIMES
 AIMS = re.compile(r"^\| You will be able to \|(.*)\|$", re.MULTILINE)
 
 
-class LessonError(ValueError):
+class LessonError(FileError):
     """A lesson that is not there or not as it should be; the message names it."""
 
 
@@ -31,7 +32,7 @@ class Lesson:
     def further(self) -> Path | None:
         """Return where the second notebook lies; None if there is none."""
         path = self.source.with_name(f"{self.name}-further.ipynb")
-        return path if path.is_file() else None
+        return path if os.path.lexists(path) else None
 
     @property
     def notebooks(self) -> list[Path]:
@@ -68,7 +69,16 @@ class Lesson:
         try:
             self.facts()
             self.times()
-        except LessonError as error:
+        except FileError as error:
+            return str(error)
+        return ""
+
+    def unread(self) -> str:
+        """Return why one of its notebooks cannot be read, or what it has lost, naming it; empty if they are whole."""
+        try:
+            for path in self.notebooks:
+                _facts(path, {})
+        except FileError as error:
             return str(error)
         return ""
 
@@ -78,25 +88,16 @@ class Lesson:
 
 
 def _facts(path: Path, due: dict[str, type]) -> dict:
-    facts = read_notebook(path)["metadata"].get("companion", {})
+    notebook = read_notebook(path)
+    if not notebook["cells"]:
+        raise LessonError(f"{path.stem}: the notebook has no cells")
+    facts = notebook["metadata"].get("companion")
+    if not facts or not isinstance(facts, dict):
+        raise LessonError(f"{path.stem}: the notebook has lost its metadata 'companion'")
     wrong = [f"{fact} ({kind.__name__})" for fact, kind in due.items() if not isinstance(facts.get(fact), kind)]
     if wrong:
         raise LessonError(f"{path.stem}: the notebook's metadata 'companion' needs {', '.join(wrong)}")
     return facts
-
-
-def read_notebook(path: Path) -> dict:
-    """Return a notebook's JSON. Raises LessonError, which says what has become of it, where it is none any more."""
-    data = path.read_bytes()
-    try:
-        notebook = json.loads(data.decode("utf-8-sig"))
-        if all(isinstance(cell["source"], str | list) and cell["cell_type"] for cell in notebook["cells"]):
-            return notebook | {"metadata": dict(notebook.get("metadata", {}))}
-        why = "a cell has no text"
-    except (ValueError, KeyError, TypeError):
-        why = "git has left a merge conflict in it" if b"<<<<<<<" in data else "it cannot be read as one"
-        why = why if data.strip(b"\0 \n") else "it is empty"
-    raise LessonError(f"{'/'.join(path.parts[-3:])} is no notebook any more ({why})")
 
 
 def all_lessons(root: Path = ROOT, folder: str = "solutions") -> list[Lesson]:

@@ -5,6 +5,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from companion.core.files import FileError
+from companion.workshop.notebooks import read_notebook
+
 # a check is a cell that begins as in `exercises.attention.check(attention)`; in a lesson it is graded, too
 CHECKS = re.compile(r"^\w+\.\w+\.check\(\w+\)", re.MULTILINE)
 # a visible cell asks as in `predictions.number("steps", ...)`, see companion.lesson.widgets.Predictions
@@ -60,27 +63,27 @@ def of_notebook(path: Path, name: str) -> Results:
     that is no notebook.
     """
     try:
-        cells = json.loads(path.read_text(encoding="utf-8-sig"))["cells"]
-        code = [cell for cell in cells if cell["cell_type"] == "code"]
-        verdicts = [_verdict(cell) for cell in code if _is_check(cell)]
-        asked = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        code = [cell for cell in read_notebook(path)["cells"] if cell["cell_type"] == "code"]
+    except FileError:
         return Results()
+    verdicts = [_verdict(cell) for cell in code if _is_check(cell)]
+    asked = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}
     exercises = Exercises(*(verdicts.count(verdict) for verdict in ("solved", "wrong", "not attempted")))
     return Results(exercises, _score(_kept(path.parent, name), asked))
 
 
 def _is_check(cell: dict) -> bool:
-    graded = cell["metadata"].get("nbgrader", {})
+    graded = cell["metadata"].get("nbgrader")
+    graded = graded if isinstance(graded, dict) else {}
     return bool(graded.get("grade") or CHECKS.search("".join(cell["source"]))) and not graded.get("solution")
 
 
 def _verdict(cell: dict) -> str:
     """A check prints ``name: correct`` or ``name: not attempted``, or raises."""
     outputs = cell["outputs"]
-    if any(output["output_type"] == "error" for output in outputs):
+    if any(output.get("output_type") == "error" for output in outputs):
         return "wrong"
-    text = "".join("".join(output.get("text", "")) for output in outputs)
+    text = "".join("".join(map(str, output.get("text") or "")) for output in outputs)
     solved = re.search(r": correct\b", text) and not re.search(r": not attempted\b", text)
     return "solved" if solved else "not attempted"
 
@@ -95,7 +98,7 @@ def _score(kept: dict[str, dict], asked: set[str]) -> Score:
 def _kept(folder: Path, name: str) -> dict[str, dict]:
     """The predictions in ``folder`` of the notebook ``name``."""
     try:
-        kept = json.loads((folder / "predictions.json").read_text(encoding="utf-8"))["lessons"][name]
+        kept = json.loads((folder / "predictions.json").read_bytes())["lessons"][name]
         return {id: entry for id, entry in kept.items() if isinstance(entry, dict)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -6,20 +6,24 @@ untouched copy is told from one that somebody has worked in, even after JupyterL
 one of the lesson's.
 """
 
+import errno
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from companion.core.files import atomic_write
+from companion.core.files import FileError, atomic_write, encoding, patiently
 from companion.workshop.cli.carry import carry, fingerprint, of_version_0_3
-from companion.workshop.cli.lessons import Lesson, LessonError, notation, read_notebook, released, start_page
+from companion.workshop.cli.lessons import Lesson, notation, released, start_page
 from companion.workshop.cli.results import Results, of_notebook
 from companion.workshop.grading.notebook.versions import FIRST, VERSION, series
+from companion.workshop.notebooks import read_notebook
 
 RECORD = ".copied.json"
 ASIDE = "aside"
@@ -31,9 +35,13 @@ def refresh(root: Path, *, answers: bool = False) -> list[str]:
     one's own, or, if ``answers`` are to be carried over, has got them; and for each lesson that cannot be copied.
     """
     messages = [f"{damage}. The other lessons open." for lesson in released(root) if (damage := lesson.damage())]
+    work = root / "work"
+    work.mkdir(exist_ok=True)
+    if not os.access(work, os.W_OK):
+        raise PermissionError(errno.EACCES, "cannot be written", str(work))
     for lesson in _sound(root):
         try:
-            messages += _refresh_lesson(lesson, root / "work" / lesson.name, answers=answers)
+            messages += _refresh_lesson(lesson, work / lesson.name, answers=answers)
         except OSError as error:  # of one lesson; on Windows a file that is open elsewhere, for example
             messages.append(f"{lesson.name} is left as it is: {error}")
     write_start_page(root)
@@ -65,7 +73,9 @@ def write_start_page(root: Path) -> None:
         if others := [copy for copy in there if copy.name != path.name]:
             link = f"[{others[-1].stem}]({quote(f'{name}/{others[-1].name}')})"
             lines.append(f"\n**There is a newer version of lesson {name[:2]}:** {link}. Yours is as you left it.\n")
-        record = _read_record(work / name)
+        record = {}
+        with suppress(OSError):  # it is locked for a moment
+            record = _read_record(work / name)
         for aside in filter(None, (record.get(copy.name, {}).get(ASIDE) for copy in there)):
             link = f"[your copy as it was]({quote(aside)})"
             lines.append(f"\n**{path.stem} came in a newer version,** and your answers are in it. Here is {link}.\n")
@@ -114,12 +124,14 @@ def _outdated(copy: Path, path: Path, lesson: Lesson) -> Iterator[str]:
     anew = f"{command} puts it aside, with all answers, and starts a new one."
     try:
         version = made_with(copy)
-    except (LessonError, OSError) as error:
-        why = str(error).rpartition(" any more ")[2] if isinstance(error, LessonError) else f"({error.strerror})"
-        yield f"{place} is no notebook any more {why}: {anew}"
+        record = _read_record(copy.parent)
+    except (FileError, OSError) as error:
+        yield f"{error}: {anew}" if isinstance(error, FileError) else f"{place}: {error}"
         return
+    if (found := encoding(copy.read_bytes())) != "utf-8":
+        yield f"{place} is in {found}, which JupyterLab cannot open: save it as UTF-8, without a mark at its begin."
     other = f"{place} is of version {version} of the course, and this is {this}: "
-    if copy in _older(path, copy.parent, _read_record(copy.parent), _hash(path)):
+    if copy in _older(path, copy.parent, record, _hash(path)):
         if version not in ("", this):
             yield f"{other}`python3 -m companion lab` carries your answers over into the new one."
     elif version not in ("", this) and not _portable(copy, path):
@@ -128,10 +140,10 @@ def _outdated(copy: Path, path: Path, lesson: Lesson) -> Iterator[str]:
 
 def made_with(path: Path) -> str:
     """Return the version of the course that a notebook was released with, which stands in its metadata; empty where an
-    editor has lost these. Raises LessonError where it is no notebook.
+    editor has lost these. Raises FileError where it is no notebook.
     """
-    course = read_notebook(path)["metadata"].get("companion", {"version": ""})
-    version = course.get("version", OLD) if isinstance(course, dict) else ""
+    course = read_notebook(path)["metadata"].get("companion")
+    version = course.get("version", OLD) if course and isinstance(course, dict) else ""
     return version if version == OLD or VERSION.match(str(version)) else ""
 
 
@@ -141,7 +153,7 @@ def _portable(copy: Path, path: Path) -> bool:
     """
     try:
         version, this = made_with(copy), made_with(path)
-    except (LessonError, OSError):
+    except FileError:
         return False
     return version == "" or (OLD not in (version, this) and FIRST <= series(version) <= series(this))
 
@@ -209,7 +221,8 @@ def _refresh_lesson(lesson: Lesson, folder: Path, *, answers: bool) -> list[str]
         elif there.exists() and _hash(there) != record.get(source.name, {}).get("version"):
             continue  # the learner's own file of that name, or one that was changed
         if not there.exists() or _hash(there) != version:
-            atomic_write(there, source.read_bytes())
+            data = source.read_bytes()
+            atomic_write(there, data.decode(encoding(data)) if source in lesson.notebooks else data)
         record[there.name] = copied
     _write_record(folder, record)
     return messages
@@ -314,10 +327,10 @@ def _text(path: Path) -> str:
     if path.suffix != ".ipynb":
         return _hash(path)
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        text = json.dumps([[cell["cell_type"], "".join(cell["source"])] for cell in cells])
-    except (ValueError, KeyError, TypeError):
+        cells = read_notebook(path)["cells"]
+    except FileError:
         return _hash(path)
+    text = json.dumps([[cell["cell_type"], "".join(cell["source"])] for cell in cells])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -330,8 +343,12 @@ def _write_record(folder: Path, record: dict) -> None:
 
 
 def _read_record(folder: Path) -> dict:
+    """The record of a folder's copies; an empty one where there is none, or a damaged one. Raises OSError where it
+    cannot be read at the moment.
+    """
+    path = folder / RECORD
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        return record if isinstance(record, dict) else {}
-    except (OSError, ValueError):
+        record = json.loads(patiently(path.read_bytes, path))
+        return {name: known for name, known in record.items() if isinstance(known, dict)}
+    except (FileNotFoundError, ValueError, AttributeError):
         return {}

@@ -281,11 +281,11 @@ def test_a_damaged_copy_costs_itself_alone_and_is_named(root):
     assert own(root).read_text() == text and (root / "work/08-other/08-other.ipynb").exists()
     [line] = work.outdated(root)
     assert line.startswith(
-        f"{NAME}.ipynb in work/{NAME} is no notebook any more (git has left a merge conflict in it): "
+        f"work/{NAME}/{NAME}.ipynb is no notebook any more: git has left a merge conflict in it (line 1): "
         "`python3 -m companion progress --reset 07` puts it aside"
     )
     own(root).write_bytes(b"")
-    assert "is no notebook any more (it is empty)" in work.outdated(root)[0]
+    assert "is no notebook any more: it is empty" in work.outdated(root)[0]
     own(root).write_bytes(b"\xef\xbb\xbf" + mine)
     assert work.best(own(root).parent, NAME).exercises.solved == 1, "a mark of byte order is no damage"
 
@@ -303,7 +303,7 @@ def test_a_damaged_lesson_is_named_and_the_others_open(root, capsys):
     broken = root / "lessons/08-other/08-other.ipynb"
     broken.parent.mkdir()
     broken.write_text("<<<<<<< HEAD")
-    told = "lessons/08-other/08-other.ipynb is no notebook any more (git has left a merge conflict in it)."
+    told = "lessons/08-other/08-other.ipynb is no notebook any more: git has left a merge conflict in it (line 1)."
     assert progress.main(Namespace(lessons=["07"], reset="", yes=False), root) == 0
     assert f"{told} The other lessons open." in capsys.readouterr().out.splitlines()
     assert progress.main(Namespace(lessons=[], reset="07", yes=True), root) == 0

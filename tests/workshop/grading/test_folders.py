@@ -106,7 +106,7 @@ FOLDERS = {
     "a merge conflict": (
         {OWN: SOLVED.replace(b'"cells"', b'\n<<<<<<< HEAD\n"cells"\n=======\n"cells"\n>>>>>>> theirs\n', 1)},
         "0",
-        "cannot be read: it holds the marks of a merge conflict (<<<<<<<): settle it, and hand in what opens again",
+        "cannot be read: it is no notebook: git has left a merge conflict in it (line 2)",
     ),
     "the words of a conflict in an answer": (
         {OWN: json.dumps(handed_in(RIGHT, "<<<<<<< HEAD\n>>>>>>> ")).encode()},

@@ -77,8 +77,8 @@ def test_a_later_version_that_cannot_be_read_takes_nothing_away(course):
     version(course, b"{", "2026-11-19T12:00:00Z")
     assert said(course) == (
         "6",
-        "a later version cannot be read (it is no notebook (of format 4)), so that of 18 November 2026, 12:00 UTC "
-        "counts",
+        "a later version cannot be read (it is no notebook: it breaks off (line 1)), so that of 18 November 2026, "
+        "12:00 UTC counts",
     )
     (course / "grading/submitted/anna" / NAME / OWN).unlink()
     put(course, "anna", {f"{NAME}/all.zip": b""})

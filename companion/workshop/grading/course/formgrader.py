@@ -26,6 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from companion.core.files import atomic_write, mathjax, rename_over
 from companion.workshop.grading.course.book import Book, Given, Persons
 from companion.workshop.grading.notebook.handout import Handout
+from companion.workshop.notebooks import node
 
 CONFIG = """# Written by `python -m companion grade`.
 c = get_config()
@@ -90,7 +91,7 @@ def record(grading: Path, handout: Handout, source: Path, points: Book, new: set
     that it showed; whether the submission was marked again is all one. What was given under a student's other name
     (`Book.both_folders`) moves to the current one; where both have points, both stay.
     """
-    solution = nbformat.read(source, as_version=4)
+    solution = node(source)
     with _gradebook(grading) as book:
         _assignment(book, handout.name, solution)
         there = {submission.student.id: submission for submission in book.assignment_submissions(handout.name)}

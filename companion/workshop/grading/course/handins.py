@@ -21,12 +21,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from companion.core.files import atomic_write
+from companion.core.files import atomic_write, read_kept
 from companion.workshop.grading.course.folders import Answered, find
 from companion.workshop.grading.course.names import file_name, student
 from companion.workshop.grading.course.settings import Settings, parse_stamp, stamp
 from companion.workshop.grading.course.stamps import NEWEST, OLDEST, parse_time, read_timestamp
-from companion.workshop.grading.notebook.files import Unreadable, decoded, refused
+from companion.workshop.grading.notebook.files import Unreadable, refused
 from companion.workshop.grading.notebook.handout import Handout
 from companion.workshop.grading.notebook.submissions import parsed
 
@@ -63,7 +63,8 @@ class HandIn:
         """Return the text of each file of Python beside the notebook, by its name."""
         if self.path is None:
             return {}
-        return {path.name: decoded(path.read_bytes()) for path in sorted(self.path.with_suffix("").glob("*.py"))}
+        paths = sorted(self.path.with_suffix("").glob("*.py"))
+        return {path.name: path.read_text(encoding="utf-8-sig") for path in paths}
 
 
 def answered(data: bytes, handout: Handout) -> bool:
@@ -308,10 +309,7 @@ def _entries(place: Path, lesson: str) -> list[dict[str, Any]]:
     """What is kept of a student's hand-ins for a lesson, in the order in which they came: what the log lists, then what
     a run has left that was ended before it wrote that; without a log in the order of its times.
     """
-    try:
-        log = json.loads((place / f"{lesson}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        log = []
+    log = read_kept(place / f"{lesson}.json", "a log of hand-ins", _is_log) or []
     log = [one for one in log if one["problem"] or (place / lesson / one["file"]).is_file()]
     listed = {one.get("file") for one in log}
     blank = {"source": "", "problem": "", "stated": "", "remarks": []}
@@ -321,6 +319,10 @@ def _entries(place: Path, lesson: str) -> list[dict[str, Any]]:
         if path.name not in listed and (when := _kept_at(path))
     ]
     return log + unlisted
+
+
+def _is_log(content: Any) -> bool:
+    return all({"when", "source", "problem"} <= one.keys() and (one["problem"] or one["file"]) for one in content)
 
 
 def _kept_at(path: Path) -> datetime | None:

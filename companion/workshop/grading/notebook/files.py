@@ -1,8 +1,8 @@
-"""The bytes of a file that was handed in, whole or not at all, and what is said of one that is no notebook. Nothing is
+"""The bytes of a file that was handed in, whole or not at all, and what is said where there is no notebook. Nothing is
 parsed here.
 """
 
-import codecs
+import json
 import keyword
 import os
 import re
@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 HELPERS, HELP = 8, 256 << 10  # files of Python beside a notebook, and their bytes together
-CONFLICT = "<<<<<<< "  # what git writes into a file that it could not merge
-UTF16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 PACKED = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz")
 NAMED = 5  # files that a sentence names; of more it says how many there are
 
@@ -73,23 +71,10 @@ def refused(data: bytes, lesson: str) -> str:
     """Return why a hand-in is none of ``lesson``, and what to do, where it says so itself: its further notebook. Empty
     otherwise. Looks for what `release` writes into a notebook's metadata; nothing is parsed.
     """
-    if re.search(r'"notebook":\s*"' + re.escape(f"{lesson}-further") + '"', decoded(data, "replace")):
+    text = data.decode(json.detect_encoding(data), "replace")
+    if re.search(r'"notebook":\s*"' + re.escape(f"{lesson}-further") + '"', text):
         return f"it is {lesson}-further.ipynb, in which nothing earns points: hand in {lesson}.ipynb"
     return ""
-
-
-def decoded(data: bytes, errors: str = "strict") -> str:
-    """Return what a file says: UTF-8, or UTF-16 if it begins as that does. Raises UnicodeDecodeError if ``errors`` are
-    to be raised.
-    """
-    return data.decode("utf-16" if data.startswith(UTF16) else "utf-8-sig", errors)
-
-
-def no_json(data: bytes) -> str:
-    """Say why a file is no notebook, that could not be parsed as one."""
-    if CONFLICT in decoded(data, "replace"):
-        return f"it holds the marks of a merge conflict ({CONFLICT.strip()}): settle it, and hand in what opens again"
-    return "it is no notebook (of format 4)"
 
 
 def helpers(names: Iterable[str], read: Callable[[str], bytes | None]) -> tuple[dict[str, bytes], list[str]]:

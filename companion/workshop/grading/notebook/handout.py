@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
-import nbformat
+from nbformat import NotebookNode
 
 from companion.lesson.exercise import Exercise
 from companion.workshop.grading.notebook.syntax import aliases, defined, plain, used
 from companion.workshop.grading.notebook.versions import since
+from companion.workshop.notebooks import node
 
 GRADES = re.compile(r"^(\w+)\.(\w+)\.grade\((\w+)\)", re.MULTILINE)
 
@@ -68,7 +69,7 @@ def handout(source: Path, released: Path) -> Handout:
     what was not attempted. An exercise whose check has no grade is none. Raises HandoutError for a check that cannot be
     graded, and for an answer that rests on such an exercise.
     """
-    solved, unsolved = (nbformat.read(path, as_version=4) for path in (source, released))
+    solved, unsolved = map(node, (source, released))
     stubs = {cell.metadata.nbgrader.grade_id: cell.source for cell in unsolved.cells if "nbgrader" in cell.metadata}
     modules = aliases([cell.source for cell in solved.cells if cell.cell_type == "code"])
     functions: dict[str, tuple[str, str, str]] = {}  # function -> its answer cell's id, the answer, since when
@@ -97,7 +98,7 @@ def handout(source: Path, released: Path) -> Handout:
     return Handout(source.stem, tuple(questions), tuple(code), stubs, solutions)
 
 
-def _graded(lesson: str, cell: nbformat.NotebookNode, modules: dict, functions: dict) -> tuple[tuple[str, str], str]:
+def _graded(lesson: str, cell: NotebookNode, modules: dict, functions: dict) -> tuple[tuple[str, str], str]:
     """The exercise, as (module, name), and the learner's function that a check cell grades."""
     called = GRADES.findall(cell.source)
     if len(called) != 1 or called[0][2] not in functions or called[0][0] not in modules:

@@ -9,16 +9,17 @@ be edited, copied, moved or deleted: they are never run, and no metadata of the 
 import base64
 import binascii
 import functools
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from companion.core.files import FileError
 from companion.workshop.grading.alone import Ended, alone
 from companion.workshop.grading.notebook import flags, syntax, versions
-from companion.workshop.grading.notebook.files import Unreadable, decoded, no_json
+from companion.workshop.grading.notebook.files import Unreadable
 from companion.workshop.grading.notebook.handout import Handout, Question
 from companion.workshop.grading.notebook.reading import Reading, Way
+from companion.workshop.notebooks import as_notebook
 
 # what the sandbox has for every answer; whoever reaches more of the course gets its topics, too
 EXERCISES = re.compile(
@@ -87,20 +88,13 @@ class Cell:
 
 def cells(data: bytes) -> list[Cell]:
     """Read the cells of a notebook file. Raises Unreadable."""
-    if not data.strip():
-        raise Unreadable("the file is empty")
     try:
-        notebook = json.loads(decoded(data))
-        all_cells = notebook["cells"]
-        if not isinstance(all_cells, list):
-            raise TypeError
-        if len(all_cells) > CELLS:
-            raise Unreadable(f"it has {len(all_cells)} cells; at most {CELLS} are read")
-        cells = [_cell(cell) for cell in all_cells]
-    except Unreadable:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
-        raise Unreadable(no_json(data)) from None
+        notebook = as_notebook(data)
+    except FileError as error:
+        raise Unreadable(f"it is no notebook: {error}") from None
+    if len(notebook["cells"]) > CELLS:
+        raise Unreadable(f"it has {len(notebook['cells'])} cells; at most {CELLS} are read")
+    cells = [_cell(cell) for cell in notebook["cells"]]
     if (code := sum(len(cell.source) for cell in cells if cell.kind == "code")) > CODE:
         raise Unreadable(f"it holds {code >> 10} KiB of code; at most {CODE >> 10} are read")
     version = versions.version_of(notebook)
@@ -113,28 +107,22 @@ def cells(data: bytes) -> list[Cell]:
 
 
 def _cell(cell: dict) -> Cell:
-    source = cell.get("source", "")
-    source = "".join(source) if isinstance(source, list) else source
-    if not isinstance(source, str):
-        raise TypeError
-    source = re.sub(r"\r\n?", "\n", source.replace("\0", "")).encode("utf-8", "replace").decode()
-    metadata = cell.get("metadata")
-    marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    source = re.sub(r"\r\n?", "\n", "".join(cell["source"]).replace("\0", "")).encode("utf-8", "replace").decode()
+    marks = cell["metadata"].get("nbgrader")
     marks = marks if isinstance(marks, dict) else {}
     grade_id = marks.get("grade_id")
     attachments = cell.get("attachments")
     return Cell(
-        str(cell["cell_type"]),
+        cell["cell_type"],
         source,
         grade_id if isinstance(grade_id, str) else "",
         marks.get("points"),
         attachments if isinstance(attachments, dict) else {},
-        _printed(cell.get("outputs")),
+        _printed(cell["outputs"]) if cell["cell_type"] == "code" else "",
     )
 
 
-def _printed(outputs: object) -> str:
-    outputs = [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
+def _printed(outputs: list[dict]) -> str:
     texts = [output.get("text", "") for output in outputs]
     return "".join("".join(map(str, text)) if isinstance(text, list) else str(text) for text in texts)
 
@@ -349,7 +337,7 @@ def parsed(data: bytes, handout: Handout, files: Mapping[str, str] | None = None
 
 def from_file(data: bytes, handout: Handout, files: Mapping[str, str] | None = None) -> Submission:
     """Read the submission in a notebook file, in this very process. Raises Unreadable."""
-    return assemble(handout, cells(data), versions.version_of(json.loads(decoded(data))), files)
+    return assemble(handout, cells(data), versions.version_of(as_notebook(data)), files)
 
 
 @functools.lru_cache(1)
