@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import sys
 import tempfile
 import threading
 import time
@@ -12,14 +13,18 @@ from pathlib import Path
 import nbformat
 import papermill
 import psutil
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
-from companion.core.files import atomic_write
+from companion.core.files import FileError, atomic_write, read_kept
 from companion.lesson.claims import EVIDENCE, MIME, UNEXPECTED, statements
 from companion.lesson.verdicts import tally
 from companion.workshop.cli import evidence, scoreboard
 from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons
 from companion.workshop.cli.setup import ROOT
+from companion.workshop.notebooks import node
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
@@ -37,21 +42,13 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         return 2
     out = Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
-    ran = [execute(lesson, arguments.scale, arguments.seed, out, pictures=arguments.pictures) for lesson in lessons]
-    report = {"lessons": [*kept_entries(out / "report.json", {entry["lesson"] for entry in ran}, root), *ran]}
-    report["lessons"].sort(key=lambda entry: entry["lesson"])
-    atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-    for entry in ran:
-        unexpected = [claim["id"] for claim in entry["claims"] if UNEXPECTED in claim["expected"].values()]
-        print(
-            f"{entry['lesson']}: {' + '.join(f'{each:.0f}' for each in entry['seconds'].values())} s, "
-            f"{entry['peak_rss_mib']:.0f} MiB; "
-            f"published claims: {tally(claim['verdict'] for claim in entry['claims'])}; {len(entry['errors'])} errors"
-        )
-        if unexpected:
-            print(f"  {UNEXPECTED}, by the course's own bars: {', '.join(unexpected)}")
-        for error in entry["errors"]:
-            print(f"  {error}")
+    ran = []
+    for lesson in lessons:
+        ran.append(execute(lesson, arguments.scale, arguments.seed, out, pictures=arguments.pictures))
+        report = {"lessons": [*kept_entries(out / "report.json", {entry["lesson"] for entry in ran}, root), *ran]}
+        report["lessons"].sort(key=lambda entry: entry["lesson"])
+        atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        _say(ran[-1])
     print(f"The executed notebooks and report.json are in {out}")
     if arguments.readme:
         scoreboard.update(report, root)
@@ -60,16 +57,28 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     return int(any(entry["errors"] for entry in ran))
 
 
+def _say(entry: dict) -> None:
+    """Print a lesson's entry of the report."""
+    unexpected = [claim["id"] for claim in entry["claims"] if UNEXPECTED in claim["expected"].values()]
+    print(
+        f"{entry['lesson']}: {' + '.join(f'{each:.0f}' for each in entry['seconds'].values())} s, "
+        f"{entry['peak_rss_mib']:.0f} MiB; "
+        f"published claims: {tally(claim['verdict'] for claim in entry['claims'])}; {len(entry['errors'])} errors"
+    )
+    if unexpected:
+        print(f"  {UNEXPECTED}, by the course's own bars: {', '.join(unexpected)}")
+    for error in entry["errors"]:
+        print(f"  {error}")
+
+
 def kept_entries(report: Path, ran: set[str], root: Path) -> list[dict]:
     """Return what the last ``report`` says of the lessons in ``root`` that are not among those that ``ran`` now: their
-    notebooks still lie beside it. Nothing where there is none, or none that can be read.
+    notebooks still lie beside it. Nothing where there is none; a damaged one is put aside. Raises OSError where it
+    cannot be read.
     """
-    try:
-        entries = json.loads(report.read_text(encoding="utf-8"))["lessons"]
-        others = {lesson.name for lesson in all_lessons(root)} - ran
-        return [entry for entry in entries if entry["lesson"] in others]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    content = read_kept(report, "the report of a run", lambda kept: all("lesson" in entry for entry in kept["lessons"]))
+    others = {lesson.name for lesson in all_lessons(root)} - ran
+    return [entry for entry in (content or {"lessons": []})["lessons"] if entry["lesson"] in others]
 
 
 def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, pictures: bool = False) -> dict:
@@ -102,9 +111,13 @@ def _execute(
         path = Path(folder) / source.name
         started, failure = time.perf_counter(), None
         try:
+            given = node(source)
             papermill.execute_notebook(
-                source,
+                given,
                 path,
+                kernel_name="python3",  # whatever the notebook says: it may have been saved with another's
+                language="python",
+                kernel_manager_class=OwnKernel,
                 parameters={"SCALE": scale, "SEED": seed},
                 cwd=source.parent,
                 progress_bar={"desc": f"{name} ({scale})"},
@@ -114,12 +127,14 @@ def _execute(
             )
         except PapermillExecutionError as error:
             failure = f"{error.ename}: {error.evalue}"
+        except FileError as error:
+            failure = str(error)
         except Exception as error:  # a kernel that died, a notebook that cannot be read: the other lessons go on
             failure = f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - started
         errors, claims, measured = [], [], {}
         if path.exists():
-            notebook = nbformat.read(path, as_version=4)
+            notebook = node(path)
             claims, measured = harvest(notebook), measured_in(notebook)
             atomic_write(out / source.name, nbformat.writes(notebook))
             if pictures and not failure:
@@ -128,18 +143,18 @@ def _execute(
                 except LessonError as error:
                     errors.append(f"{name}: {error}")
         if failure:
-            place = f"{name}, {failing_cell(notebook, source)}" if path.exists() else name
-            errors.append(f"{place}: {failure}")
+            place = failing_cell(notebook, given) if path.exists() else ""
+            errors.append(f"{', '.join(filter(None, [name, place]))}: {failure}")
     return round(seconds, 1), round(peak.bytes / 2**20, 1), errors, claims, measured
 
 
-def harvest(notebook: nbformat.NotebookNode) -> list[dict]:
+def harvest(notebook: NotebookNode) -> list[dict]:
     """Read the claims that the notebook's outputs hold, in order."""
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
     return [claim for output in outputs for claim in output.get("data", {}).get(MIME, [])]
 
 
-def measured_in(notebook: nbformat.NotebookNode) -> dict[str, dict[str, list[float]]]:
+def measured_in(notebook: NotebookNode) -> dict[str, dict[str, list[float]]]:
     """Read what the notebook's outputs hold of evidence, by claim."""
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
     return {id: numbers for output in outputs for id, numbers in output.get("data", {}).get(EVIDENCE, {}).items()}
@@ -154,7 +169,7 @@ def in_order(claims: list[dict], lesson: str) -> list[dict]:
     return sorted(claims, key=lambda claim: order.index(claim["id"]))
 
 
-def draw_pictures(executed: nbformat.NotebookNode, folder: Path) -> None:
+def draw_pictures(executed: NotebookNode, folder: Path) -> None:
     """Save what the cells tagged ``figure`` and ``answer`` show into ``folder``: the picture at the lesson's head,
     which asks, and the same one answered. Raises LessonError where such a cell shows none, or more than one.
     """
@@ -166,20 +181,29 @@ def draw_pictures(executed: nbformat.NotebookNode, folder: Path) -> None:
             atomic_write(folder / f"{name}.png", base64.b64decode(shown[0]))
 
 
-def failing_cell(executed: nbformat.NotebookNode, source: Path) -> str:
+def failing_cell(executed: NotebookNode, source: NotebookNode) -> str:
     """``cell 17 ("Newton's method"), `check(newton)` ``: the place of the cell that failed in the ``source``, the
-    heading that it stands under, and its first line.
+    heading that it stands under, and its first line; empty where none had begun.
     """
-    # the last that began
-    failed = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")][-1]
+    begun = [cell.id for cell in executed.cells if cell.metadata.get("papermill", {}).get("start_time")]
     heading = "no heading"
-    for number, cell in enumerate(nbformat.read(source, as_version=4).cells, 1):
+    for number, cell in enumerate(source.cells if begun else [], 1):
         if cell.cell_type == "markdown":
             titles = [line.lstrip("# ") for line in cell.source.splitlines() if line.startswith("#")]
             heading = titles[-1] if titles else heading
-        if cell.id == failed:
+        if cell.id == begun[-1]:
             return f'cell {number} ("{heading}"), `{cell.source.strip().partition(chr(10))[0]}`'
-    return "the parameters"
+    return "the parameters" if begun else ""
+
+
+class OwnKernel(AsyncKernelManager):
+    """A kernel of the environment at hand, whatever a person's Jupyter knows under the name ``python3``."""
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        """Return how it is started."""
+        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=command, display_name="Python 3 (ipykernel)", language="python")
 
 
 class PeakMemory(threading.Thread):
