@@ -16,7 +16,7 @@ from nbgrader.utils import capture_log
 from traitlets.config import Config
 
 from companion import __version__
-from companion.core.files import atomic_write
+from companion.core.files import FileError, atomic_write
 from companion.workshop.cli import launch
 from companion.workshop.cli.answers import put_answers
 from companion.workshop.cli.lessons import (
@@ -32,6 +32,7 @@ from companion.workshop.cli.lessons import (
 from companion.workshop.cli.minutes import put_minutes
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.cli.thumbnails import put_thumbnail
+from companion.workshop.notebooks import node
 
 STUB = "# your code here\nraise NotImplementedError"
 LEFT_BEHIND = (".*", "__*", "predictions*.json")  # by editors and runs
@@ -41,37 +42,55 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Write the answers and make the lessons, or with ``--check`` tell what differs."""
     try:
-        lessons = select_lessons(arguments.lessons, root)
+        course, unread = whole_course(root)
+        print(*unread, sep="\n", end="\n" * bool(unread))
+        lessons = [
+            lesson
+            for lesson in select_lessons(arguments.lessons, among=course)
+            if lesson.source.is_relative_to(root / "solutions")
+        ]
+        whole = not arguments.lessons and not unread
         sources = [path for lesson in lessons for path in lesson.notebooks]
         write = not arguments.check
         others = [f"solutions/{line}" for path in sources for line in put(path, write=write)]
         print(*others, sep="\n", end="\n" * bool(others))  # the answers are written, even if a picture is missing
         more = [f"solutions/{line}" for lesson in lessons for line in put_thumbnail(lesson, write=write)]
-        table = readme_table(all_lessons(root), launch.repository(root))
+        table = readme_table(course, launch.repository(root))
         if put_part(root / "README.md", "lessons", table, write=write):
             more.append("README.md: its table of lessons is another; `release` writes it")
         print(*more, sep="\n", end="\n" * bool(more))
         (root / "build").mkdir(exist_ok=True)
         # on lessons/'s own disk, so that a rename will do
         with tempfile.TemporaryDirectory(dir=root / "build") as folder:
-            made = generate(lessons, Path(folder), all_lessons(root), launch.repository(root))
-            (made / "README.md").write_bytes(f"{start_page(all_lessons(root))}\n{notation()}".encode())
-            differences = compare(made, root / "lessons", whole=not arguments.lessons)
+            made = generate(lessons, Path(folder), course, launch.repository(root))
+            (made / "README.md").write_bytes(f"{start_page(course)}\n{notation()}".encode())
+            differences = compare(made, root / "lessons", whole=whole)
             for difference in differences:
                 print(f"lessons/{difference}")
             if arguments.check:
                 many = len(others) + len(more) + len(differences)
                 print(f"{many} differences; run `release`" if many else "The lessons are up to date")
-                return int(bool(many))
-            replace(made, root / "lessons", whole=not arguments.lessons)
+                return int(bool(many or unread))
+            replace(made, root / "lessons", whole=whole)
             changed = "; what is named above is written now" * bool(others or more or differences)
             print("Released " + ", ".join(lesson.name for lesson in lessons) + changed)
-            for other in led_astray(lessons, all_lessons(root), root):
+            for other in led_astray(lessons, course, root):
                 print(f"lessons/{other.path}: its neighbours are others now; run `release {other.name[:2]}`")
-    except LessonError as error:
+    except FileError as error:
         print(f"release: {error}")
         return 1
-    return 0
+    return int(bool(unread))
+
+
+def whole_course(root: Path) -> tuple[list[Lesson], list[str]]:
+    """Return all lessons in order, one that cannot be read as learners have it; and a line for each of these."""
+    course, unread = [], []
+    for lesson in all_lessons(root):
+        if why := lesson.unread():
+            unread.append(f"{why}; lessons/{lesson.name} stays as it is")
+        there = Lesson(lesson.name, root / "lessons" / lesson.path) if why else lesson
+        course += [there] * there.source.is_file()
+    return course, unread
 
 
 def readme_table(lessons: list[Lesson], repository: str) -> str:
@@ -114,7 +133,7 @@ def generate(lessons: list[Lesson], folder: Path, course: list[Lesson], reposito
         source = folder / "solutions" / lesson.name
         shutil.copytree(lesson.source.parent, source, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
         for path in lesson.notebooks:
-            notebook = nbformat.read(path, as_version=4)
+            notebook = node(path)
             facts = {**notebook.metadata.get("companion", {}), "notebook": path.stem, "version": __version__}
             notebook.metadata = {"companion": facts, "kernelspec": KERNEL, "language_info": {"name": "python"}}
             notebook.cells.append(footer(lesson, path, course))
@@ -210,8 +229,8 @@ def _files(lessons: Path) -> list[Path]:
 def _where(made: Path, kept: Path) -> str:
     """In which cells two notebooks differ."""
     try:
-        new, old = nbformat.read(made, as_version=4), nbformat.read(kept, as_version=4)
-    except nbformat.reader.NotJSONError:
+        new, old = node(made), node(kept)
+    except FileError:
         return ": not a notebook"
     if len(new.cells) != len(old.cells):
         return f": {len(old.cells)} cells instead of {len(new.cells)}"

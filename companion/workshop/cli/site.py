@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from companion.workshop.cli import launch
-from companion.workshop.cli.lessons import all_lessons, notation
+from companion.workshop.cli.lessons import Lesson, all_lessons, notation
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.site.build import build
 from companion.workshop.site.course import HUB, Chapter, Course
@@ -42,7 +42,9 @@ def unfit(root: Path, run: Path) -> list[str]:
         if errors := entry.get("errors"):
             said = (error.partition("\n")[0] for error in errors)
             stopped += [f"it stopped at {each}; mend it, then `python3 -m companion run {number}`" for each in said]
-        elif missing := [path.stem for path in lesson.notebooks if not entry or not (run / path.name).is_file()]:
+        elif missing := [
+            path.stem for path in lesson.notebooks if not entry or Lesson(path.stem, run / path.name).unread()
+        ]:
             lacking += missing
             again.append(number)
     if lacking:
@@ -52,12 +54,12 @@ def unfit(root: Path, run: Path) -> list[str]:
 
 
 def _entries(run: Path) -> dict[str, dict]:
-    """The entries of a run's report, by lesson; none where there is no report."""
+    """The entries of a run's report, by lesson; none where there is no report that can be read."""
     try:
-        report = json.loads((run / "report.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        report = json.loads((run / "report.json").read_bytes())
+        return {entry["lesson"]: entry for entry in report["lessons"]}
+    except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return {entry["lesson"]: entry for entry in report["lessons"]}
 
 
 def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
@@ -69,12 +71,12 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
     chapters = []
     for lesson in all_lessons(root):
         paths = {path.name: f"lessons/{lesson.name}/{path.name}" for path in lesson.notebooks}
-        answer = lesson.source.with_name("answer.png")
+        executed, answer = Lesson(lesson.name, run / lesson.source.name), lesson.source.with_name("answer.png")
         chapters.append(
             Chapter(
                 lesson.name,
-                lesson.facts(),
-                run / lesson.source.name,
+                executed.facts(),
+                executed.source,
                 lesson.source.with_name("figure.png"),
                 entries[lesson.name],
                 {name: launch.places(repository, path) for name, path in paths.items()},
