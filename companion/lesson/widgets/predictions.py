@@ -3,7 +3,6 @@
 import html
 import json
 import math
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from companion.core.files import atomic_write
+from companion.core.files import atomic_write, read_kept
 from companion.lesson.attempts import in_lines
 from companion.lesson.figures import COLORS
 from companion.lesson.widgets.question import Question, shown
@@ -35,7 +34,12 @@ class Predictions:
             raise ValueError(f"lesson = {lesson!r}: must be a lesson's name, such as '02-in-context-regression'")
         self.lesson, self.path = lesson, Path.cwd() / FILE
         self.questions: dict[str, Question] = {}
-        self._kept = _read(self.path).get(lesson, {})
+        self._kept: dict[str, Any] = {}
+        self._unwritten: dict[str, Any] = {}  # what the disk, or another program, has refused so far
+        try:
+            self._kept = _read(self.path).get(lesson, {})
+        except OSError as error:
+            print(f"{FILE} cannot be read now ({error.strerror}); nothing is written over it")
 
     def number(self, id: str, question: str, *, low: float = -math.inf, high: float = math.inf) -> Question:
         """Ask for a number.
@@ -156,12 +160,14 @@ class Predictions:
 
     def _keep(self, question: Question) -> None:
         """Into the file; it is read again first, for another notebook may have written there."""
-        lessons = _read(self.path)
-        lessons.setdefault(self.lesson, {})[question.id] = question.entry()
-        text = json.dumps({"format": FORMAT, "lessons": lessons}, indent=1, ensure_ascii=False) + "\n"
+        self._unwritten[question.id] = question.entry()
         try:
+            lessons = _read(self.path)
+            lessons.setdefault(self.lesson, {}).update(self._unwritten)
+            text = json.dumps({"format": FORMAT, "lessons": lessons}, indent=1, ensure_ascii=False) + "\n"
             atomic_write(self.path, text)
-        except OSError as error:  # a full or read-only disk spoils no lesson
+            self._unwritten.clear()
+        except OSError as error:  # a full or read-only disk, or a file that is in use, spoils no lesson
             question.tell(f"Your prediction holds for now, but {FILE} could not be written: {error.strerror}.")
 
 
@@ -201,21 +207,13 @@ class Sheet:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """What the file keeps, by lesson and id. A file that is broken or not ours is moved aside, and nothing is lost."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] == FORMAT and all(isinstance(kept, dict) for kept in content["lessons"].values()):
-            return content["lessons"]
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        pass
-    number = 1
-    while (aside := path.with_name(f"predictions (set aside {number}).json")).exists():
-        number += 1
-    try:
-        os.replace(path, aside)
-        print(f"{path.name} is not a file of predictions of this course; it is now {aside.name}")
-    except OSError:
-        print(f"{path.name} is not a file of predictions of this course, and could not be moved aside")
-    return {}
+    """What the file keeps, by lesson and id. A file that is broken or not ours is moved aside, and nothing is lost.
+    Raises OSError where it cannot be read or moved.
+    """
+    content = read_kept(path, "a file of predictions of this course", _fits)
+    return content["lessons"] if content else {}
+
+
+def _fits(content: Any) -> bool:
+    entries = [entry for kept in content["lessons"].values() for entry in kept.values()]
+    return content["format"] == FORMAT and all(isinstance(entry, dict) for entry in entries)
