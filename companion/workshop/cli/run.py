@@ -18,7 +18,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
-from companion.core.files import FileError, atomic_write, read_kept
+from companion.core.files import FileError, atomic_write, make_room, read_kept
 from companion.lesson.claims import EVIDENCE, MIME, UNEXPECTED, statements
 from companion.lesson.verdicts import tally
 from companion.workshop.cli import evidence, scoreboard
@@ -41,20 +41,33 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         print(f"run: {error}")
         return 2
     out = Path(arguments.out)
-    out.mkdir(parents=True, exist_ok=True)
+    make_room(out)
     ran = []
     for lesson in lessons:
         ran.append(execute(lesson, arguments.scale, arguments.seed, out, pictures=arguments.pictures))
-        report = {"lessons": [*kept_entries(out / "report.json", {entry["lesson"] for entry in ran}, root), *ran]}
-        report["lessons"].sort(key=lambda entry: entry["lesson"])
-        atomic_write(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
         _say(ran[-1])
+        try:
+            report = _report(ran, out / "report.json", root)
+            unwritten = ""
+        except OSError as error:  # a disk that is full, a file that is held: the other lessons run all the same
+            unwritten = f"run: {out / 'report.json'} cannot be written: {error.strerror}"
+            print(unwritten)
+    if unwritten:
+        return 1
     print(f"The executed notebooks and report.json are in {out}")
     if arguments.readme:
         scoreboard.update(report, root)
     if arguments.evidence:
         evidence.add(ran, root)
     return int(any(entry["errors"] for entry in ran))
+
+
+def _report(ran: list[dict], path: Path, root: Path) -> dict:
+    """Write into the report at ``path`` what ``ran``, beside what it says of others, and return it. Raises OSError."""
+    report = {"lessons": [*kept_entries(path, {entry["lesson"] for entry in ran}, root), *ran]}
+    report["lessons"].sort(key=lambda entry: entry["lesson"])
+    atomic_write(path, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    return report
 
 
 def _say(entry: dict) -> None:
@@ -133,17 +146,18 @@ def _execute(
             failure = f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - started
         errors, claims, measured = [], [], {}
-        if path.exists():
-            notebook = node(path)
-            claims, measured = harvest(notebook), measured_in(notebook)
-            atomic_write(out / source.name, nbformat.writes(notebook))
-            if pictures and not failure:
-                try:
+        place = ""
+        try:
+            if path.exists():
+                notebook = node(path)
+                claims, measured = harvest(notebook), measured_in(notebook)
+                place = failing_cell(notebook, given) if failure else ""
+                atomic_write(out / source.name, nbformat.writes(notebook))
+                if pictures and not failure:
                     draw_pictures(notebook, source.parent)
-                except LessonError as error:
-                    errors.append(f"{name}: {error}")
+        except (FileError, OSError) as error:
+            errors.append(f"{name}: {error}")
         if failure:
-            place = failing_cell(notebook, given) if path.exists() else ""
             errors.append(f"{', '.join(filter(None, [name, place]))}: {failure}")
     return round(seconds, 1), round(peak.bytes / 2**20, 1), errors, claims, measured
 
