@@ -163,7 +163,8 @@ class Predictions:
         self._unwritten[question.id] = question.entry()
         try:
             lessons = _read(self.path)
-            lessons.setdefault(self.lesson, {}).update(self._unwritten)
+            self._kept |= lessons.get(self.lesson, {}) | self._unwritten
+            lessons[self.lesson] = self._kept  # also where the file is gone, or was broken
             text = json.dumps({"format": FORMAT, "lessons": lessons}, indent=1, ensure_ascii=False) + "\n"
             atomic_write(self.path, text)
             self._unwritten.clear()
