@@ -298,12 +298,19 @@ def main(argv: list[str]) -> int:
 
 
 def command() -> int:
-    """Run `main` as a program of its own: ``companion lab``. Where nobody reads on, as in ``| head``, it ends."""
+    """Run `main` as a program of its own: ``companion lab``. Where nobody reads on, as in ``| head``, it ends. What a
+    disk refuses, and a file that is damaged, is a sentence."""
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python's own flush at its exit fails again
+        return 1
+    except (ValueError, OSError) as error:
+        said = import_module("companion.core.files").told(error, sys.argv[1])
+        if not said:
+            raise
+        print(said, file=sys.stderr)
         return 1
     return status
 

@@ -151,6 +151,13 @@ def read_kept(path: Path, what: str, fits: Callable[[Any], bool]) -> Any:
     return None
 
 
+def make_room(folder: Path) -> None:
+    """Make a ``folder`` if need be. Raises OSError where nothing could be written in it, before hours are lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "it cannot be written", str(folder))
+
+
 def atomic_write(path: Path, content: str | bytes) -> None:
     """Write beside, then rename: whoever reads ``path`` sees the old content or the new. Its folder is made if need be,
     and nothing stays beside it when writing fails. Raises OSError, which names ``path``.

@@ -33,7 +33,7 @@ from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
 from companion import SCALES
-from companion.core.files import atomic_write
+from companion.core.files import atomic_write, make_room
 from companion.core.recipe import kept_in, times
 from companion.core.registry import HOME, rooms
 from companion.core.training import resumable
@@ -177,6 +177,7 @@ def measure(
     if scale != "course":
         command += ["--scale", scale]
     out = out or (chosen.path if longer or len(command) == 2 else Path("build/measured") / f"{name}.csv")
+    make_room(out.parent)
     kept = Path("build/measured") / f"{name}{f'-{times()}-times' if longer else ''}.partial.json"
     make_table(partial(_rows, name), todo, out, kept, " ".join(command), chosen.config(scale), name, jobs)
     return out

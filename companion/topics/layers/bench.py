@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from companion.core.defaults import torch_defaults
-from companion.core.files import atomic_write
+from companion.core.files import atomic_write, make_room
 from companion.core.measuring import Row, Table, make_table, measured_table, read_table
 from companion.core.task import tasks as tasks_at
 from companion.core.training import seeded
@@ -72,6 +72,7 @@ def _bench(layers, tasks, seeds, scale, jobs, out) -> Table:
 
     label = "+".join(named)
     out = out or Path("build/bench") / f"{label}.csv"
+    make_room(out.parent)
     todo = [{"seed": seed, "task": task, "layer": name} for seed in seeds for task in chosen for name in named]
     kept, said = out.with_suffix(".partial.json"), f"bench of {label} on {', '.join(chosen)}, scale {scale}"
     make_table(rows, todo, out, kept, said, _config(named, chosen, scale), label, jobs)

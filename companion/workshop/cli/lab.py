@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from argparse import Namespace
 from pathlib import Path
 from typing import NoReturn
@@ -9,6 +10,8 @@ from typing import NoReturn
 from companion.workshop.cli import fetch, work
 from companion.workshop.cli.setup import ROOT, go_on_as
 
+HOMES = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
+HOMES += ("IPYTHONDIR", "MPLCONFIGDIR")  # what is written at home
 SETTINGS = Path(__file__).parent / "jupyter"  # Markdown opens rendered: the start page is Markdown
 
 
@@ -16,6 +19,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> NoReturn:
     """Serve ``work/`` until interrupted, and open its start page in the browser."""
     for line in work.refresh(root, answers=True):
         print(line)
+    _find_room()
     if arguments.without_model:
         fetch.leave_out("It was left out by `lab --without-model`.")
     else:
@@ -31,3 +35,13 @@ def main(arguments: Namespace, root: Path = ROOT) -> NoReturn:
     )
     os.chdir(root)
     go_on_as(command)
+
+
+def _find_room() -> None:
+    """Let Jupyter keep in a folder of its own what it would write into a home that cannot be written."""
+    if os.access(os.path.expanduser("~"), os.W_OK):
+        return
+    room = tempfile.mkdtemp(prefix="companion-")
+    print(f"Your home cannot be written: JupyterLab keeps its settings in {room} this time; your answers are in work/.")
+    for name in HOMES:
+        os.environ.setdefault(name, str(Path(room) / name.lower()))

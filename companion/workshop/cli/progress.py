@@ -1,5 +1,6 @@
 """``progress``: what is solved and predicted in ``work/``, read from the saved notebooks; and a lesson started anew."""
 
+import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -19,7 +20,10 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     except LessonError as error:
         print(f"progress: {error}")
         return 1
-    news = work.refresh(root)
+    try:
+        news = work.refresh(root)
+    except OSError as error:
+        news = [f"work/ cannot be brought up to date ({error.strerror}); this is what stands in it"]
     rows = [("Lesson", "Exercises", "Predictions")]
     for path in (path for lesson in lessons for path in lesson.notebooks):
         result = work.best(root / "work" / path.parent.name, path.stem)
@@ -47,6 +51,8 @@ def _reset(lesson: Lesson, root: Path, *, sure: bool) -> int:
     try:
         aside = work.reset(lesson, root)
     except PermissionError as error:  # Windows moves no folder in which a kernel runs
+        if not os.access(root / "work", os.W_OK):
+            raise
         print(f"progress: {error.strerror}: close {lesson.name} in JupyterLab, shut its kernel down, and try again")
         return 1
     print(f"A fresh copy is in work/{lesson.name}; yours is now {aside.relative_to(root).as_posix()}")

@@ -16,7 +16,7 @@ from nbgrader.utils import capture_log
 from traitlets.config import Config
 
 from companion import __version__
-from companion.core.files import FileError, atomic_write
+from companion.core.files import FileError, atomic_write, make_room
 from companion.workshop.cli import launch
 from companion.workshop.cli.answers import put_answers
 from companion.workshop.cli.lessons import (
@@ -59,9 +59,10 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         if put_part(root / "README.md", "lessons", table, write=write):
             more.append("README.md: its table of lessons is another; `release` writes it")
         print(*more, sep="\n", end="\n" * bool(more))
-        (root / "build").mkdir(exist_ok=True)
+        if write:
+            make_room(root / "build")
         # on lessons/'s own disk, so that a rename will do
-        with tempfile.TemporaryDirectory(dir=root / "build") as folder:
+        with tempfile.TemporaryDirectory(dir=root / "build" if write else None) as folder:
             made = generate(lessons, Path(folder), course, launch.repository(root))
             (made / "README.md").write_bytes(f"{start_page(course)}\n{notation()}".encode())
             differences = compare(made, root / "lessons", whole=whole)

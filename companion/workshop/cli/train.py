@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from companion.core import checkpoints
 from companion.core.checkpoints import weights_path
+from companion.core.files import make_room
 from companion.core.processes import share
 from companion.core.recipe import Recipe, recipe, recipes
 from companion.core.training import ResumeError, pick_device
@@ -39,6 +40,7 @@ def main(arguments: Namespace) -> int:
     except ValueError as error:
         print(f"train: {error}")
         return 2
+    make_room(out.parent)
     try:
         said = _trained(chosen, arguments.seed, arguments.device, out)
     except ResumeError as error:

@@ -6,10 +6,8 @@ untouched copy is told from one that somebody has worked in, even after JupyterL
 one of the lesson's.
 """
 
-import errno
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from companion.core.files import FileError, atomic_write, encoding, patiently
+from companion.core.files import FileError, atomic_write, encoding, make_room, patiently
 from companion.workshop.cli.carry import carry, fingerprint, of_version_0_3
 from companion.workshop.cli.lessons import Lesson, notation, released, start_page
 from companion.workshop.cli.results import Results, of_notebook
@@ -36,9 +34,7 @@ def refresh(root: Path, *, answers: bool = False) -> list[str]:
     """
     messages = [f"{damage}. The other lessons open." for lesson in released(root) if (damage := lesson.damage())]
     work = root / "work"
-    work.mkdir(exist_ok=True)
-    if not os.access(work, os.W_OK):
-        raise PermissionError(errno.EACCES, "cannot be written", str(work))
+    make_room(work)
     for lesson in _sound(root):
         try:
             messages += _refresh_lesson(lesson, work / lesson.name, answers=answers)
