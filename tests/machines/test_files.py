@@ -38,10 +38,10 @@ NO_NOTEBOOKS = {
     "an editor's Latin-1": (WHOLE.decode().encode("latin-1"), "it is not UTF-8 from cell 1 on"),
     "a pointer of Git LFS": (
         b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\n",
-        "it is a pointer of Git LFS",
+        "it is a Git LFS pointer",
     ),
     "a zip": (b"PK\x03\x04...", "it is a zip archive"),
-    "a page that says 404": (b"<!DOCTYPE html><p>404", "it is a page of HTML"),
+    "a page that says 404": (b"<!DOCTYPE html><p>404", "it is a web page, not the file"),
     "a list": (b"[]", "it is JSON, and no notebook"),
     "format 3": (b'{"nbformat": 3, "worksheets": []}', "it is of format 3; JupyterLab can save it"),
     "nested too deeply": (b"[" * 100_000, "it is nested too deeply"),
