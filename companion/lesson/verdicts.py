@@ -16,7 +16,8 @@ with a measure that cannot tell.
 in every seed, or by its interval, that meets the published number. At the source's size that is within 10 %, two
 points of accuracy, bettered, or inside the interval where that is no wider than the published effect; at a smaller
 one, half of the effect. Size excuses only what differs in size, and nothing where the source says that less is enough.
-Where no number is printed, every seed must have the ordering.
+Where no number is printed, every seed or draw must have the ordering, and there must be a number for each of three at
+least: an interval alone tells of their mean.
 
 **A form** (linear, exponential) is judged as a form: its lead is the variance that it explains less what its rival
 does, and it is reproduced where it explains `FITS` of it, in every seed, and meets the number if one is printed.
@@ -235,8 +236,8 @@ def _enough(found: Experiment) -> bool:
 def _met(found: Experiment, low: float, high: float, least: float) -> bool:
     """Whether enough of the published effect is there."""
     ours, published = found.size_of_effect(), found.published
-    if published is None:
-        return least > 0
+    if published is None:  # an interval alone does not say that every seed has the ordering
+        return len(found.ours) >= SEEDS and least > 0
     beyond = ours > published and found.measure != "value"
     if found.size:
         return beyond or published / 2 <= ours <= 2 * published

@@ -67,7 +67,11 @@ def test_a_construction_is_exact_and_its_negative_world_fails(found, verdict):
         # no number printed: the ordering in every seed
         ({"published": None, "ours": [0.1, 0.1, 5]}, REPRODUCED),
         ({"published": None, "ours": [-0.1, 5, 5, 5, 5, 5, 5, 5]}, WEAKER),  # its interval is beyond 0
-        ({"published": None, "interval": [0.1, 5]}, REPRODUCED),
+        ({"published": None, "ours": [0.1, 0.1]}, UNASSESSED),
+        ({"published": None, "interval": [0.1, 5]}, WEAKER),  # says nothing of every draw
+        ({"published": None, "ours": [2, 3], "interval": [0.1, 5]}, WEAKER),
+        ({"published": None, "ours": [2, 3, 4], "interval": [0.1, 5]}, REPRODUCED),
+        ({"published": None, "ours": [-0.1, 3, 4], "interval": [0.1, 5]}, WEAKER),
         ({"published": None, "interval": [-0.1, 5]}, UNASSESSED),
         # stand-ins, and a trend for a rate
         ({"ours": [10, 10, 10.1], "stand_in": "digits for photographs"}, WEAKER),
