@@ -158,19 +158,19 @@ def _at_equal_accuracy(table, network, at=0.95):
 
 
 def test_the_seeds_of_noisy_labels_are_of_their_tables():
-    labels, sparse = measured_table("sensitivity-labels"), measured_table("sensitivity-sparse")
+    labels, budgets = measured_table("sensitivity-labels"), measured_table("sensitivity-budgets")
     attends, remembers = (
         torch.tensor([row["clean_accuracy"] for row in _at_equal_accuracy(labels, kind, at=0.88)])
         for kind in ("transformer", "lstm")
     )
     ends = [
-        torch.tensor(sparse.where(network=kind).grid("seed", "mark", of="clean_accuracy"))[:, -1]
+        torch.tensor(budgets.where(task="sparse", network=kind, step=9000, steps=9000).columns["clean_accuracy"])
         for kind in ("transformer", "lstm")
     ]
     for id, table, of_seeds in (
         ("labels-transformer-simple", "sensitivity-labels", attends - 0.9),
         ("labels-lstm-overfits", "sensitivity-labels", attends - remembers),
-        ("sparse-parity", "sensitivity-sparse", ends[0] - ends[1]),
+        ("sparse-parity", "sensitivity-budgets", ends[0] - ends[1]),
     ):
         assert _evidence("10-sensitivity", id, table).ours == pytest.approx(of_seeds.tolist(), abs=1e-3)
 

@@ -141,7 +141,6 @@ CURVES = {  # networks, and what is measured of them
     "clean": (RIVALS[:1], FUNCTION),
     "writes": (RIVALS, FUNCTION),
     "random": (RIVALS, FUNCTION),
-    "sparse": (RIVALS, FUNCTION),
     "digits": ((*RIVALS, "cnn", "augmented", "steadied"), IMAGES),
     "wide": (WIDE, IMAGES),
     "text": (RIVALS, WORDS),
