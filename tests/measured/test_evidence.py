@@ -22,6 +22,7 @@ from companion.topics.addition.recipes import embeddings_from
 from companion.topics.facts.data import every_fact
 from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import facts_of
+from companion.topics.layers.measured import LONGER
 from companion.topics.layers.shown import from_floor
 from companion.topics.limits.exercises import flip_slope
 from companion.topics.memories.probes import interval, two_power_laws
@@ -487,18 +488,20 @@ def test_the_hops_of_lesson_12_are_of_the_table_of_places_to_find():
 
 
 AHEAD = {  # lesson 14's claims: who is ahead of whom, on what
-    "attention-recalls-more": ("softmax", "linear", ("recall", 32, "pairs")),
-    "recurrence-goes-beyond": ("lstm", "softmax", ("s3", 16, "letters")),
-    "erasing-recalls-more": ("delta", "linear", ("recall", 32, "pairs")),
+    "attention-recalls-more": ("softmax", "linear", {"task": "recall", "size": 32}),
+    "recurrence-goes-beyond": ("lstm", "softmax", {"task": "s3", "size": 16}),
+    "erasing-recalls-more": ("delta", "linear", {"task": "recall", "size": 32}),
 }
 
 
 @pytest.mark.parametrize("id", AHEAD)
-def test_the_leads_of_lesson_14_are_of_the_table_of_layers(id):
+def test_the_leads_of_lesson_14_are_of_the_table_of_budgets(id):
     one, other, task = AHEAD[id]
-    shares = from_floor(measured_table("layers-bench").rows)[task]
-    leads = [a - b for a, b in zip(shares[one], shares[other], strict=True)]
-    assert _evidence("14-your-own-layer", id, "layers-bench").ours == pytest.approx(leads, abs=1e-3)
+    evidence, table = _evidence("14-your-own-layer", id, "layers-budgets"), measured_table("layers-budgets")
+    for found, times in zip((evidence, *evidence.beside), (max(LONGER[task["task"]]), 1), strict=True):
+        [shares] = from_floor(table.where(times=times, **task).rows).values()
+        leads = [a - b for a, b in zip(shares[one], shares[other], strict=True)]
+        assert found.ours == pytest.approx(leads, abs=1e-3)
 
 
 def _lost(table, layer, head, *sides):
