@@ -5,26 +5,29 @@ that would cost.
 import csv
 from pathlib import Path
 
+import nbformat
 import pytest
 from sources import LESSONS
 
 from companion.core.checkpoints import shipped, weights_path
-from companion.core.measuring import look_up
+from companion.core.measuring import look_up, measurements
 from companion.core.recipe import recipe, times
 from companion.lesson.claims import statements
 from companion.workshop.cli.evidence import LONGER, table_of_runs
+from companion.workshop.site.again import rests_on
 
 OPEN = Path(__file__).parent / "open-budgets.csv"
 CLAIMS = {(name, id): claim for name in LESSONS for id, claim in statements(name).items()}
 ON_TRAINING = {key for key, claim in CLAIMS.items() if claim.trained}
-
-
-def stored(claim):
-    return claim.evidence.stored if claim.evidence else ()
-
-
 BY_RUN = {(row["lesson"], row["claim"]) for row in table_of_runs(path=LONGER) if int(row["times"]) >= 3}
-BY_TABLE = {key for key in ON_TRAINING if any(name.endswith("-budgets") for name in stored(CLAIMS[key]))}
+BUDGETS = {name for name in measurements() if name.endswith("-budgets")}
+BY_TABLE = {
+    (name, id)
+    for name, lesson in LESSONS.items()
+    for path in lesson.notebooks
+    for id, tables in rests_on(nbformat.read(path, as_version=4), BUDGETS).items()
+    if tables and not CLAIMS[name, id].evidence
+} | {key for key, claim in CLAIMS.items() if claim.evidence and BUDGETS.intersection(claim.evidence.stored)}
 
 
 @pytest.mark.parametrize("key", CLAIMS, ids="-".join)
