@@ -140,6 +140,11 @@ CALLS = {
     "topics.facts.data.every_fact": lambda f, i: f(i.world(), 6, rounds=2, generator=i.generator),
     "topics.facts.data.counts": lambda f, i: f(i.whole(5, 2, 9), 5),
     "topics.language.data.indirect_objects": lambda f, i: f(4, generator=i.generator),
+    "topics.language.data.hop_questions": lambda f, i: f("two hops", 4, generator=i.generator),
+    "topics.language.data.mood_questions": lambda f, i: f(4, generator=i.generator),
+    "topics.language.data.invented_countries": lambda f, i: f(4, generator=i.generator),
+    "topics.language.data.prose": lambda f, i: f(),
+    "topics.language.data.said_again": lambda f, i: f(3, 12, 20, generator=i.generator),
     "topics.graphs.data.erdos_renyi": lambda f, i: f(3, 6, 0.1, 0.5, generator=i.generator),
     "topics.graphs.data.disjoint": lambda f, i: [
         f(3, kind, (3, 4), generator=i.generator) for kind in ("chain", "clique", "cycle")

@@ -108,6 +108,7 @@ CALLS = {
     "topics.graphs.probes.felt": lambda f, i: f(i.model(Channels, ChannelsConfig(1, 2)), i.graphs()[:, None]),
     "topics.language.probes.turned_by": turned,
     "topics.language.probes.head_maps": lambda f, i: f(i.llama(), 1),
+    "topics.language.probes.toward_followers": lambda f, i: f(i.whole(3, 2, 6)),
     "topics.language.probes.toward_receivers": lambda f, i: f(i.normal(2, 6).argsort(), [3, 4], [1, 0]),
     "topics.language.probes.streams_and_writers": lambda f, i: f(i.llama(), i.whole(5, 2, 6), 1),
     "topics.limits.probes.sharpen": lambda f, i: f(i.decoder(), 3.0),
