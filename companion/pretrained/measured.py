@@ -59,6 +59,7 @@ SECOND_CITIES = (
 )
 CITIES = (FIRST_CITIES, dict(pair.split() for pair in SECOND_CITIES.split(", ")))  # of seeds 0 and 1
 PLACE = "{} is located in"
+NOUNS = ["table", "dog", "water", "book", "house", "tree", "chair", "bread", "window", "car"]  # that are no places
 QUESTIONS = {"smoke": 2, "course": 40, "paper": 200}  # of each kind of what it cannot do
 CUTS = [("none", -1), *(("mlp", layer) for layer in range(30)), *(("half", layer) for layer in range(24, 30))]
 Figures = dict[str, Tensor | float]
@@ -403,6 +404,40 @@ def layers(seed: int, scale: str, cut: str, layer: int) -> list[Row]:
     with model.hooks(ablation(f"blocks.{layer}.hook_mlp_out", "zero") if cut == "mlp" else {}):
         following = _following(model, [PLACE.format(city) for city, _ in cities])
     return [_about(model, *pair, likely) for pair, likely in zip(cities, following, strict=True)]
+
+
+@measurement(
+    "language-lifted",
+    "by how much log2 p rises after a city 'is located in', for words of five kinds without the MLP of layer 28; the "
+    "loss on the course's own text without each MLP",
+    seeds=(0, 1),
+    tolerance=0.05,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def lifted(seed: int, scale: str) -> list[Row]:
+    """Measure the median rise over the ``seed``-th twenty cities: of "the"; of the city's own "country"; of the "other
+    countries"; of 2,000 "random tokens" and ten "everyday nouns". Layer -1 stands for the whole model.
+    """
+    model = smollm2()
+    cities = dict(list(CITIES[seed].items())[: 3 if scale == "smoke" else None])
+    asked = [PLACE.format(city) for city in cities]
+    before = _following(model, asked)
+    with model.hooks(ablation("blocks.28.hook_mlp_out", "zero")):
+        rise = (_following(model, asked) / before).log2()
+    own = torch.tensor([model.encode(f" {country}")[0] for country in cities.values()])[:, None]
+    nouns = torch.tensor([model.encode(f" {noun}")[0] for noun in NOUNS])
+    drawn = torch.randperm(model.tokens, generator=torch.Generator().manual_seed(seed))[:2000]
+    others = rise[:, own[:, 0]].masked_fill(own == own[:, 0], torch.nan).nanmedian(1).values
+    kinds = {"the": rise[:, model.encode(" the")[0]], "country": rise.gather(1, own), "other countries": others}
+    kinds |= {"random tokens": rise[:, drawn].median(1).values, "everyday nouns": rise[:, nouns].median(1).values}
+    rows = [{"layer": 28, "of": kind, "value": each.median().item()} for kind, each in kinds.items()]
+    read = passages(model, seed, scale)[:6]
+    for layer in range(-1, 3 if scale == "smoke" else model.layers):
+        with model.hooks(ablation(f"blocks.{layer}.hook_mlp_out", "zero") if layer >= 0 else {}):
+            loss = cross_entropy(model(read)[:, :-1].mT, read[:, 1:]).item()
+        rows.append({"layer": layer, "of": "loss", "value": loss})
+    return rows
 
 
 def halve_rank(model: LanguageModel, layer: int) -> None:

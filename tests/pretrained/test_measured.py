@@ -2,6 +2,7 @@
 is said where the model is not there, or is another.
 """
 
+import math
 import shutil
 from argparse import Namespace
 from dataclasses import replace
@@ -184,6 +185,24 @@ def test_the_claims_of_lesson_15_fail_in_other_worlds(figure):
     for world, most in OTHER_WORLDS[figure].items():
         drawn = measured_table("language-controls").where(figure=figure, world=world).columns["value"]
         assert len(drawn) == 3 and max(drawn) < most
+
+
+def test_without_its_mlp_layer_28_lifts_random_tokens_and_countries_and_costs_less_than_four_others():
+    table = measured_table("language-lifted")
+    for seed in (0, 1):
+        rises = {row["of"]: row["value"] for row in table.where(seed=seed, layer=28).rows}
+        assert rises["the"] < rises["everyday nouns"] < -1
+        assert all(0.5 < rises[kind] < 2 for kind in ("country", "other countries", "random tokens"))
+        losses = {row["layer"]: row["value"] for row in table.where(seed=seed, of="loss").rows}
+        assert {layer for layer in losses if losses[layer] > losses[28]} == {0, 2, 11, 29}
+
+
+def test_what_a_late_mlp_lifts_is_measured_for_each_kind_of_word(monkeypatch):
+    monkeypatch.setattr(measured, "smollm2", lambda: language_model("smollm2", "smoke"))
+    rows = measured.lifted(0, "smoke")
+    kinds = ["the", "country", "other countries", "random tokens", "everyday nouns"]
+    assert [row["of"] for row in rows] == [*kinds, *["loss"] * 4]
+    assert all(math.isfinite(row["value"]) for row in rows)
 
 
 @pytest.mark.parametrize("seed", [0, 2])
