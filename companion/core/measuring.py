@@ -33,7 +33,7 @@ from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
 from companion import SCALES
-from companion.core.files import atomic_write, make_room
+from companion.core.files import atomic_write, make_room, read_kept
 from companion.core.recipe import kept_in, times
 from companion.core.registry import HOME, rooms
 from companion.core.training import resumable
@@ -234,10 +234,8 @@ def make_table(
 
 def _finished(kept: Path, config: str) -> list[list[Any]]:
     """The cells (job, rows, seconds) of a measurement that was stopped, if what decides it is still the same."""
-    if not kept.is_file():
-        return []
-    state = json.loads(kept.read_text(encoding="utf-8"))
-    return state["cells"] if state["config"] == config else []
+    state = read_kept(kept, "a measurement that was stopped", lambda state: state["config"] and state["cells"])
+    return state["cells"] if state and state["config"] == config else []
 
 
 def _rows(name: str, job: Row) -> list[Row]:

@@ -138,3 +138,13 @@ def test_a_measurement_that_was_stopped_twice_goes_on_elsewhere(tmp_path, monkey
     assert len(calls) == 6  # each cell once
     assert read_table(found).rows == read_table(whole).rows
     assert not list(Path("build/measured").glob("*.partial.json"))
+
+
+def test_a_state_that_a_power_cut_left_as_zeros_is_put_aside(tmp_path, capsys):
+    kept = tmp_path / "bench.partial.json"
+    kept.write_bytes(b"\0" * 40)
+    assert measuring._finished(kept, "config") == []
+    assert capsys.readouterr().out == (
+        "bench.partial.json is not a measurement that was stopped; it is now bench.partial (set aside 1).json\n"
+    )
+    assert not kept.exists()
