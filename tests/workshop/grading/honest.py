@@ -183,7 +183,7 @@ def unreadable() -> dict[str, Student]:
     nothing = {"points": NOTHING}
     return {
         "invalid JSON": Student(b'{"cells": [', **nothing, says="it is no notebook"),
-        "empty file": Student(b"", **nothing, says="the file is empty"),
+        "empty file": Student(b"", **nothing, says="it is empty"),
         "not UTF-8": Student(b"\xff\xfe\x00", **nothing, says="it is no notebook"),
         "no cells": Student(json.dumps({"worksheets": []}).encode(), **nothing, says="it is no notebook"),
         "cells of another kind": Student(
