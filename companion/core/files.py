@@ -153,6 +153,8 @@ def read_kept(path: Path, what: str, fits: Callable[[Any], bool]) -> Any:
 
 def make_room(folder: Path) -> None:
     """Make a ``folder`` if need be. Raises OSError where nothing could be written in it, before hours are lost."""
+    if folder.is_symlink() and not folder.exists():
+        raise FileNotFoundError(errno.ENOENT, "it is a link that leads nowhere", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, "it cannot be written", str(folder))
@@ -169,7 +171,8 @@ def atomic_write(path: Path, content: str | bytes) -> None:
 
 def write_safetensors(path: Path, tensors: "dict[str, Tensor]", header: dict[str, str]) -> None:
     """Write tensors as `atomic_write` writes text: ``path`` is never half a file."""
-    from safetensors.torch import save_file  # noqa: PLC0415 (it imports torch, which the bare commands lack)
+    from safetensors import SafetensorError  # noqa: PLC0415 (it imports torch, which the bare commands lack)
+    from safetensors.torch import save_file  # noqa: PLC0415
 
     path.parent.mkdir(parents=True, exist_ok=True)
     whole, seen = {}, set()
@@ -179,7 +182,17 @@ def write_safetensors(path: Path, tensors: "dict[str, Tensor]", header: dict[str
         if storage in seen:  # tied weights, or a view: each name has a copy of its own in the file
             whole[name] = whole[name].clone()
         seen.add(storage)
-    _beside(path, lambda beside: save_file(whole, beside, header))
+
+    def write(beside: Path) -> None:
+        try:
+            save_file(whole, beside, header)
+        except SafetensorError as error:  # its writer has the system's error as a text alone
+            number = re.search(r"os error (\d+)", str(error))
+            if not number:
+                raise
+            raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from None
+
+    _beside(path, write)
 
 
 def _beside(path: Path, write: Callable[[Path], object]) -> None:

@@ -89,10 +89,17 @@ MODELS = {
 
 
 def models_folder() -> Path:
-    """Return the folder of all fetched models: what COURSE_MODELS names, else one in the user's cache."""
+    """Return the folder of all fetched models: what COURSE_MODELS names, else one in the user's cache. Raises
+    FetchError where it names a file, and where there is neither that nor a home.
+    """
     if named := os.environ.get("COURSE_MODELS"):
+        if Path(named).is_file():
+            raise FetchError(f"COURSE_MODELS = {named!r}: must be a folder, not a file")
         return Path(named).expanduser().absolute()
-    return platformdirs.user_cache_path("transformers-as-algorithms", appauthor=False) / "models"
+    try:
+        return platformdirs.user_cache_path("transformers-as-algorithms", appauthor=False) / "models"
+    except RuntimeError:
+        raise FetchError("HOME is not set, so nobody has a cache: COURSE_MODELS can name a folder") from None
 
 
 def model_folder(name: str) -> Path:

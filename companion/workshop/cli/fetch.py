@@ -16,14 +16,13 @@ REMEMBERED = "companion-without-model.txt"  # in the environment's folder: why `
 def main(arguments: Namespace) -> int:
     """List, remove or fetch what ``arguments`` say; its exit status."""
     name = arguments.model
-    if arguments.list or name is None:
-        print(*map(_line, MODELS), sep="\n")
-        return 0
-    if name not in MODELS:
+    if name not in (None, *MODELS):
         print(f"fetch: MODEL = {name!r}: must be one of {', '.join(MODELS)}", file=sys.stderr)
         return 2
     try:
-        if arguments.remove:
+        if arguments.list or name is None:
+            print(*map(_line, MODELS), sep="\n")
+        elif arguments.remove:
             print(f"{name}: removed." if remove(MODELS[name]) else f"{name}: is not here.")
             leave_out("It was removed by hand.")
         else:
@@ -50,10 +49,11 @@ def once() -> None:
     """Bring the first model, unless it is here, or this environment remembers that it is left out or somebody else
     keeps the environment. Where it cannot be had, say why, remember that, and go on.
     """
-    if is_fetched(FIRST) or _remembered().exists() or not os.access(sys.prefix, os.W_OK):
+    if _remembered().exists() or not os.access(sys.prefix, os.W_OK):
         return
     try:
-        bring(FIRST)
+        if not is_fetched(FIRST):
+            bring(FIRST)
     except (FetchError, KeyboardInterrupt) as error:
         why = str(error) or f"{FIRST}: interrupted."
         print(f"{why}\nAll else works without it; `python3 -m companion fetch {FIRST}` tries again.", flush=True)

@@ -183,11 +183,16 @@ def _no_torch() -> str:
 
 
 def pip_options(text: str) -> list[str]:
-    """Return the words of ``text`` as a shell has them; on Windows a backslash is part of a path."""
+    """Return the words of ``text``, COURSE_PIP_ARGS, as a shell has them; on Windows a backslash is part of a path.
+    Exits where a quotation is left open.
+    """
     words = shlex.shlex(text, posix=True)
     words.whitespace_split, words.commenters = True, ""
     words.escape = "" if os.name == "nt" else words.escape
-    return list(words)
+    try:
+        return list(words)
+    except ValueError as error:
+        sys.exit(f"COURSE_PIP_ARGS = {text!r}: {error}")
 
 
 def in_shell(command: list[str]) -> str:
