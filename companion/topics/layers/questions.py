@@ -46,8 +46,11 @@ def _input(module: nn.Module, x: Tensor) -> Iterator[str]:
 
 def _shape(module: nn.Module, x: Tensor) -> Iterator[str]:
     for part in (x, x[:1], x[:, :1]):
-        if (there := module(part).shape) != part.shape:
-            yield f"{tuple(there)} comes out where {tuple(part.shape)} goes in; must be the same"
+        if not isinstance(y := module(part), Tensor):
+            yield f"a {type(y).__name__} comes out; must be a tensor alone, as nn.LSTM(...)(x)[0] is"
+            return
+        if y.shape != part.shape:
+            yield f"{tuple(y.shape)} comes out where {tuple(part.shape)} goes in; must be the same"
 
 
 def _dtype(module: nn.Module, x: Tensor) -> Iterator[str]:

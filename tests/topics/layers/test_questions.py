@@ -21,6 +21,16 @@ class Mean(nn.Module):
         return self.map(x).cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None]
 
 
+class Pair(nn.Module):
+    """Gives its state, too, as ``nn.LSTM`` does."""
+
+    def __init__(self, width):
+        super().__init__()
+
+    def forward(self, x):
+        return x, x[:, -1]
+
+
 class Wider(Mean):
     def forward(self, x):
         return torch.cat([super().forward(x), x], -1)
@@ -102,6 +112,7 @@ class Failing(Mean):
 
 
 BROKEN = {
+    Pair: r"shape: a tuple comes out; must be a tensor alone",
     Wider: r"shape: \(3, 12, 32\) comes out where \(3, 12, 16\) goes in",
     Doubled: r"dtype: torch.float64 comes out where torch.float32 goes in",
     Endless: "dtype: what comes out is not finite",
