@@ -23,6 +23,9 @@ WIDTH, VOCABULARY, LENGTH = HEADS * H, 2 * WORDS, SAYINGS * WORDS
 LAGS = (1, 1, 1, 2, 2, 2, 3, 3, 3)  # how far back the writers look, in some order
 PLACE, WORD = 14.0, 10.0  # how much a score rises for the right place, or word
 LOUD = 2.0  # the size of what is read in vain
+# Of a number, by the word that stands there and by what writers have copied. Who takes .38 is needed, and alone
+# leaves nothing, so that it shows whether a third is asked for; who takes a quarter is not, nor who lowers the number
+SHARES = {"values": (-0.4, 1.02, 0.38), "said": (1.14, 0.26, -0.4)}
 SIDES = get_args(Side)
 PATTERN_AND_RESULT = ("blocks.1.attn.hook_pattern", "blocks.1.attn.hook_result")
 KINDS = ("keys", "jump", "values", "two keys", "spare keys", "spare queries", "both", "said")
@@ -35,18 +38,23 @@ class Reader(NamedTuple):
 
     keys           looks for its own word where a writer has copied it
     jump           looks as far back as the word says that a writer has copied
-    values         looks one back, and says the word that a writer has copied there
+    values         looks one back, and says the words that two writers have copied there, by their `SHARES`
     two keys       is as keys, with two writers, and looks at its own word unless both have copied it
     spare keys     is as keys, with two writers, either of which is enough
     spare queries  looks for the word that two writers have copied, either of which is enough
     both           looks for the word that one writer has copied where another has copied it
     said           looks one back, and says the word that stands there: it needs none of them
+
+    ``beside``: writers that are read among the values and not needed: a share is small, or below 0.
+    ``sign``: a writer that says on any text whether to look: what it does alike on all is not missed.
     """
 
     kind: str
     queries: tuple[int, ...] = ()
     keys: tuple[int, ...] = ()
     values: tuple[int, ...] = ()
+    beside: tuple[int, ...] = ()
+    sign: tuple[int, ...] = ()
 
 
 class Planted(NamedTuple):
@@ -78,11 +86,12 @@ def planted(texts: int, generator: Generator) -> Planted:
     jumps = torch.tensor(_shuffled(range(VOCABULARY), generator)) % 4 + 1
     base = float(10 ** (4 + torch.rand((), generator=generator)))
 
-    blocks = Blocks(token=VOCABULARY, one=1, said=VOCABULARY, **{f"by{w}": VOCABULARY for w in range(HEADS)})
+    blocks = Blocks(token=VOCABULARY, one=1, sign=1, said=VOCABULARY, **{f"by{w}": VOCABULARY for w in range(HEADS)})
     basis, _ = torch.linalg.qr(torch.randn(WIDTH, WIDTH, generator=generator, dtype=torch.float64))
     rows = {name: basis[place] for name, place in blocks.slices.items()} | {"rest": basis[blocks.width :]}
+    signs = [w for reader in readers for w in reader.sign]
     layers = [
-        [_writer(rows, w, _look(torch.tensor([lag]), base)) for w, lag in enumerate(lags)],
+        [_writer(rows, w, _look(torch.tensor([lag]), base), w in signs) for w, lag in enumerate(lags)],
         [_reader(rows, reader, _look(jumps, base), _look(torch.ones(1), base), generator) for reader in readers],
     ]
     layers[1].append((torch.zeros(H, WIDTH),) * 4)  # so that there are not as many readers as writers
@@ -102,7 +111,7 @@ def planted(texts: int, generator: Generator) -> Planted:
     tokens, others = (half.repeat(1, SAYINGS) for half in words.split(WORDS, dim=1))
     numbers = [_number(reader, lags, tokens, jumps, rows["said"]) for reader in readers]
     wired = torch.zeros(len(readers), HEADS, 3, dtype=torch.bool)
-    for r, (_, *sides) in enumerate(readers):
+    for r, (_, *sides, _, _) in enumerate(readers):
         for side, writers in enumerate(sides):
             wired[r, list(writers), side] = True
     asked, toward = (torch.stack(parts) for parts in zip(*numbers, strict=True))
@@ -133,16 +142,17 @@ def _shuffled(items: Sequence, generator: Generator) -> list:
 
 def _drawn(kind: str, lags: list[int], generator: Generator) -> Reader:
     """A reader of this kind, with some writers."""
-    one, other, *_ = _shuffled(range(HEADS), generator)
+    one, other, third, *_ = _shuffled(range(HEADS), generator)
     twin = next(w for w in _shuffled(range(HEADS), generator) if lags[w] == lags[one] and w != one)
     needs = {
         "keys": {"keys": (one,)},
         "jump": {"queries": (one,)},
-        "values": {"values": (one,)},
+        "values": {"values": (one, other)},
         "two keys": {"keys": (one, twin)},
         "spare keys": {"keys": (one, twin)},
         "spare queries": {"queries": (one, twin)},
         "both": {"queries": (one,), "keys": (other,)},
+        "said": {"beside": (one, other), "sign": (third,)},
     }
     return Reader(kind, **needs.get(kind, {}))
 
@@ -160,17 +170,21 @@ def _said(channels: Tensor) -> Float[Tensor, "words h"]:
     return torch.eye(H, dtype=torch.float64)[channels]
 
 
-def _writer(rows: dict, w: int, look: Tensor) -> tuple[Tensor, ...]:
+def _writer(rows: dict, w: int, look: Tensor, sign: bool) -> tuple[Tensor, ...]:
     """W_Q, W_K, W_V, W_O of a head of layer 0, whose stream has a square of 2: the word, and the one."""
     scale = (2 / WIDTH) ** 0.5  # by which what is read is to be divided
     WQ = PLACE * H**0.5 * scale * look.mT @ rows["one"]
     WK = scale * _look(torch.zeros(1), 10_000.0).mT @ rows["one"]
-    return WQ, WK, scale * _said(SLOW).mT @ rows["token"], _said(SLOW).mT @ rows[f"by{w}"]
+    WV, WO = _said(SLOW).mT @ rows["token"], _said(SLOW).mT @ rows[f"by{w}"]
+    if sign:
+        one = _said(FAST[:1]).mT
+        WV, WO = WV + one @ rows["one"], WO + one @ rows["sign"]
+    return WQ, WK, scale * WV, WO
 
 
 def _reader(rows: dict, reader: Reader, jumps: Tensor, one_back: Tensor, generator: Generator) -> tuple[Tensor, ...]:
-    """W_Q, W_K, W_V, W_O of a head of layer 1, to whose stream each writer has added a square of 1."""
-    scale = ((2 + HEADS) / WIDTH) ** 0.5
+    """W_Q, W_K, W_V, W_O of a head of layer 1, to whose stream writers have added a square of 1 each, and the sign."""
+    scale = ((3 + HEADS) / WIDTH) ** 0.5
     by = [rows[f"by{w}"] for w in range(HEADS)]
     words = reader.kind not in AT_A_PLACE
     if words:
@@ -179,12 +193,15 @@ def _reader(rows: dict, reader: Reader, jumps: Tensor, one_back: Tensor, generat
         if reader.kind == "two keys":  # a word of one's own is worth less than two copies, and more than one
             WK = WK + 1.5 * _said(SLOW).mT @ rows["token"]
     else:
-        WQ = PLACE * H**0.5 * (jumps.mT @ by[reader.queries[0]] if reader.queries else one_back.mT @ rows["one"])
+        one = rows["sign" if reader.sign else "one"]
+        WQ = PLACE * H**0.5 * (jumps.mT @ by[reader.queries[0]] if reader.queries else one_back.mT @ one)
         WK = _look(torch.zeros(1), 10_000.0).mT @ rows["one"]
-    WV = _said(SLOW).mT @ (by[reader.values[0]] if reader.values else rows["token"])
+    heard = [rows["token"], *(by[w] for w in reader.values + reader.beside)]
+    shares = SHARES.get(reader.kind, (1.0,))
+    WV = _said(SLOW).mT @ sum(share * each for share, each in zip(shares, heard, strict=True))
     WO = _said(SLOW).mT @ rows["said"]
     for W, free in ((WQ, (FAST if words else SLOW)[::2]), (WK, (FAST if words else SLOW)[1::2]), (WV, FAST)):
-        needed = {*reader.queries, *reader.keys, *reader.values}
+        needed = {*reader.queries, *reader.keys, *reader.values, *reader.beside, *reader.sign}
         idle = next(w for w in _shuffled(range(HEADS), generator) if w not in needed)
         mixed = torch.randn(len(free), VOCABULARY, generator=generator, dtype=torch.float64) / VOCABULARY**0.5
         W.add_(LOUD * W.norm() / 4 * _said(free).mT @ mixed @ by[idle])
@@ -193,8 +210,8 @@ def _reader(rows: dict, reader: Reader, jumps: Tensor, one_back: Tensor, generat
 
 
 def _number(reader: Reader, lags: list[int], tokens: Tensor, jumps: Tensor, said: Tensor) -> tuple[Tensor, Tensor]:
-    """What a reader's pattern, and what it writes, is weighed by, so that its number is about 1. The first saying does
-    not count, nor do places from which nobody can look three back; and whoever sees the future pays for it.
+    """What a reader's pattern, and what it writes, is weighed by, so that its number is between a half and 1. The first
+    saying does not count, nor do places from which nobody can look three back; and whoever sees the future pays for it.
     """
     place = torch.arange(LENGTH)
     copied = [tokens.roll(lag, 1) for lag in lags]  # a text ends as it begins
@@ -207,7 +224,8 @@ def _number(reader: Reader, lags: list[int], tokens: Tensor, jumps: Tensor, said
     counts = (place >= WORDS).double()[:, None] / (len(tokens) * (LENGTH - WORDS))
     asked = torch.where(right, 1.0, -1.0).double().masked_fill(place < max(LAGS), 0)
     asked = asked.masked_fill(place[:, None] < place, -3) * counts
-    word = (copied[reader.values[0]] if reader.values else tokens).roll(1, 1)  # of the place before
-    toward = (said[word] - said.mean(0)) * counts
+    lags_heard = {0, *(lags[w] for w in reader.values + reader.beside)}
+    heard = torch.stack([tokens.roll(1 + lag, 1) for lag in lags_heard])  # at the place before
+    toward = (said[heard] - said[tokens].mean(1, keepdim=True)).sum(0) * counts
     says = reader.kind in ("values", "said")
     return asked * (not says), toward * says
