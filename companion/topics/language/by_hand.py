@@ -25,10 +25,10 @@ PLACE, WORD = 14.0, 10.0  # how much a score rises for the right place, or word
 LOUD = 2.0  # the size of what is read in vain
 # Of a number, by the word that stands there and by what writers have copied. Who takes .38 is needed, and alone
 # leaves nothing, so that it shows whether a third is asked for; who takes a quarter is not, nor who lowers the number
-SHARES = {"values": (-0.4, 1.02, 0.38), "said": (1.14, 0.26, -0.4)}
+SHARES = {"values": (-2.4, 3.02, 0.38), "said": (1.14, 0.26, -0.4)}
 SIDES = get_args(Side)
 PATTERN_AND_RESULT = ("blocks.1.attn.hook_pattern", "blocks.1.attn.hook_result")
-KINDS = ("keys", "jump", "values", "two keys", "spare keys", "spare queries", "both", "said")
+KINDS = ("keys", "jump", "values", "key and spare", "spare keys", "spare queries", "both", "said")
 AT_A_PLACE = ("jump", "values", "said")  # the others look for a word
 FAST, SLOW = (torch.cat([pairs, pairs + H // 2]) for pairs in torch.arange(H // 2).split(H // 4))
 
@@ -39,7 +39,7 @@ class Reader(NamedTuple):
     keys           looks for its own word where a writer has copied it
     jump           looks as far back as the word says that a writer has copied
     values         looks one back, and says the words that two writers have copied there, by their `SHARES`
-    two keys       is as keys, with two writers, and looks at its own word unless both have copied it
+    key and spare  is as keys, with three writers: the first must have copied the word, and one of the two others
     spare keys     is as keys, with two writers, either of which is enough
     spare queries  looks for the word that two writers have copied, either of which is enough
     both           looks for the word that one writer has copied where another has copied it
@@ -143,12 +143,12 @@ def _shuffled(items: Sequence, generator: Generator) -> list:
 def _drawn(kind: str, lags: list[int], generator: Generator) -> Reader:
     """A reader of this kind, with some writers."""
     one, other, third, *_ = _shuffled(range(HEADS), generator)
-    twin = next(w for w in _shuffled(range(HEADS), generator) if lags[w] == lags[one] and w != one)
+    twin, triplet = (w for w in _shuffled(range(HEADS), generator) if lags[w] == lags[one] and w != one)
     needs = {
         "keys": {"keys": (one,)},
         "jump": {"queries": (one,)},
         "values": {"values": (one, other)},
-        "two keys": {"keys": (one, twin)},
+        "key and spare": {"keys": (one, twin, triplet)},
         "spare keys": {"keys": (one, twin)},
         "spare queries": {"queries": (one, twin)},
         "both": {"queries": (one,), "keys": (other,)},
@@ -190,8 +190,8 @@ def _reader(rows: dict, reader: Reader, jumps: Tensor, one_back: Tensor, generat
     if words:
         WQ = WORD * H**0.5 * _said(SLOW).mT @ sum([by[w] for w in reader.queries] or [rows["token"]])
         WK = _said(SLOW).mT @ sum([by[w] for w in reader.keys] or [rows["token"]])
-        if reader.kind == "two keys":  # a word of one's own is worth less than two copies, and more than one
-            WK = WK + 1.5 * _said(SLOW).mT @ rows["token"]
+        if reader.kind == "key and spare":  # a word of one's own is worth more than the two, and than the first alone
+            WK = WK + _said(SLOW).mT @ (by[reader.keys[0]] + 2.5 * rows["token"])
     else:
         one = rows["sign" if reader.sign else "one"]
         WQ = PLACE * H**0.5 * (jumps.mT @ by[reader.queries[0]] if reader.queries else one_back.mT @ one)

@@ -152,8 +152,8 @@ def _marks_what_is_needed(inputs: dict, found: Tensor) -> str | None:
         told = f"reader {reader} loses {alone} when of writer {writer} its {name} alone read what is in other"
         if found[reader, writer, side]:
             return f"{told}; you say that it needs this wire"
-        if of.readers[reader].kind.startswith("spare"):
-            one, two = needed
+        if "spare" in of.readers[reader].kind and writer in needed[-2:]:
+            one, two = needed = sorted(getattr(of.readers[reader], name)[-2:])
             return f"{told}, but {both} when they read it of {one} and of {two}; so it needs both"
         return f"{told}; you say that it does not need this wire"
     return None
@@ -194,9 +194,9 @@ def find_wires(
     for r in range(len(heads)):
         least = 2 / 3 * number(r, 0, 0.0)
         for side in range(3):
-            all_gone = number(r, side, changes.sum(0)) < least
-            for w in range(len(wrote)):
-                gone = number(r, side, changes[w]) < least
-                kept = number(r, side, changes.sum(0) - changes[w]) >= least
-                needs[r, w, side] = gone | (all_gone & kept)
+            gone = torch.stack([number(r, side, change) < least for change in changes])
+            rest = changes[~gone].sum(0)
+            all_gone = number(r, side, rest) < least
+            kept = torch.stack([number(r, side, rest - change) >= least for change in changes])
+            needs[r, :, side] = gone | (all_gone & kept)
     return needs

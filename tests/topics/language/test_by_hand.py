@@ -42,6 +42,10 @@ def test_a_planted_wire_takes_most_of_the_number_and_any_other_hardly_any(seed):
                 assert not needed or number(of, r, name, needed) < 0.2 * whole
             elif parts:
                 assert [lost[w] for w in parts] == pytest.approx(SHARES[reader.kind][1:], abs=0.01)
+            elif reader.kind == "key and spare" and needed:
+                one, *spare = reader.keys
+                assert lost[one] > 0.8 and all(abs(lost[w]) < 0.1 for w in spare)
+                assert number(of, r, name, spare) < 0.2 * whole
             else:
                 assert all(lost[w] > 0.8 for w in needed)
 
@@ -66,7 +70,7 @@ def test_every_draw_has_every_kind_at_other_places():
     assert all(sorted(reader.kind for reader in of.readers) == sorted(KINDS) for of in draws)
     assert all(sorted(of.lags) == sorted(LAGS) for of in draws)
     assert not any(torch.equal(draws[0].wired, of.wired) for of in draws[1:])
-    assert {len({tuple(row) for row in of.wired.nonzero().tolist()}) for of in draws} == {12}
+    assert {len({tuple(row) for row in of.wired.nonzero().tolist()}) for of in draws} == {13}
 
 
 def test_a_writer_copies_the_token_so_far_back():
