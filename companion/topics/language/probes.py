@@ -82,3 +82,18 @@ def toward_followers(tokens: Int[Tensor, "texts length"]) -> Float[Tensor, "text
     weights[..., 1:] = tokens[:, :, None] == tokens[:, None, :-1]
     weights = weights.tril()  # what follows the place itself is not there yet
     return weights / weights.any(-1).sum()
+
+
+@torch.no_grad()
+def streams_at(
+    model: Hooked, tokens: Int[Tensor, "batch length"], layers: int, place: int
+) -> Float[Tensor, "layers batch width"]:
+    """Return the streams before the first so many ``layers`` of a Llama, at one ``place``."""
+    names = [f"blocks.{layer}.hook_resid_pre" for layer in range(layers)]
+    _, cache = model.run_with_cache(tokens, names=names, only_last=True)
+    return torch.stack([cache[name][:, place] for name in names])
+
+
+def median_place(gains: Float[Tensor, "texts vocabulary"], answers: Int[Tensor, " texts"]) -> float:
+    """Return the place of each text's answer among all tokens, 1 for the one that gains most; a median over texts."""
+    return 1 + (gains > gains.gather(1, answers[:, None])).sum(1).float().median().item()

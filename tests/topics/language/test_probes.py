@@ -3,7 +3,14 @@ import torch
 
 from companion.core.llama import Llama, LlamaConfig
 from companion.topics.language.exercises import rotary
-from companion.topics.language.probes import head_maps, streams_and_writers, toward_followers, turned_by
+from companion.topics.language.probes import (
+    head_maps,
+    median_place,
+    streams_and_writers,
+    streams_at,
+    toward_followers,
+    turned_by,
+)
 
 
 @pytest.fixture
@@ -55,3 +62,16 @@ def test_what_followed_an_earlier_occurrence_is_weighed_and_nothing_else():
     due = torch.zeros(2, 4, 4)
     due[0, 2, 1] = due[0, 3, 1] = due[0, 3, 3] = due[1, 3, 1] = 1 / 3
     torch.testing.assert_close(weights, due)
+
+
+def test_streams_at_a_place_are_what_layers_read_there(llama, tokens):
+    found = streams_at(llama, tokens, 3, -2)
+    for layer, stream in enumerate(found):
+        torch.testing.assert_close(stream, streams_and_writers(llama, tokens, layer)[0][:, -2] if layer else stream)
+    assert found.shape == (3, 2, 24) and (found[1] != found[0]).all()
+
+
+def test_the_token_that_gains_most_has_the_first_place():
+    gains = torch.tensor([[3.0, 1, 2, 0], [0, 1, 2, 3], [0, 1, 2, 3]])
+    assert median_place(gains, torch.tensor([0, 3, 3])) == 1
+    assert median_place(gains, torch.tensor([3, 3, 2])) == 2
