@@ -202,7 +202,8 @@ def _beside(path: Path, write: Callable[[Path], object]) -> None:
         write(beside)
         rename_over(beside, path)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None
+        if error.errno:  # the system's, and not of a sentence alone
+            error.filename, error.filename2 = str(path), None
         raise
     finally:
         with suppress(OSError):
