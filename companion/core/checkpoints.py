@@ -186,9 +186,12 @@ def weights_path(name: str, scale: str = "course", seed: int = 0) -> Path:
     return kept_in(WEIGHTS) / f"{name}-{scale}{f'-seed{seed}' if seed else ''}.safetensors"
 
 
-def trained(chosen: Recipe, seed: int, device: str | None, out: Path) -> Header | None:
-    """Train a recipe, from where it was if it was stopped, and save it as ``out``; return the header. Of several
-    processes the first alone saves, and the others return None.
+def train_and_save(chosen: Recipe, seed: int, device: str | None, out: Path) -> Header | None:
+    """Train a recipe, from where it was if it was stopped, and save it; return the header. Of several processes the
+    first alone saves, and the others return None.
+
+    ``chosen``, ``seed``, ``device``: the recipe, and what it is trained with.
+    ``out``: the file; a state for resuming lies beside it until the end.
     """
     model, history = chosen.train(seed=seed, device=device, resume=out.with_suffix(".partial.safetensors"))
     if share()[0]:
@@ -209,7 +212,7 @@ def shipped(
     """
     chosen, path = recipe(name, scale), weights_path(name, scale, seed)
     if times() > 1 and not path.is_file():
-        trained(chosen, seed, "cpu", path)
+        train_and_save(chosen, seed, "cpu", path)
     model = chosen.model()
     header = load(path, model, recipe=name)
     needs_float64 = any(weight.dtype == torch.float64 for weight in model.parameters())

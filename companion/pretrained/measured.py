@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from companion.core.circuits import Part, ablation, wires
 from companion.core.measuring import Row, measurement
+from companion.pretrained.facts import ALL_CAPITALS, ALL_RELATIONS, CITIES, NOUNS, PLACE
 from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened
 from companion.pretrained.language import LanguageModel
@@ -21,13 +22,12 @@ from companion.topics.bigrams.probes import prefix_matching, truncated
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
 from companion.topics.language.data import (
     HOPS,
-    RELATIONS,
     IndirectObjects,
     hop_questions,
     indirect_objects,
     invented_countries,
     mood_questions,
-    prose,
+    paragraphs,
 )
 from companion.topics.language.probes import toward_followers, toward_receivers
 
@@ -37,33 +37,9 @@ READERS = ((17, 3), (17, 4), (18, 6), (18, 7))  # induction heads, of two layers
 MOVERS = ((23, 0), (23, 1), (23, 7))  # heads of one layer that look at who is given something
 SENTENCES = {"smoke": 2, "course": 8, "paper": 32}
 FACTS = {"smoke": 3, "course": 8, "paper": 16}  # of `CAPITALS`
-ALL_CAPITALS = CAPITALS | {
-    "Egypt": "Cairo",
-    "Ireland": "Dublin",
-    "Hungary": "Budapest",
-    "Peru": "Lima",
-    "Kenya": "Nairobi",
-    "Thailand": "Bangkok",
-    "South Korea": "Seoul",
-}
-FIRST_CITIES = {
-    city: country.removeprefix("South ")
-    for country, city in ALL_CAPITALS.items()
-    if country not in ("China", "Iran", "England")
-}
-SECOND_CITIES = (
-    "Helsinki Finland, Munich Germany, Milan Italy, Barcelona Spain, Lyon France, Kyoto Japan, Mumbai India, "
-    "Toronto Canada, Sydney Australia, Shanghai China, Tehran Iran, London England, Brussels Belgium, "
-    "Copenhagen Denmark, Geneva Switzerland, Istanbul Turkey, Baghdad Iraq, Jakarta Indonesia, Hanoi Vietnam, "
-    "Edinburgh Scotland"
-)
-CITIES = (FIRST_CITIES, dict(pair.split() for pair in SECOND_CITIES.split(", ")))  # of seeds 0 and 1
-PLACE = "{} is located in"
-NOUNS = ["table", "dog", "water", "book", "house", "tree", "chair", "bread", "window", "car"]  # that are no places
 QUESTIONS = {"smoke": 2, "course": 40, "paper": 200}  # of each kind of what it cannot do
 CUTS = [("none", -1), *(("mlp", layer) for layer in range(30)), *(("half", layer) for layer in range(24, 30))]
 Figures = dict[str, Tensor | float]
-ALL_RELATIONS = {"capital": (PROMPT, CAPITALS)} | RELATIONS
 LATE = {"smoke": range(23, 25), "course": range(18, 30), "paper": range(30)}  # layers that are asked for a relation
 FEW = {"smoke": 3, "course": 6, "paper": 12}  # facts of a relation
 PASSAGES = {"smoke": (2, 32), "course": (12, 48), "paper": (24, 64)}  # paragraphs, and of each its first tokens
@@ -489,7 +465,7 @@ def relations(seed: int, scale: str, relation: str) -> list[Row]:
     quick=True,
     models=SMOLLM2,
 )
-def asked(seed: int, scale: str, relation: str) -> list[Row]:  # noqa: ARG001 - nothing is drawn
+def asked_of_relations(seed: int, scale: str, relation: str) -> list[Row]:  # noqa: ARG001 - nothing is drawn
     """Ask for all facts of a relation: the answer's "rank" among all tokens, and "among" the relation's answers."""
     model, (prompt, known) = smollm2(), ALL_RELATIONS[relation]
     known = dict(list(known.items())[: 3 if scale == "smoke" else None])
@@ -514,7 +490,7 @@ def asked(seed: int, scale: str, relation: str) -> list[Row]:  # noqa: ARG001 - 
 def passages(model: LanguageModel, seed: int, scale: str) -> Int[Tensor, "texts length"]:
     """Draw paragraphs of the course's text, of each its first tokens; the first draws have none in common."""
     texts, length = PASSAGES[scale]
-    long = [tokens for tokens in map(model.encode, prose()) if len(tokens) >= length]
+    long = [tokens for tokens in map(model.encode, paragraphs()) if len(tokens) >= length]
     order = torch.randperm(len(long), generator=torch.Generator().manual_seed(0)).roll(-seed * texts)
     return torch.tensor([long[row][:length] for row in order[:texts].tolist()])
 
@@ -578,7 +554,7 @@ def readouts(seed: int, scale: str) -> list[Row]:
     """
     model, (taught, held, length) = smollm2(), PIECES[scale]
     generator = torch.Generator().manual_seed(seed)
-    text = torch.tensor(model.encode("\n".join(prose())))
+    text = torch.tensor(model.encode("\n".join(paragraphs())))
     pieces = text[: len(text) // length * length].view(-1, length)
     pieces = pieces[torch.randperm(len(pieces), generator=generator)[: taught + held]]
     asked = comparable(model, CAPITALS, PROMPT)

@@ -143,7 +143,7 @@ CALLS = {
     "topics.language.data.hop_questions": lambda f, i: f("two hops", 4, generator=i.generator),
     "topics.language.data.mood_questions": lambda f, i: f(4, generator=i.generator),
     "topics.language.data.invented_countries": lambda f, i: f(4, generator=i.generator),
-    "topics.language.data.prose": lambda f, i: f(),
+    "topics.language.data.paragraphs": lambda f, i: f(),
     "topics.language.data.said_again": lambda f, i: f(3, 12, 20, generator=i.generator),
     "topics.graphs.data.erdos_renyi": lambda f, i: f(3, 6, 0.1, 0.5, generator=i.generator),
     "topics.graphs.data.disjoint": lambda f, i: [

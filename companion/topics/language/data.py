@@ -155,7 +155,7 @@ def _drawn(generator: torch.Generator | int) -> Callable[[Sequence[str]], list[s
     return drawn
 
 
-def prose() -> list[str]:
+def paragraphs() -> list[str]:
     """Return 93 paragraphs of lessons 00 to 14, as these once were: a text that stays the same."""
     return Path(__file__).with_name("prose.txt").read_text(encoding="utf-8").splitlines()
 
@@ -166,7 +166,11 @@ def said_again(
     """Draw random tokens that are said twice; return them, and which belong to the second saying.
 
     A saying is half to three quarters of the text, another share in every text, so that no distance tells where the
-    first one began; within it all tokens differ. Without ``again`` the tokens of the second saying are drawn anew.
+    first one began; within it all tokens differ.
+
+    ``batch``, ``length``, ``vocabulary``: how many texts, of how many tokens, out of how many.
+    ``again``: whether the second saying is the first one's; else its tokens are drawn anew.
+    ``generator``: the source of all draws.
 
     Raises ValueError for fewer tokens in the ``vocabulary`` than the longest saying has.
     """

@@ -88,7 +88,7 @@ def toward_followers(tokens: Int[Tensor, "texts length"]) -> Float[Tensor, "text
 def streams_at(
     model: Hooked, tokens: Int[Tensor, "batch length"], layers: int, place: int
 ) -> Float[Tensor, "layers batch width"]:
-    """Return the streams before the first so many ``layers`` of a Llama, at one ``place``."""
+    """Return the streams before the first ``layers`` of a Llama, the ``model``, at a ``place`` of ``tokens``."""
     names = [f"blocks.{layer}.hook_resid_pre" for layer in range(layers)]
     _, cache = model.run_with_cache(tokens, names=names, only_last=True)
     return torch.stack([cache[name][:, place] for name in names])

@@ -75,7 +75,7 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
         chapters.append(
             Chapter(
                 lesson.name,
-                executed.facts(),
+                (executed if executed.source.is_file() else lesson).facts(),
                 executed.source,
                 lesson.source.with_name("figure.png"),
                 entries[lesson.name],

@@ -80,7 +80,7 @@ def _ship(name: str, scale: str, seed: int, device: str | None) -> str:
 
 def _trained(chosen: Recipe, seed: int, device: str | None, out: Path) -> str:
     """Train a recipe and save it; what the run was, in a line, for the first of several processes alone."""
-    header = checkpoints.trained(chosen, seed, device, out)
+    header = checkpoints.train_and_save(chosen, seed, device, out)
     if header is None:
         return ""
     return (

@@ -13,7 +13,7 @@ from companion.topics.language.data import (
     indirect_objects,
     invented_countries,
     mood_questions,
-    prose,
+    paragraphs,
     said_again,
 )
 
@@ -104,5 +104,5 @@ def test_a_relation_is_asked_of_a_subject_and_has_several_answers():
 
 
 def test_the_text_is_in_paragraphs():
-    assert len(prose()) == len(set(prose())) == 93
-    assert all(len(paragraph.split()) >= 35 for paragraph in prose())
+    assert len(paragraphs()) == len(set(paragraphs())) == 93
+    assert all(len(paragraph.split()) >= 35 for paragraph in paragraphs())
