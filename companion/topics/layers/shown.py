@@ -5,6 +5,7 @@ from itertools import cycle, pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 from companion.core.measuring import Row
 from companion.lesson.figures import COLORS, Picture, style_figures
@@ -41,7 +42,8 @@ def picture(rows: Sequence[Row], title: str = "") -> Picture:
     layers = list(dict.fromkeys(row["layer"] for row in rows))
     others = cycle(OTHER_COLORS)
     style_figures()
-    figure, ax = plt.subplots(figsize=(8, 1.2 + 0.3 * len(found)))
+    figure = Figure(figsize=(8, 1.2 + 0.3 * len(found)))  # pyplot would ask for this machine's window
+    ax = figure.subplots()
     for number, layer in enumerate(layers):
         there = [(place, by_layer[layer]) for place, by_layer in enumerate(found.values()) if layer in by_layer]
         low, mean, high = (np.clip([of(seeds) for _, seeds in there], -0.1, 1) for of in (min, np.mean, max))

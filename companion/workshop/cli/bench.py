@@ -2,8 +2,6 @@
 
 from argparse import Namespace
 
-import matplotlib as mpl
-
 from companion.core.task import tasks
 from companion.topics.layers.bench import bench
 from companion.topics.layers.known import KNOWN
@@ -18,7 +16,6 @@ def main(arguments: Namespace) -> int:
             print(f"{name:14}{task.about} ({task.axis}: {', '.join(map(str, task.sizes))})")
         print(f"layers: {', '.join(KNOWN)}, or FILE.py:NAME of your own")
         return 0
-    mpl.use("agg")  # a picture is a file, whatever window this machine's matplotlibrc asks for
     given = {name: getattr(arguments, name) for name in ("tasks", "seeds", "scale", "jobs", "out")}
     try:
         table = bench(*arguments.layers, **given)
