@@ -16,7 +16,7 @@ from companion.core.processes import share
 from companion.core.recipe import Recipe, kept_in, recipe, times
 from companion.core.rounding import STORED, STORED_FITTED, compact, expand, fitted
 from companion.core.training import History, pick_device
-from companion.core.wrappers import load_tensors, own_names, tensors_of, unwrapped
+from companion.core.wrappers import by_own_names, load_tensors, tensors_of, unwrapped
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 CURVE_POINTS = 200
@@ -113,8 +113,9 @@ def save(
         loss_curve(history.losses),
         stored=stored,
     )
-    weights = {own: weights[name] for name, own in own_names(weights).items()}
-    write_safetensors(Path(path), weights, {name: json.dumps(value) for name, value in asdict(header).items()})
+    write_safetensors(
+        Path(path), by_own_names(weights), {name: json.dumps(value) for name, value in asdict(header).items()}
+    )
     return header
 
 
@@ -155,7 +156,7 @@ def load(path: str | Path, model: nn.Module, *, recipe: str | None = None) -> He
         raise CheckpointError(f"{path}: made by the recipe {header.recipe!r}, not {recipe!r}")
     with safe_open(path, "pt") as file:
         found = expand({name: file.get_tensor(name) for name in file.keys()})
-    found = {own: found[name] for name, own in own_names(found).items()}
+    found = by_own_names(found)
     wanted, config = tensors_of(model), unwrapped(model).config
     settings = {
         setting.name: setting.default for setting in fields(config) if setting.default is not MISSING

@@ -335,7 +335,11 @@ def measured_table(name: str) -> Table:
     longer one, if it was measured. Raises ValueError, naming what there is, for an unknown name, and, naming the file,
     for one that `read_table` cannot read.
     """
-    there = {path.stem: path for folder in (MEASURED, kept_in(MEASURED)) for path in sorted(folder.glob("*.csv"))}
+    there = {
+        path.stem: path
+        for folder in dict.fromkeys((MEASURED, kept_in(MEASURED)))
+        for path in sorted(folder.glob("*.csv"))
+    }
     if name not in there:
         raise ValueError(f"name = {name!r}: must be one of {', '.join(there)}")
     return read_table(there[name])

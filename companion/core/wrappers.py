@@ -35,8 +35,12 @@ def tensors_of(model: nn.Module) -> dict[str, Tensor]:
         if not isinstance(value, Tensor) or value.layout != torch.strided or value.dtype == torch.complex128:
             kind = f"{value.dtype}, {value.layout}" if isinstance(value, Tensor) else type(value).__name__
             raise ValueError(f"model: its state has {name} ({kind}); must be dense tensors alone to be saved")
-    own = own_names(state)
-    return {own[name]: value for name, value in state.items()}
+    return by_own_names(state)
+
+
+def by_own_names(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors by their `own_names`."""
+    return {own: tensors[name] for name, own in own_names(tensors).items()}
 
 
 def load_tensors(model: nn.Module, tensors: dict[str, Tensor]) -> None:

@@ -29,7 +29,7 @@ from companion.topics.language.data import (
     mood_questions,
     paragraphs,
 )
-from companion.topics.language.probes import toward_followers, toward_receivers
+from companion.topics.language.probes import answer_places, toward_followers, toward_receivers
 
 SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
 TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
@@ -86,17 +86,17 @@ def head_scores(model: LanguageModel, tokens: Int[Tensor, "texts length"], perio
     """Measure every head's mean attention from the second saying to what followed the first one, and from everywhere to
     the token before.
     """
-    return [
-        {"layer": layer, "head": head, "induction": after, "previous": before}
-        for layer, pattern in enumerate(model.patterns(tokens))
-        for head, (after, before) in enumerate(
-            zip(
-                prefix_matching(pattern, period).tolist(),
-                pattern.diagonal(-1, dim1=-2, dim2=-1).mean((0, 2)).tolist(),
-                strict=True,
-            )
-        )
-    ]
+    rows = []
+    for layer, pattern in enumerate(model.patterns(tokens)):
+        before = pattern.diagonal(-1, dim1=-2, dim2=-1).mean((0, 2))
+        rows += _by_head(layer, induction=prefix_matching(pattern, period), previous=before)
+    return rows
+
+
+def _by_head(layer: int, **scores: Float[Tensor, " heads"]) -> list[Row]:
+    """A row for each head of a layer."""
+    by_head = zip(*(score.tolist() for score in scores.values()), strict=True)
+    return [{"layer": layer, "head": head} | dict(zip(scores, row, strict=True)) for head, row in enumerate(by_head)]
 
 
 @measurement(
@@ -515,10 +515,7 @@ def natural(seed: int, scale: str) -> list[Row]:
         first = pattern[..., :period, :period]  # causal: the second saying is not yet there
         twice = prefix_matching(pattern, period)
         once, elsewhere = ((each[:, None] * first).sum((0, 2, 3)) for each in (weights, weights.roll(1, 0)))
-        rows += [
-            {"layer": layer, "head": head, "twice": a, "once": b, "elsewhere": c}
-            for head, (a, b, c) in enumerate(zip(*(each.tolist() for each in (twice, once, elsewhere)), strict=True))
-        ]
+        rows += _by_head(layer, twice=twice, once=once, elsewhere=elsewhere)
     return rows
 
 
@@ -581,9 +578,9 @@ def readouts(seed: int, scale: str) -> list[Row]:
             text_logits, logits = (
                 said(x if fitted is None else x @ fitted[0] + fitted[1]) for x in (fresh[at], last[at])
             )
-            ranks = (logits > logits.gather(1, asked.answers[:, None])).sum(1)
+            rank = answer_places(logits, asked.answers).log2().mean().item()
             loss = cross_entropy(text_logits, following).item()
-            rows.append({"layer": 2 * at, "readout": readout, "loss": loss, "rank": (1 + ranks).log2().mean().item()})
+            rows.append({"layer": 2 * at, "readout": readout, "loss": loss, "rank": rank})
     return rows
 
 

@@ -111,6 +111,7 @@ CALLS = {
     "topics.language.probes.toward_followers": lambda f, i: f(i.whole(3, 2, 6)),
     "topics.language.probes.toward_receivers": lambda f, i: f(i.normal(2, 6).argsort(), [3, 4], [1, 0]),
     "topics.language.probes.streams_at": lambda f, i: f(i.llama(), i.whole(5, 2, 6), 1, 3),
+    "topics.language.probes.answer_places": lambda f, i: f(i.normal(3, 5), i.whole(5, 3)),
     "topics.language.probes.median_place": lambda f, i: f(i.normal(3, 5), i.whole(5, 3)),
     "topics.language.probes.streams_and_writers": lambda f, i: f(i.llama(), i.whole(5, 2, 6), 1),
     "topics.limits.probes.sharpen": lambda f, i: f(i.decoder(), 3.0),

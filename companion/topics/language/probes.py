@@ -94,6 +94,11 @@ def streams_at(
     return torch.stack([cache[name][:, place] for name in names])
 
 
+def answer_places(gains: Float[Tensor, "texts vocabulary"], answers: Int[Tensor, " texts"]) -> Int[Tensor, " texts"]:
+    """Return the place of each text's answer among all tokens, 1 for the one that gains most."""
+    return 1 + (gains > gains.gather(1, answers[:, None])).sum(1)
+
+
 def median_place(gains: Float[Tensor, "texts vocabulary"], answers: Int[Tensor, " texts"]) -> float:
-    """Return the place of each text's answer among all tokens, 1 for the one that gains most; a median over texts."""
-    return 1 + (gains > gains.gather(1, answers[:, None])).sum(1).float().median().item()
+    """Return the median over texts of their `answer_places`."""
+    return answer_places(gains, answers).float().median().item()

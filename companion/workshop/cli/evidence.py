@@ -30,9 +30,8 @@ def add(entries: Iterable[dict], root: Path = ROOT) -> None:
     path, columns, found = (TABLE, COLUMNS, _measured) if times() == 1 else (LONGER, BUDGET, _longer)
     rows = table_of_runs(root, path)
     for entry in entries:
-        new = found(entry)
-        old = {(entry["lesson"], str(entry["seed"]), str(times()))}
-        rows = [row for row in rows if (row["lesson"], row["seed"], row.get("times", "1")) not in old] + new
+        run = (entry["lesson"], str(entry["seed"]), str(times()))
+        rows = [row for row in rows if (row["lesson"], row["seed"], row.get("times", "1")) != run] + found(entry)
     rows.sort(key=lambda row: (row["lesson"], row["claim"], int(row.get("times", "1")), int(row["seed"])))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")

@@ -4,6 +4,7 @@ import torch
 from companion.core.llama import Llama, LlamaConfig
 from companion.topics.language.exercises import rotary
 from companion.topics.language.probes import (
+    answer_places,
     head_maps,
     median_place,
     streams_and_writers,
@@ -73,5 +74,6 @@ def test_streams_at_a_place_are_what_layers_read_there(llama, tokens):
 
 def test_the_token_that_gains_most_has_the_first_place():
     gains = torch.tensor([[3.0, 1, 2, 0], [0, 1, 2, 3], [0, 1, 2, 3]])
+    assert answer_places(gains, torch.tensor([2, 0, 1])).tolist() == [2, 4, 3]
     assert median_place(gains, torch.tensor([0, 3, 3])) == 1
     assert median_place(gains, torch.tensor([3, 3, 2])) == 2
