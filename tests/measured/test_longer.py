@@ -3,6 +3,7 @@ that would cost.
 """
 
 import csv
+import re
 from pathlib import Path
 
 import nbformat
@@ -35,6 +36,12 @@ def test_a_claim_on_what_was_trained_says_for_how_long(key):
     evidence = CLAIMS[key].evidence
     rests = evidence and (evidence.checkpoint or any(list(look_up(name).recipes("course")) for name in evidence.stored))
     assert CLAIMS[key].trained or not rests
+
+
+@pytest.mark.parametrize("key", [key for key in CLAIMS if CLAIMS[key].evidence and CLAIMS[key].trained], ids="-".join)
+def test_that_is_what_its_checkpoints_recipes_say(key):
+    due = {recipe(name).schedule.steps for name in CLAIMS[key].evidence.checkpoint}
+    assert due <= {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", CLAIMS[key].trained)}
 
 
 def test_it_is_measured_at_three_times_as_long_or_it_is_written_down_what_that_costs():
