@@ -11,6 +11,9 @@ from companion.core.recipe import recipe
 from companion.topics.layers.measured import SmallTable
 from companion.topics.layers.probes import jacobian
 from companion.topics.layers.questions import ask
+from companion.topics.regression.baselines import least_squares, newton, online_gradient_descent, predict
+from companion.topics.regression.measured import newton_steps_as_good, remembered
+from companion.topics.regression.model import InContextRegressor
 from companion.topics.sensitivity.measured import equally_long, examples, function_of, on_flipped
 from companion.topics.sensitivity.recipes import RIVALS
 
@@ -29,6 +32,32 @@ def test_a_table_has_the_seed_the_network_times_and_steps_then_figures(name):
         assert all(isinstance(value, str) or math.isfinite(value) for value in row.values())
     assert 3 * rows[0][0]["steps"] == rows[1][0]["steps"] and list(rows[0][0]) == list(rows[1][0])
     assert {cell["times"] for cell in cells} >= {1, 3, 10}
+
+
+class Solves(InContextRegressor):
+    """Answers by an algorithm."""
+
+    def __init__(self, solve):
+        super().__init__(recipe("regression-transformer").config)
+        self.solve = solve
+
+    def forward(self, xs, ys):
+        return predict(self.solve(xs, ys), xs)
+
+
+@pytest.mark.parametrize("solve", [least_squares, online_gradient_descent])
+def test_what_is_remembered_of_algorithms_is_what_they_remember(solve):
+    model = Solves(solve)
+    found, steps = remembered(model), newton_steps_as_good(model)
+    assert newton_steps_as_good(Solves(lambda xs, ys: newton(xs, ys, [7])[0])) == 7
+    assert (steps > 20) == (solve is least_squares)
+    share = 1 - 1 / 5  # what one look leaves of the error
+    untold = {"few": 1 / 5, "all": 0} if solve is least_squares else {"few": share**4, "all": share**10}
+    for many, due in untold.items():
+        assert found[f"untold_after_{many}"] == pytest.approx(due, abs=0.05)
+        assert found[f"newest_after_{many}"] == pytest.approx(0, abs=1e-4)
+        assert (found[f"oldest_after_{many}"] < 1e-4) == (solve is least_squares)
+        assert found[f"oldest_after_{many}"] < found[f"untold_after_{many}"] + 1e-4
 
 
 def test_the_table_on_the_bench_carries_the_numbers_of_lesson_14():

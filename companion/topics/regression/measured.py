@@ -1,5 +1,6 @@
-"""What lesson 03 shows of memories in the same blocks, of LSTMs that are taught a state, of LSTMs at d = 10 and of
-its checkpoints on fresh prompts; and what lesson 02 claims of layers, on fresh prompts and on others.
+"""What lesson 03 shows of memories in the same blocks, of LSTMs that are taught a state, of LSTMs at d = 10, of its
+checkpoints on fresh prompts and of its networks at longer budgets; and what lesson 02 claims of layers, on fresh
+prompts and on others.
 """
 
 import torch
@@ -7,7 +8,7 @@ import torch
 from companion.core.checkpoints import shipped
 from companion.core.measuring import Row, measurement
 from companion.core.readouts import apply_readouts, fit_readouts
-from companion.core.recipe import recipe
+from companion.core.recipe import TIMES, Recipe, recipe
 from companion.topics.regression.baselines import (
     gradient_descent,
     least_squares,
@@ -22,6 +23,7 @@ from companion.topics.regression.probes import (
     DESCENT_STEPS,
     NEWTON_STEPS,
     best_match,
+    errors_by_gap,
     errors_when_shifted,
     growth_rate,
     similarity_of_errors,
@@ -38,6 +40,7 @@ SIZES = {  # by what they keep: 512 numbers, 1,024, and all of a prompt
     "larger_lstm": "regression-lstm-256",
     "transformer": "regression-transformer",
 }
+BUDGETED = ("lstm-64", "lstm", "lstm-256", "delta-small", "transformer")
 CONTENDERS = ("transformer", "lstm")
 ALGORITHMS = ("online_gradient_descent", "newton", "gradient_descent")
 BLOCKS = [
@@ -79,6 +82,79 @@ def resemblance(model: InContextRegressor) -> list[float]:
     )
     answers = model(xs, ys)[None]
     return [similarity_of_errors(answers, predict(ws, xs), ys).max().item() for ws in solved]
+
+
+@torch.no_grad()
+def newton_steps_as_good(model: InContextRegressor) -> int:
+    """Return how many steps of Newton's method, up to 25, have the mean error nearest to a model's, on
+    `fresh_prompts`.
+    """
+    xs, ys = fresh_prompts(model)
+    errors = (predict(newton(xs, ys, range(26)), xs) - ys).square().mean((1, 2))
+    return int((errors - (model(xs, ys) - ys).square().mean()).abs().argmin())
+
+
+@torch.no_grad()
+def errors_after_examples(model: InContextRegressor) -> dict[str, float]:
+    """Measure a model's squared error on `fresh_prompts` after each number of examples, over the labels' mean square;
+    answering 0 has 1, and online gradient descent (1 - 1/d)^examples.
+    """
+    xs, ys = fresh_prompts(model)
+    errors = (model(xs, ys) - ys).square().mean(0) / ys.square().mean()
+    return {f"error_after_{examples}": error for examples, error in enumerate(errors.tolist())}
+
+
+@torch.no_grad()
+def remembered(model: InContextRegressor) -> dict[str, float]:
+    """Measure squared errors over d on `fresh_prompts` after ``few`` = d - 1 examples, which leave a question open, and
+    after ``all`` n - 1: of a question that was not among them, the control; of the newest example, asked once more;
+    and of the oldest. All three are asked after the same examples.
+    """
+    xs, ys = fresh_prompts(model)
+    d, last = xs.shape[-1], xs.shape[1] - 1
+    untold, found = (model(xs, ys) - ys).square().mean(0) / d, {}
+    for name, many in (("few", d - 1), ("all", last)):
+        again = errors_by_gap(model, xs[:, :many], ys[:, :many]).mean(1)
+        errors = {"untold": untold[many], "newest": again[0], "oldest": again[-1]}
+        found |= {f"{asked}_after_{name}": error.item() for asked, error in errors.items()}
+    return found
+
+
+def after_training(plan: Recipe, seed: int) -> list[Row]:
+    """Train by a ``plan`` and measure `excess`, `newton_steps_as_good`, `resemblance`, `errors_after_examples` and what
+    is `remembered`.
+    """
+    model, _ = plan.train(seed=seed)
+    row = {"steps": plan.schedule.steps, "excess": excess(model), "newton_steps": newton_steps_as_good(model)}
+    row |= dict(zip(ALGORITHMS, resemblance(model), strict=True))
+    return [row | errors_after_examples(model) | remembered(model)]
+
+
+@measurement(
+    "regression-budgets",
+    "lesson 03's networks at one, three and ten times its steps: excess, resemblance to algorithms, memory of examples",
+    cells=[{"network": network, "times": times} for network in BUDGETED for times in TIMES],
+    recipes=lambda scale: [recipe(f"regression-{name}", scale) for name in BUDGETED],
+    tolerance=0.03,
+    because="runs drift apart by rounding, the more the longer they are, and by less than seeds do",
+)
+def networks_by_budget(seed: int, scale: str, network: str, times: int) -> list[Row]:
+    """Train a network for so many times its steps and measure it (`after_training`)."""
+    return after_training(recipe(f"regression-{network}", scale).longer(times), seed)
+
+
+@measurement(
+    "regression-lstms-at-twenty",
+    "the same of an LSTM at d = 20",
+    cells=[{"times": times} for times in TIMES],
+    recipes=lambda scale: [recipe("regression-lstm-twenty", scale)],
+    tolerance=0.03,
+    because="another machine draws other batches, which moves figures as little as another seed does",
+    gpu=True,
+)
+def lstms_at_twenty(seed: int, scale: str, times: int) -> list[Row]:
+    """Train an LSTM for so many times its steps and measure it (`after_training`)."""
+    return after_training(recipe("regression-lstm-twenty", scale).longer(times), seed)
 
 
 def _block(mixer: str, tokens: str) -> str:

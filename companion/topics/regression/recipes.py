@@ -232,6 +232,15 @@ _in_context(
     layers=10,
     calibrate=on_fresh_prompts,
 )
+_in_context(  # minutes of a GPU
+    "regression-lstm-twenty",
+    "the LSTM at d = 20, the published dimension, with 40 examples (lesson 03)",
+    (
+        RegressorConfig(d=20, n=41, width=256, layers=2, heads=1, mixer="lstm"),
+        Schedule(steps=4000, batch=256, lr=2e-3, warmup=200),
+    ),
+    layers=10,
+)
 _in_context(
     "regression-delta",
     "6 layers with the delta rule for attention (lesson 03)",

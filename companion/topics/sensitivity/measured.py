@@ -208,6 +208,21 @@ def equally_long(task: str, network: str, times: int, scale: str) -> Recipe:
     return recipe(f"sensitivity-{task}-{network}", scale).with_(steps=steps)
 
 
+def parity_of_40(network: str, scale: str) -> Recipe:
+    """Return the recipe of a ``network`` for the sparse parity: but for a trial, at the scale paper."""
+    return recipe(f"sensitivity-sparse-{network}", "paper" if scale == "course" else scale)
+
+
+def along(plan: Recipe, marks: int, seed: int) -> list[Row]:
+    """Train by a ``plan`` and measure at the start and after each of ``marks`` parts of the training (`on_flipped`)."""
+    _, rows = measured(plan, on_flipped(plan.config, **plan.task), marks=marks, seed=seed)
+    steps = plan.schedule.steps
+    return [
+        {"steps": steps, "step": mark * steps // marks} | dict(zip((*FUNCTION, "flipped_labels"), row, strict=True))
+        for mark, row in enumerate(rows.tolist())
+    ]
+
+
 @measurement(
     "sensitivity-budgets",
     "noisy labels of two rules, by three networks with equal steps: 1, 3 and 10 times the transformer's, and all along",
@@ -223,13 +238,21 @@ def equally_long(task: str, network: str, times: int, scale: str) -> Recipe:
 )
 def labels_by_budget(seed: int, scale: str, task: str, network: str, times: int) -> list[Row]:
     """Train a network and measure it at the start and after each of so many parts of its training (`on_flipped`)."""
-    plan, marks = equally_long(task, network, times, scale), 3 if scale == "smoke" else MARKS
-    _, rows = measured(plan, on_flipped(plan.config, **plan.task), marks=marks, seed=seed)
-    steps = plan.schedule.steps
-    return [
-        {"steps": steps, "step": mark * steps // marks} | dict(zip((*FUNCTION, "flipped_labels"), row, strict=True))
-        for mark, row in enumerate(rows.tolist())
-    ]
+    return along(equally_long(task, network, times, scale), 3 if scale == "smoke" else MARKS, seed)
+
+
+@measurement(
+    "sensitivity-parity-of-40",
+    "noisy labels of the parity of 4 of 40 bits, the published size, by three networks with equal steps",
+    cells=[{"network": network} for network in RIVALS],
+    recipes=lambda scale: [parity_of_40(network, scale) for network in RIVALS],
+    tolerance=math.inf,
+    because="it is measured on a GPU, where other batches are drawn",
+    gpu=True,
+)
+def labels_at_published_size(seed: int, scale: str, network: str) -> list[Row]:
+    """Train a network and measure it at the start and after each tenth of its training (`on_flipped`)."""
+    return along(parity_of_40(network, scale), 10, seed)
 
 
 @measurement(

@@ -77,7 +77,7 @@ for task, (vocabulary, many, steps) in TASKS.items():
             config, large = (replace(_config(kind, n, 2, width=64), heads=4) for n in (20, 40))
             # both rivals are late here, and with 0.001 the LSTM has not begun after 2,000 steps
             schedule = Schedule(steps * (1 if kind == "transformer" else 3), 100, 3e-3 if late else 1e-3, warmup=20)
-            published = replace(large, layers=4), Schedule(100_000, 500, 1e-3)
+            published = replace(large, layers=4), Schedule(40_000, 500, 1e-3)
         register(
             f"sensitivity-{task}-{kind}",
             f"the lesson's task '{task}', by the {kind} (lesson 10)",
