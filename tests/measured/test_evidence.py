@@ -101,18 +101,19 @@ def test_what_longer_inputs_cost_is_of_the_table_of_other_prompts():
 
 
 def test_the_seeds_of_lesson_03_are_of_their_tables():
-    table = measured_table("regression-lstms-at-ten")
-    rivals = zip(table.columns["newton"], table.columns["gradient_descent"], strict=True)
-    at_ten = [own - max(pair) for own, pair in zip(table.columns["online_gradient_descent"], rivals, strict=True)]
-    table = measured_table("regression-contenders-interleaved")
     three = ("online_gradient_descent", "newton", "gradient_descent")
+    tables = [f"regression-{name}" for name in ("lstms-at-twenty", "lstms-at-ten", "contenders-interleaved")]
+    at_twenty, at_ten = (measured_table(name).grid("seed", of=three) for name in tables[:2])
+    table = measured_table(tables[2])
+    longer = measured_table("regression-budgets").where(network="lstm", times=3).grid("seed", of=three)
     attends, remembers = (table.where(network=name).grid("seed", of=three) for name in ("transformer", "lstm"))
-    tables = ("regression-lstms-at-ten", "regression-contenders-interleaved")
     like_ogd = _evidence("03-lstm-vs-transformer", "lstm-like-ogd", *tables)
-    like_newton = _evidence("03-lstm-vs-transformer", "transformer-like-newton", tables[1])
+    like_newton = _evidence("03-lstm-vs-transformer", "transformer-like-newton", tables[2])
     for found, margins in (
-        (like_ogd, at_ten),
-        (like_ogd.beside[1], (remembers[:, 0] - remembers[:, 1:].max(1)).tolist()),
+        (like_ogd, (at_twenty[:, 0] - at_twenty[:, 1:].max(1)).tolist()),
+        (like_ogd.beside[0], (at_ten[:, 0] - at_ten[:, 1:].max(1)).tolist()),
+        (like_ogd.beside[2], (remembers[:, 0] - remembers[:, 1:].max(1)).tolist()),
+        (like_ogd.beside[3], (longer[:, 0] - longer[:, 1:].max(1)).tolist()),
         (like_newton, (attends[:, 1] - attends[:, 0]).tolist()),
     ):
         assert found.ours == pytest.approx(margins, abs=5e-4)
@@ -168,7 +169,11 @@ def test_the_seeds_of_noisy_labels_are_of_their_tables():
         torch.tensor(budgets.where(task="sparse", network=kind, step=9000, steps=9000).columns["clean_accuracy"])
         for kind in ("transformer", "lstm")
     ]
+    large = torch.tensor(
+        measured_table("sensitivity-parity-of-40").where(network="transformer", step=40_000).columns["clean_accuracy"]
+    )
     for id, table, of_seeds in (
+        ("sparse-parity-of-40", "sensitivity-parity-of-40", large - 0.5),
         ("labels-transformer-simple", "sensitivity-labels", attends - 0.9),
         ("labels-lstm-overfits", "sensitivity-labels", attends - remembers),
         ("sparse-parity", "sensitivity-budgets", ends[0] - ends[1]),
@@ -225,18 +230,22 @@ def test_the_losses_of_lesson_09_are_of_the_table_of_teachers():
     assert evidence.ours == pytest.approx([-log10(loss) for loss in losses], abs=0.01)
 
 
-def test_the_intervals_of_lesson_03_are_of_the_table_of_its_checkpoints():
+def test_the_interval_of_lesson_03_is_of_the_table_of_its_checkpoints():
     table = measured_table("regression-lstm-checkpoints").columns
-    excesses = zip(table["lstm"], table["larger_lstm"], table["transformer"], strict=True)
     gains = zip(table["lstm_gain"], table["transformer_gain"], strict=True)
-    taken = {
-        "memory-alone-closes-the-gap": [log2((larger - best) / (small - larger)) for small, larger, best in excesses],
-        "no-gain-over-layers": [100 * (transformer - lstm) for lstm, transformer in gains],
-    }
-    for id, sets in taken.items():
-        between = Experiment("sets", "draws", ours=tuple(sets)).between()
-        evidence = _evidence("03-lstm-vs-transformer", id, "regression-lstm-checkpoints")
-        assert evidence.interval == pytest.approx(between, rel=0.01), id
+    between = Experiment("sets", "draws", ours=tuple(100 * (attends - lstm) for lstm, attends in gains)).between()
+    found = _evidence("03-lstm-vs-transformer", "no-gain-over-layers", "regression-lstm-checkpoints")
+    assert found.interval == pytest.approx(between, rel=0.01)
+
+
+def test_what_twice_the_state_leaves_is_of_the_table_of_budgets():
+    table = measured_table("regression-budgets")
+    excess = dict(zip(table.values("network"), table.grid("network", "times", "seed", of="excess"), strict=True))
+    small, larger, best = excess["lstm"], excess["lstm-256"], excess["transformer"]
+    left = np.log2((larger - best) / (small - larger))
+    found = _evidence("03-lstm-vs-transformer", "memory-alone-closes-the-gap", "regression-budgets")
+    for size, of_seeds in zip((*found.beside[::-1], found), left, strict=True):
+        assert size.ours == pytest.approx(of_seeds.tolist(), abs=0.01)
 
 
 def _cut(column, band, modules, removed, table):
