@@ -300,6 +300,9 @@ def main(argv: list[str]) -> int:
 def command() -> int:
     """Run `main` as a program of its own: ``companion lab``. Where nobody reads on, as in ``| head``, it ends. What a
     disk refuses, and a file that is damaged, is a sentence."""
+    if os.name != "nt" and sys.getfilesystemencoding() != "utf-8":  # names of folders and students are in any script
+        os.environ["PYTHONUTF8"] = "1"  # also for what is started: venv, pip, Jupyter
+        import_module("companion.workshop.cli.setup").go_on_as([sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()

@@ -11,7 +11,7 @@ from pathlib import Path
 from companion.core.files import FileError
 from companion.workshop.cli.lessons import Lesson, select_lessons
 from companion.workshop.cli.release import generate
-from companion.workshop.cli.setup import ROOT, go_on_as
+from companion.workshop.cli.setup import ROOT
 from companion.workshop.grading.course import classroom, formgrader, handins, lms
 from companion.workshop.grading.course.folders import Answered
 from companion.workshop.grading.course.names import one_line
@@ -26,9 +26,6 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     """Grade the lessons, then open the form grader if asked to. 1 if a submission could not be marked, or a lesson,
     whose own answers do not pass here; 2 if nothing could be done, or no more; 130 if somebody has stopped it.
     """
-    if os.name != "nt" and sys.getfilesystemencoding() != "utf-8":  # students' names, in any script, are names of files
-        os.environ["PYTHONUTF8"] = "1"  # also for the form grader
-        go_on_as([sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     try:
         return _done(arguments, root)
     except KeyboardInterrupt:
