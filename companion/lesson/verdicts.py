@@ -27,8 +27,8 @@ does, and it is reproduced where it explains `FITS` of it, in every seed, and me
 a construction, too; an exponent from one fit over sizes, which no repeat repeats; and all that is measured on models
 that others trained.
 
-**Different** is the other sign, or an interval that holds 0 and excludes half of the published effect. Disagreement on
-a stand-in may be the stand-in's, and is *not assessed*.
+**Different** is the other sign, no effect in any seed, or an interval that holds 0 and excludes half of the published
+effect. Disagreement on a stand-in may be the stand-in's, and is *not assessed*.
 
 **Several sizes** of one claim are one row. The size nearest the source's stands first and decides, because the claim
 is about that one. A size ``beside`` it that comes out different is told, and a claim that holds at one size alone
@@ -230,7 +230,8 @@ def too_few(found: Construction | Experiment) -> str:
 
 
 def _enough(found: Experiment) -> bool:
-    return found.over != "prompts" and (found.interval is not None or len(found.ours) >= SEEDS)
+    fits = len(found.fit) >= SEEDS if found.form else found.interval is not None
+    return found.over != "prompts" and (fits or len(found.ours) >= SEEDS)
 
 
 def _met(found: Experiment, low: float, high: float, least: float) -> bool:
