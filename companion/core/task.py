@@ -10,6 +10,8 @@ filler that could overwrite what is asked for later.
 >>> for inputs, targets, counts in DataLoader(Examples(recall, batch=64), batch_size=None): ...
 """
 
+import ast
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import count
@@ -107,7 +109,12 @@ def tasks(scale: str = "course") -> dict[str, Task]:
     if scale not in SCALES:
         raise ValueError(f"scale = {scale!r}: must be one of {', '.join(SCALES)}")
     made = {name: make for module in rooms("task") for name, make in vars(module).items() if name.endswith("_task")}
-    return {name.removesuffix("_task"): replace(make(scale), about=make.__doc__ or "") for name, make in made.items()}
+    return {name.removesuffix("_task"): replace(make(scale), about=_said(make)) for name, make in made.items()}
+
+
+def _said(make: Callable[[str], Task]) -> str:
+    """Return a docstring, which ``python -OO`` leaves in the source alone."""
+    return make.__doc__ or ast.get_docstring(ast.parse(inspect.getsource(make)).body[0]) or ""
 
 
 def any_of(sizes: tuple[int, ...], generator: torch.Generator) -> int:
