@@ -103,7 +103,9 @@ def test_other_weights_and_broken_links_are_named(folder):
 # Layers
 
 LAYER = """
+import torch
 from torch import nn
+
 
 class Layer(nn.Module):
     def __init__(self, width):
@@ -113,6 +115,20 @@ class Layer(nn.Module):
     def forward(self, x):
         {first}
         return self.map(x).cumsum(1) / 10
+
+
+class Placed(Layer):
+    def __init__(self, width):
+        super().__init__(width)
+        self.places = nn.Parameter(torch.zeros({places}, width))
+
+    def forward(self, x):
+        return super().forward(x + self.places[: x.shape[1]])
+
+
+class Cropping(Layer):
+    def forward(self, x):
+        return super().forward(x[:, :{places}])
 """
 
 
@@ -122,10 +138,10 @@ def benched(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)
 
-    def run(head: str = "", first: str = "pass"):
+    def run(head: str = "", first: str = "pass", *, name: str = "Layer", places: int = 16, task: str = "sparse"):
         path = tmp_path / "my_layer.py"
-        path.write_text(head + LAYER.format(first=first))
-        return bench(f"{path}:Layer", tasks=["sparse"], seeds=[0], scale="smoke")
+        path.write_text(head + LAYER.format(first=first, places=places))
+        return bench(f"{path}:{name}", tasks=[task], seeds=[0], scale="smoke")
 
     return run
 
@@ -149,6 +165,19 @@ def test_a_file_that_cannot_be_run_is_said_to_be_one(benched, head, said):
 def test_a_layer_that_changes_its_input_is_told_so(benched, first):
     with pytest.raises(ValueError, match="Layer: input: the layer changes it in place; must make a new tensor"):
         benched(first=first)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("Placed", r"the layer raises RuntimeError: .*size of tensor"), ("Cropping", "{} positions come out")],
+)
+@pytest.mark.parametrize(
+    ("places", "asked"), [(10, "12 positions go in, for these questions"), (16, "17 positions go in, for parity")]
+)
+def test_a_layer_with_a_longest_input_is_told_before_it_is_trained(benched, name, why, places, asked):
+    said = f"{name}: length: where {asked}, {why.format(places)}.*; the longest below that it takes is {places}; "
+    with pytest.raises(ValueError, match=f"^{said}must take up to 33, for parity$"):
+        benched(name=name, places=places, task="parity")
 
 
 SETS = "import torch\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)\n"

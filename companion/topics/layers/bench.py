@@ -20,6 +20,7 @@ import torch
 from companion.core.defaults import torch_defaults
 from companion.core.files import atomic_write, make_room
 from companion.core.measuring import Row, Table, make_table, measured_table, read_table
+from companion.core.task import Task
 from companion.core.task import tasks as tasks_at
 from companion.core.training import seeded
 from companion.topics.layers.known import KNOWN, Layer
@@ -61,9 +62,10 @@ def _bench(layers, tasks, seeds, scale, jobs, out) -> Table:
         raise ValueError(f"tasks = {unknown[0]!r}: must be one of {', '.join(known)}")
     if not (named and chosen and seeds) or len(named) < len(layers):
         raise ValueError("layers, tasks, seeds: must be at least one each, and no layers of one name")
+    lengths = {n: task for task in chosen for n in _lengths(known[task])}
     for name, layer in named.items():
         try:
-            ask(layer, BUDGETS[scale][0])
+            ask(layer, BUDGETS[scale][0], lengths)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
 
@@ -107,6 +109,11 @@ def _named(layer: str | Layer) -> tuple[str, Layer]:
     if not callable(there.get(name)):
         raise ValueError(f"layer = {layer!r}: {file} defines no {name} that can be called")
     return name, there[name]
+
+
+def _lengths(task: Task) -> set[int]:
+    """How long the sequences of a task are, in training and in tests."""
+    return {task.draw(1, torch.Generator(), size).inputs.shape[1] for size in (None, *task.sizes)}
 
 
 def _config(named: dict[str, Layer], chosen: Sequence[str], scale: str) -> str:

@@ -1,6 +1,6 @@
 """What a layer is asked before any training, because training would not tell: each question yields what it finds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from jaxtyping import Float
@@ -12,8 +12,10 @@ BATCH, LENGTH, SEEN = 3, 12, 7
 CLOSE = 1e-4  # of the largest output: what rounding may change
 
 
-def ask(layer: Callable[[int], nn.Module], width: int) -> None:
-    """Build ``layer(width)`` and ask it all `QUESTIONS`. Raises ValueError, naming the question, at a finding."""
+def ask(layer: Callable[[int], nn.Module], width: int, lengths: Mapping[int, str] | None = None) -> None:
+    """Build ``layer(width)``, see whether it takes sequences of all ``lengths``, each with the name of a task that has
+    it, and ask it all `QUESTIONS`. Raises ValueError, naming the question, at a finding.
+    """
     with seeded(0):
         try:
             module, x = layer(width), torch.randn(BATCH, LENGTH, width)
@@ -21,6 +23,8 @@ def ask(layer: Callable[[int], nn.Module], width: int) -> None:
             raise ValueError(f"module: layer({width}) raises {type(error).__name__}: {error}") from error
     if not isinstance(module, nn.Module):
         raise ValueError(f"module: layer({width}) is {type(module).__name__}; must be a torch.nn.Module")
+    if found := _lengths(module, width, {LENGTH: "these questions", **(lengths or {})}):
+        raise ValueError(f"length: {found}")
     for question in QUESTIONS:
         name = question.__name__.strip("_").replace("_", " ")
         try:
@@ -29,6 +33,27 @@ def ask(layer: Callable[[int], nn.Module], width: int) -> None:
             raise ValueError(f"{name}: the layer raises {type(error).__name__}: {error}") from error
         if found:
             raise ValueError(f"{name}: {found}")
+
+
+def _lengths(module: nn.Module, width: int, lengths: Mapping[int, str]) -> str:
+    """What goes wrong at the least of the ``lengths`` that the layer does not take, where it takes a shorter one."""
+
+    def refused(length: int) -> str:
+        with seeded(1), torch.no_grad():
+            try:
+                y = module(torch.randn(1, length, width))
+            except Exception as error:
+                return f"the layer raises {type(error).__name__}: {error}"
+        cut = isinstance(y, Tensor) and y.ndim == 3 and y.shape[1] != length
+        return f"{y.shape[1]} positions come out" if cut else ""
+
+    for length, name in sorted(lengths.items()):
+        if why := refused(length):
+            shorter = next((n for n in range(length - 1, 0, -1) if not refused(n)), 0)
+            most = f"{max(lengths)}, for {lengths[max(lengths)]}"
+            least = f"the longest below that it takes is {shorter}; must take up to {most}"
+            return f"where {length} positions go in, for {name}, {why}; {least}" if shorter else ""
+    return ""
 
 
 def _parameters(module: nn.Module, x: Tensor) -> Iterator[str]:
