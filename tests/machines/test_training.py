@@ -162,8 +162,15 @@ def test_torchruns_variables_without_torchrun_get_a_sentence(monkeypatch, said):
         assert share() == (0, 1)
 
 
+MANY = ("addition", "regression", "sensitivity", "structures")  # topics whose recipes take more than a second
+TOPICS = [
+    pytest.param(topic, marks=[pytest.mark.weekly] * (topic in MANY))
+    for topic in sorted({name.partition("-")[0] for name in recipes()})
+]
+
+
 @pytest.mark.types_unchecked
-@pytest.mark.parametrize("topic", sorted({name.partition("-")[0] for name in recipes()}))
+@pytest.mark.parametrize("topic", TOPICS)
 def test_every_recipe_trains_where_its_model_has_no_method_but_forward(monkeypatch, topic):
     monkeypatch.setattr(training, "share", lambda: (0, 2))
     monkeypatch.setattr(training, "process_group", lambda *_: nullcontext(0))
