@@ -7,9 +7,9 @@ import html
 import io
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from jinja2 import StrictUndefined, Template
 
@@ -101,7 +101,7 @@ def page(book: Book, student: str) -> str:
     )
 
 
-def _rows(book: Book, student: str) -> Any:
+def _rows(book: Book, student: str) -> Iterator[dict[str, str]]:
     scores, result = book.scores(student), book.results[student]
     for question in book.handout.questions:
         score = scores[question.id]
