@@ -125,10 +125,12 @@ def read_text(path: Path) -> str:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read settings. Raises FileError as `read_text`, and where they are no TOML."""
+    text = read_text(path)
     try:
-        return tomllib.loads(read_text(path))
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{path.name}: {error}") from None
+        said = str(error).replace("at end of document", f"at its end, line {len(text.splitlines())}")
+        raise FileError(f"{path.name}: {said}") from None
 
 
 def read_kept(path: Path, what: str, fits: Callable[[Any], bool]) -> Any:

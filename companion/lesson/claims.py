@@ -13,7 +13,6 @@ learner has seen beside it; *further* has the whole table:
 
 import csv
 import html
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
@@ -24,6 +23,7 @@ import numpy as np
 from pybtex.database import BibliographyData, parse_file
 
 from companion import SCALES
+from companion.core.files import read_toml
 from companion.lesson.verdicts import NONE_PUBLISHED, UNASSESSED, Construction, Experiment, decide, too_few
 
 MIME = "application/vnd.companion.claims+json"
@@ -324,13 +324,13 @@ def statements(lesson: str) -> dict[str, Statement]:
     if not path.is_file():
         there = ", ".join(sorted(file.stem for file in PUBLISHED.glob("*.toml")))
         raise ValueError(f"lesson = {lesson!r}: must be one of {there}")
-    return parse_claims(path.read_text(encoding="utf-8"))
+    return parse_claims(read_toml(path))
 
 
-def parse_claims(text: str) -> dict[str, Statement]:
-    """Parse the statements of a TOML text, by id. Raises ValueError for a key that is missing or that no claim has."""
+def parse_claims(tables: Mapping[str, Any]) -> dict[str, Statement]:
+    """Parse the statements in tables, by id. Raises ValueError for a key that is missing or that no claim has."""
     found = {}
-    for id, table in tomllib.loads(text).items():
+    for id, table in tables.items():
         if not isinstance(table, dict):
             raise ValueError(f"claim {id!r}: is no table")
         said = _read(id, table, Statement)

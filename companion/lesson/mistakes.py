@@ -12,13 +12,14 @@ second, no edit of the answer, is the body of another function of the same argum
 import functools
 import inspect
 import textwrap
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from companion.core.files import read_toml
 from companion.lesson.attempts import source_of
 
 Row = str | list[str]
@@ -65,7 +66,7 @@ class Mistakes(Mapping[str, Callable[..., Tensor]]):
 def topic_rows(package: str) -> dict[str, dict[str, Row]]:
     """Return the rows of a topic, which is the package ``companion.topics.TOPIC``: of each exercise, by sentence."""
     file = files(package) / "mistakes.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return read_toml(Path(str(file))) if file.is_file() else {}
 
 
 def replaced(text: str, pairs: list[str]) -> str:

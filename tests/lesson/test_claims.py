@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -413,7 +414,7 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
 def test_a_file_with_a_fault_is_refused_and_the_claim_named(old, new, message):
     assert old in FILE
     with pytest.raises(ValueError, match=message):
-        parse_claims(FILE.replace(old, new))
+        parse_claims(tomllib.loads(FILE.replace(old, new)))
 
 
 FILES = sorted(PUBLISHED.glob("*.toml"))

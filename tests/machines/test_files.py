@@ -5,6 +5,7 @@ costs itself alone.
 import json
 import shutil
 from argparse import Namespace
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -12,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sample_lesson import FACTS, NAME, checkout
 
 from companion.core.files import FileError, read_text
-from companion.workshop.cli import progress, release, run, site, work
+from companion.workshop.cli import progress, release, run, setup, site, work
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.notebooks import as_notebook, node
 
@@ -210,3 +211,28 @@ def test_a_foreign_kernel_runs_and_a_damaged_lesson_takes_nobody_along(two, monk
     assert [len(entry["claims"]) for entry in entries] == [1, 1, 0]
     assert "09-last.ipynb is no notebook any more: git has left" in entries[2]["errors"][0]
     assert reports == [False, True, True], "it is written after each lesson"
+
+
+PROJECT = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+MARKS = '<<<<<<< HEAD\nversion = "0.4.0"\n=======\nversion = "0.5.0"\n>>>>>>> theirs\n'
+NO_PROJECTS = {
+    "a merge conflict": (PROJECT.replace('version = "0.4.0"\n', MARKS), r"git has left a merge conflict .*\(line 7\)"),
+    "half a list": (PROJECT[: PROJECT.index('    "gguf')], r"Invalid value \(at its end, line 14\)"),
+    "a comma lost": (PROJECT.replace('0.9",\n', '0.9"\n', 1), r"Unclosed array \(at line 15"),
+    "half a table": (PROJECT[: PROJECT.index("dependencies")], "ends in line 12, without dependencies"),
+    "extras lost": (PROJECT[: PROJECT.index("site = [")], "has lost its 'site'"),
+    "no requirement": (PROJECT.replace("numpy>=", "numpy=>"), "Expected .* numpy=>1.26"),
+    "empty": ("", "ends in line 0, without name"),
+}
+
+
+@pytest.mark.parametrize(("text", "why"), NO_PROJECTS.values(), ids=NO_PROJECTS)
+def test_a_damaged_project_is_named_before_anything_is_installed(tmp_path, monkeypatch, text, why):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(FileError, match=f"^pyproject.toml: {why}"):
+        setup.ensure(("site",), ["site"], root=tmp_path)
+    (tmp_path / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
+    (tmp_path / "constraints.txt").write_text(MARKS, encoding="utf-8")
+    with pytest.raises(FileError, match=r"^constraints.txt: git has left a merge conflict in it \(line 1\)"):
+        setup.install(tmp_path / ".venv", (), tmp_path)

@@ -10,12 +10,13 @@ import shlex
 import subprocess
 import sys
 import time
-import tomllib
 from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlparse
 from urllib.request import url2pathname
+
+from companion.core.files import FileError, read_text, read_toml
 
 ROOT = Path(__file__).resolve().parents[3]
 # what sends packages elsewhere than into .venv, or has pip take others
@@ -106,16 +107,18 @@ def missing(extras: tuple[str, ...], root: Path = ROOT) -> list[str]:
     project = _project(root)
     course = [] if root.resolve() in installed_from(project["name"]) else [project["name"]]
     try:
-        from packaging.requirements import Requirement  # noqa: PLC0415 (an environment with the course has it)
+        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 (an environment with the course has it)
     except ImportError:
         return course or ["packaging"]
     unmet = []
     for text in _requirements(project, extras):
-        requirement = Requirement(text)
         try:
+            requirement = Requirement(text)
             is_met = requirement.specifier.contains(metadata.version(requirement.name), prereleases=True)
         except metadata.PackageNotFoundError:
             is_met = False
+        except InvalidRequirement as error:
+            raise FileError(f"pyproject.toml: {' '.join(str(error).split())}") from None
         if not is_met and (requirement.marker is None or requirement.marker.evaluate()):
             unmet.append(text)
     return course + unmet
@@ -149,6 +152,7 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
     if no_torch := _no_torch():
         sys.exit(f"Set-up: {no_torch}.")
     extras = tuple(sorted({*extras, *stamp(venv).get("extras", ())}))
+    fingerprint = _fingerprint(root)  # before all else: what is damaged is said here, and not by pip
     name, python = _project(root)["name"], str(venv_python(venv))
     others = [str(other) for other in installed_from(name) if other != root.resolve()]
     print(f"Set-up: installing the course from {root} and what it needs into {venv}", flush=True)
@@ -169,7 +173,7 @@ def install(venv: Path, extras: tuple[str, ...], root: Path = ROOT, *, cpu: bool
     environment = {name: value for name, value in os.environ.items() if name not in (*ASTRAY, "PYTHONPATH")}
     environment |= {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_CONSTRAINT": "constraints.txt"}
     subprocess.check_call(pip + options, cwd=root, env=environment)
-    _stamp_file(venv).write_text(json.dumps({"fingerprint": _fingerprint(root), "extras": extras}), encoding="utf-8")
+    _stamp_file(venv).write_text(json.dumps({"fingerprint": fingerprint, "extras": extras}), encoding="utf-8")
 
 
 def _no_torch() -> str:
@@ -229,20 +233,28 @@ def _stamp_file(venv: Path) -> Path:
 
 
 def _project(root: Path) -> dict:
-    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    """The course in pyproject.toml. Raises FileError, which says in which line it is damaged, or ends too early."""
+    path = root / "pyproject.toml"
+    project = read_toml(path).get("project", {})
+    if lost := [key for key in ("name", "dependencies", "optional-dependencies") if key not in project]:
+        ends = len(read_text(path).splitlines())
+        raise FileError(f"{path.name}: ends in line {ends}, without {lost[0]}; `git restore {path.name}` mends it")
+    return project
 
 
 def _fingerprint(root: Path) -> str:
     """A hash of what pip installs: what only describes the course does not send a learner to pip again."""
     project = _project(root)
     needs = [project.get(key) for key in ("name", "version", "dependencies", "optional-dependencies", "scripts")]
-    return hashlib.sha256(json.dumps(needs).encode() + (root / "constraints.txt").read_bytes()).hexdigest()
+    return hashlib.sha256(json.dumps(needs).encode() + read_text(root / "constraints.txt").encode()).hexdigest()
 
 
 def _requirements(project: dict, extras: tuple[str, ...]) -> list[str]:
     """Base requirements and those of the extras, with the project's own extras among them (``name[a,b]``) unfolded."""
     found = list(project["dependencies"])
     for extra in extras:
+        if extra not in project["optional-dependencies"]:
+            raise FileError(f"pyproject.toml: has lost its {extra!r}; `git restore pyproject.toml` brings it back")
         for requirement in project["optional-dependencies"][extra]:
             own = re.fullmatch(re.escape(project["name"]) + r"\[([\w,]+)\]", requirement)
             found += _requirements(project | {"dependencies": []}, tuple(own[1].split(","))) if own else [requirement]

@@ -2,7 +2,6 @@
 checkpoint that is missing.
 """
 
-import tomllib
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from tqdm.auto import tqdm
 
 from companion.core import checkpoints
 from companion.core.checkpoints import weights_path
-from companion.core.files import make_room
+from companion.core.files import make_room, read_toml
 from companion.core.processes import share
 from companion.core.recipe import Recipe, recipe, recipes
 from companion.core.training import ResumeError, pick_device
@@ -53,7 +52,7 @@ def main(arguments: Namespace) -> int:
 
 def shipped_runs() -> Iterator[list[Run]]:
     """Yield what the course ships: groups of runs, of which a later one may begin as a model of an earlier one."""
-    for group in tomllib.loads(SHIPPED.read_text(encoding="utf-8"))["group"]:
+    for group in read_toml(SHIPPED)["group"]:
         yield [(name, scale, seed) for scale, names in group.items() for name in names for seed in names[name]]
 
 

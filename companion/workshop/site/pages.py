@@ -2,10 +2,10 @@
 
 import html
 import re
-import tomllib
 from pathlib import Path
 
 from companion.core.checkpoints import Header, read_header
+from companion.core.files import read_toml
 from companion.lesson.claims import bibliography, cite
 from companion.lesson.verdicts import tally
 from companion.workshop.site import atlas
@@ -179,7 +179,7 @@ def _cell(text: str) -> str:
 
 def glossary() -> str:
     """Return the letters of single lessons, and terms."""
-    terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
+    terms = read_toml(GLOSSARY)
     symbols = "\n".join(f"| ${symbol}$ | {meaning} |" for symbol, meaning in OWN_LETTERS.items())
     entries = "\n\n".join(f"{term}\n  {meaning}" for term, meaning in sorted(terms.items(), key=lambda e: e[0].lower()))
     head = "# Glossary\n\nThe letters of single lessons, beside [the notation of the whole course](index.md#notation)."
@@ -188,7 +188,7 @@ def glossary() -> str:
 
 def mentions() -> dict[str, re.Pattern]:
     """Return, for each term of the glossary, what a mention of it looks like, or of several of them."""
-    terms = tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
+    terms = read_toml(GLOSSARY)
     return {term: re.compile(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", re.IGNORECASE) for term in terms}
 
 

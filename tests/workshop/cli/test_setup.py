@@ -63,14 +63,23 @@ test = ["pip"]
 INSTALLS = "Set-up: installing"
 
 
+@pytest.fixture(autouse=True)
+def _no_other_path(monkeypatch):
+    """Or a folder on it that holds the companion sends this very process into another environment."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     """A checkout with the real commands and set-up, no requirements, and commands that say where they run."""
     root = tmp_path_factory.mktemp("a folder with spaces")
     (root / "companion/workshop/cli").mkdir(parents=True)
+    (root / "companion/core").mkdir()
     for name in (
         "__init__.py",
         "__main__.py",
+        "core/__init__.py",
+        "core/files.py",
         "workshop/__init__.py",
         "workshop/cli/__init__.py",
         "workshop/cli/setup.py",
