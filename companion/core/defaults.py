@@ -11,7 +11,7 @@ import torch
 @contextmanager
 def torch_defaults() -> Iterator[None]:
     """Make tensors inside as torch does where nobody has set anything, and go on outside as before."""
-    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    dtype, device = torch.get_default_dtype(), _device()
     _set(torch.float32, torch.device("cpu"))
     try:
         yield
@@ -21,7 +21,7 @@ def torch_defaults() -> Iterator[None]:
 
 def set_otherwise(*, gradients: bool = False) -> str:
     """Say what of torch's defaults is set otherwise, with ``gradients`` whether they are switched off, too."""
-    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    dtype, device = torch.get_default_dtype(), _device()
     said = [f"torch.set_default_dtype({dtype})"] * (dtype != torch.float32)
     said += [f"torch.set_default_device({device.type!r})"] * (device.type != "cpu")
     said += ["torch.set_grad_enabled(False)"] * (gradients and not torch.is_grad_enabled())
@@ -36,7 +36,12 @@ def set_back() -> None:
         print(f"{said} was in force here. It is taken back: the lesson computes with torch's own defaults.")
 
 
+def _device() -> torch.device:
+    """The default device. After set_default_device(None), torch 2.9 raises in get_default_device."""
+    return torch.empty(0).device
+
+
 def _set(dtype: torch.dtype, device: torch.device) -> None:
     torch.set_default_dtype(dtype)
-    if torch.get_default_device() != device:  # a default device, even the CPU, costs every call something
+    if _device() != device:  # a default device, even the CPU, costs every call something
         torch.set_default_device(None if device.type == "cpu" else device)
