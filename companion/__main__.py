@@ -297,12 +297,19 @@ def main(argv: list[str]) -> int:
     return machinery.main(arguments)
 
 
+def go_on_in_utf8() -> None:
+    """Begin anew in UTF-8 where folders and students, whose names are in any script, would have it in ASCII; so does
+    all that is started: venv, pip, Jupyter, and alembic, which reads in the locale's encoding.
+    """
+    if os.name != "nt" and sys.getfilesystemencoding() != "utf-8":
+        os.environ |= {"PYTHONUTF8": "1", "LC_ALL": "C.UTF-8"}
+        import_module("companion.workshop.cli.setup").go_on_as([sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 def command() -> int:
     """Run `main` as a program of its own: ``companion lab``. Where nobody reads on, as in ``| head``, it ends. What a
     disk refuses, and a file that is damaged, is a sentence."""
-    if os.name != "nt" and sys.getfilesystemencoding() != "utf-8":  # names of folders and students are in any script
-        os.environ["PYTHONUTF8"] = "1"  # also for what is started: venv, pip, Jupyter
-        import_module("companion.workshop.cli.setup").go_on_as([sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    go_on_in_utf8()
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()

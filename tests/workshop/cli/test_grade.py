@@ -164,8 +164,10 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background has it ignored
 from argparse import Namespace
 from pathlib import Path
+from companion.__main__ import go_on_in_utf8
 from companion.workshop.cli import grade
 if __name__ == "__main__":
+    go_on_in_utf8()
     sys.exit(grade.main(Namespace(lessons=[{NAME!r}], **{SAID!r}), Path(sys.argv[1])))
 """
 
