@@ -1,6 +1,5 @@
-"""What tests in a real browser share: where Chromium is, a port, and the wait for a server."""
+"""What tests in a real browser share: a port, and the wait for a server."""
 
-import shutil
 import socket
 import subprocess
 import time
@@ -8,9 +7,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH (Debian: apt install chromium)")
 
 
 def free_port() -> int:

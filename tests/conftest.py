@@ -1,5 +1,6 @@
 """What holds in every test: shapes and types in signatures are enforced (not where it is marked ``types_unchecked``),
-warnings are errors, torch computes on one thread. Where several workers share the tests, the longest begin.
+warnings are errors, torch computes on one thread; what a test needs of the machine is there (`needs`). Where several
+workers share the tests, the longest begin.
 """
 
 import gc
@@ -14,8 +15,8 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 import jaxtyping
 import pytest
 import torch
-from browsing import CHROMIUM
 from longest_first import order
+from needs import CHROMIUM, must_have, require
 
 gc.disable()  # until the tests are collected: what they are made of stays
 # "numeric tower": an int is a float wherever one is asked for, as everywhere in Python's typing (PEP 484)
@@ -49,6 +50,7 @@ def checked(*, typechecker: Callable) -> Callable:
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     """Before any test module, and so before anything of the companion, is imported."""
+    must_have()  # a word that it does not know is said at once
     torch.set_num_threads(1)
     if not config.getoption("benchmark_enable"):  # a benchmark times the code that people run, without the checks
         jaxtyping.jaxtyped = checked
@@ -58,6 +60,7 @@ def pytest_configure(config):
         "markers",
         "types_unchecked: other tests check the types of what it calls thousands of times, in a third of the time",
     )
+    config.addinivalue_line("markers", "needs(what): a sandbox or a browser, without which it is skipped, or fails")
     config.addinivalue_line("markers", "weekly: takes minutes; run by the weekly workflow, with -m weekly")
 
 
@@ -77,13 +80,20 @@ def pytest_collection_finish():
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Before any fixture of a test that needs what may not be here."""
+    for mark in item.iter_markers("needs"):
+        require(*mark.args)
+
+
 @pytest.fixture(scope="module")
 def browser():
     """A Chromium."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on PATH (Debian: apt install chromium)")
-    with playwright.sync_playwright() as driver:
+    require("browser")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
@@ -92,10 +102,9 @@ def browser():
 @pytest.fixture(scope="session")
 def smollm2():
     """The folder of a language model that others trained, where it was fetched."""
-    from companion.pretrained.fetching import is_fetched, model_folder
+    require("model")
+    from companion.pretrained.fetching import model_folder
 
-    if not is_fetched("smollm2"):
-        pytest.skip("smollm2 is not on this machine: `python3 -m companion fetch smollm2` brings it")
     return model_folder("smollm2")
 
 

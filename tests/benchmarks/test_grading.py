@@ -12,12 +12,11 @@ import pytest
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
 from companion.workshop.cli.run import PeakMemory
-from companion.workshop.grading.sandbox import bubblewrap
 
 NAME = "02-in-context-regression"
 
 
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+@pytest.mark.needs("sandbox")
 def test_a_class_of_lesson_02(benchmark, capsys, tmp_path):
     """All six exercises solved in every submission; two cores, two at a time."""
     [lesson] = select_lessons([NAME])

@@ -13,17 +13,15 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from browsing import answers_the_hand, free_port, needs_chromium, wait_until_it_answers
+from browsing import answers_the_hand, free_port, wait_until_it_answers
 from nbval_lesson import set_scale
 from sample_lesson import FACTS, NAME, checkout, graded, notebook
 
 from companion.workshop.cli import progress, release
 from companion.workshop.cli.lessons import all_lessons
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = needs_chromium
+pytestmark = pytest.mark.needs("browser")
 EXEMPLAR = "02-in-context-regression"
 WITH_SLIDER = next(each.name for each in all_lessons() if "Slider(" in each.source.read_text(encoding="utf-8"))
 THEMES = {"Light": "08-doubling", "Dark": "09-doubling"}  # each has a lesson of its own, so that no answer is there
@@ -163,13 +161,15 @@ CONTRAST = """element => {
 
 def assert_sliders_have_names(page) -> None:
     """Every slider's handle and its readout go by the label beside them, and a handle says the value that is shown."""
+    from playwright.sync_api import expect
+
     sliders = page.locator(".jp-OutputArea-output .widget-inline-hbox:has(.noUi-handle)").all()
     assert sliders
     for slider in sliders:
         name = slider.locator(".widget-label")
         handle = slider.get_by_role("slider", name=name.inner_text(), exact=True)
         readout = slider.get_by_role("textbox", name=name.inner_text(), exact=True)
-        playwright.expect(handle).to_have_attribute("aria-valuetext", readout.inner_text(), timeout=30_000)
+        expect(handle).to_have_attribute("aria-valuetext", readout.inner_text(), timeout=30_000)
         assert name.evaluate(CONTRAST) >= 4.5
 
 

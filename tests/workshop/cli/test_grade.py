@@ -22,7 +22,7 @@ from companion.workshop.cli.lessons import select_lessons
 from companion.workshop.grading.course import classroom, formgrader
 from companion.workshop.grading.sandbox import bubblewrap, sandbox
 
-safe = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+safe = pytest.mark.needs("sandbox")
 
 
 SAID = {"jobs": 1, "formgrader": False, "unsafe": False, "student": "", "force": False, "take_in": [], "self_test": 0.0}

@@ -12,9 +12,8 @@ from companion.core.llama import Llama, LlamaConfig
 from companion.lesson.attempts import Mistake
 from companion.lesson.exercise import Exercise, draw_normal, draw_size
 from companion.workshop.grading.course import marking
-from companion.workshop.grading.sandbox import bubblewrap
 
-sandboxed = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+sandboxed = pytest.mark.needs("sandbox")
 SIZES = {"stream": (4, 80, 576), "W_Q": (64, 576), "W_K": (64, 576), "W_V": (64, 576), "W_O": (576, 64)}  # SmolLM2's
 MOVES = """def newton_step(stream, W_Q, W_K, W_V, W_O):
     scores = (stream @ W_Q.mT) @ (stream @ W_K.mT).mT

@@ -63,7 +63,7 @@ def test_a_kernel_without_user_namespaces_is_refused(monkeypatch):
     assert bubblewrap.missing().startswith("bubblewrap does not work here: no namespace")
 
 
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+@pytest.mark.needs("sandbox")
 @pytest.mark.usefixtures("_tried_anew")
 def test_a_python_without_its_packages_is_refused_in_a_sentence(monkeypatch):
     assert bubblewrap.missing() == ""

@@ -15,10 +15,9 @@ from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
 from companion.workshop.grading.course.names import file_name
-from companion.workshop.grading.sandbox import bubblewrap
 from companion.workshop.grading.sandbox.sandbox import Limits
 
-pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+pytestmark = pytest.mark.needs("sandbox")
 # Little time for those who never end, and enough for the search that finds what is said of a wrong answer: it makes
 # dozens of calls, and on a busy machine each of them waits
 QUICK = Limits(exercise=0.5, search=60, searches=600, reading=1.5)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from browsing import CHROMIUM, free_port, needs_chromium, wait_until_it_answers
+from browsing import free_port, wait_until_it_answers
 from nbgrader.api import Gradebook
 from workshop.grading.reading import small_handout
 from workshop.grading.sharing import here
@@ -16,8 +16,7 @@ from workshop.grading.test_submissions import PNG
 
 from companion.workshop.grading.course import classroom, formgrader
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = needs_chromium
+pytestmark = pytest.mark.needs("browser")
 HOSTILE = r"""
 [f][r]
 
@@ -89,13 +88,12 @@ def served(root):
 
 
 @pytest.mark.filterwarnings("default")  # nbgrader's own are not ours to mend
-def test_a_written_answer_runs_nothing_and_fetches_nothing(course):
+def test_a_written_answer_runs_nothing_and_fetches_nothing(course, browser):
     with Gradebook(f"sqlite:///{course / 'grading' / 'gradebook.db'}") as book:
         [notebook] = book.find_submission(NAME, "anna").notebooks
         number = notebook.id
     alerts, fetched = [], []
-    with served(course) as address, playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with served(course) as address:
         page = browser.new_page(viewport={"width": 1200, "height": 1800})
         page.set_default_timeout(90_000)
         page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
@@ -113,7 +111,7 @@ def test_a_written_answer_runs_nothing_and_fetches_nothing(course):
             page.get_by_text(words).first.click()
         assert page.locator("img[alt='a picture in the answer']").evaluate("image => image.naturalWidth") == 1
         page.screenshot(path=str(Path(course) / "formgrader.png"), full_page=True)
-        browser.close()
+        page.close()
     assert alerts == []
     assert not [url for url in fetched if "logout" in url]
     assert not [url for url in fetched if not url.startswith((address, "data:"))]

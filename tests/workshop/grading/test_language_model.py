@@ -18,10 +18,9 @@ from companion.workshop.cli.lessons import select_lessons
 from companion.workshop.grading.course.marking import mark
 from companion.workshop.grading.notebook.handout import HandoutError
 from companion.workshop.grading.notebook.submissions import assemble, cells
-from companion.workshop.grading.sandbox import bubblewrap
 from companion.workshop.grading.sandbox.worker import Kernel
 
-sandboxed = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+sandboxed = pytest.mark.needs("sandbox")
 MARKED = {"triplet-tokens-check": 1, "newton-step-check": 2}
 TURNED = "the sign of the answer is turned"
 SET_UP = """from companion import Claims

@@ -12,9 +12,8 @@ from workshop.grading.sharing import PATIENT, all_in, one_process
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
-from companion.workshop.grading.sandbox import bubblewrap
 
-pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+pytestmark = pytest.mark.needs("sandbox")
 NAME = "02-in-context-regression"
 
 

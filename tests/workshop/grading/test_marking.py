@@ -22,10 +22,10 @@ from companion.workshop.grading.course.handins import HandIn
 from companion.workshop.grading.course.marking import _exercise, mark
 from companion.workshop.grading.course.settings import read_settings
 from companion.workshop.grading.notebook.submissions import assemble, cells
-from companion.workshop.grading.sandbox import bubblewrap, workers
+from companion.workshop.grading.sandbox import workers
 from companion.workshop.grading.sandbox.sandbox import Limits, SandboxError
 
-pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+pytestmark = pytest.mark.needs("sandbox")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 SEEDS = [11, 12]
 NEWTON = "newton-step-check"

@@ -20,10 +20,9 @@ from workshop.grading.small_lesson import (
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
 from companion.workshop.grading.course import classroom
-from companion.workshop.grading.sandbox import bubblewrap
 from companion.workshop.grading.sandbox.sandbox import Limits
 
-pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+pytestmark = pytest.mark.needs("sandbox")
 HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 LATER = "    import time\n    if torch.get_default_dtype() == torch.float64:\n        time.sleep({})\n"
 LETTERS = f"mine = '{chr(0x1D54F) * 980_000}'"  # in JSON twelve times as long

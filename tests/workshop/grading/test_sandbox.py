@@ -14,7 +14,7 @@ from companion.lesson.disturbed import VARIABLE, disturbed, one_unit_off
 from companion.workshop.grading.sandbox import bubblewrap, sandbox, wire
 from companion.workshop.grading.sandbox.sandbox import Limits, Process, SandboxError, Stopped
 
-pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+pytestmark = pytest.mark.needs("sandbox")
 JOB = {
     "define": "f",
     "exercise": ["companion.topics.regression.exercises", "newton_step"],

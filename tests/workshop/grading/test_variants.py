@@ -19,9 +19,8 @@ from workshop.grading.variants import HABITS, WAYS, doubled, endless_above, help
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course.marking import mark
 from companion.workshop.grading.notebook.submissions import assemble, cells
-from companion.workshop.grading.sandbox import bubblewrap
 
-pytestmark = pytest.mark.skipif(bool(bubblewrap.missing()), reason=f"no sandbox here: {bubblewrap.missing()}")
+pytestmark = pytest.mark.needs("sandbox")
 
 
 # A process for many keeps something of each. Lesson 06's summit, the largest, takes 222 of 416 MiB in its own
