@@ -7,7 +7,7 @@ import needs
 import pytest
 
 TESTS = Path(__file__).parent
-ELSEWHERE = re.compile(r"skip.*(?:bubblewrap|sandbox|playwright|hromium|smollm2|is_fetched)")
+ELSEWHERE = re.compile(r"(?:skipif|skip)\(.*(?:bubblewrap|sandbox|playwright|hromium|smollm2|is_fetched)")
 
 
 @pytest.mark.parametrize("need", needs.NEEDS)

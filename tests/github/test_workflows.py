@@ -12,6 +12,7 @@ from companion.workshop.cli.lessons import all_lessons
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+PINNED = re.compile(r"uses: (?:\./\.github/actions/\w+|[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)")
 
 
 def jobs(path: Path) -> dict:
@@ -57,6 +58,22 @@ def test_whoever_tests_has_fetched_the_model_and_keeps_it_where_it_is_sought():
             [kept] = [step["with"]["path"] for step in steps if "actions/cache" in step.get("uses", "")]
             run = [step["run"].split()[3] for step in steps if "python -m companion" in step.get("run", "")]
             assert kept == models and run[:2] == ["fetch", "test"]
+
+
+def test_actions_are_pinned_and_kept_up_to_date():
+    lines = [line for path in (ROOT / ".github").rglob("*.yml") for line in path.read_text("utf-8").splitlines()]
+    used = [line.strip().removeprefix("- ") for line in lines if "uses:" in line]
+    assert len(used) > 9 and [line for line in used if not PINNED.fullmatch(line)] == []
+    assert len({line.partition("@")[0] for line in used}) == len(set(used)), "one version of each"
+    [update] = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]
+    assert update["package-ecosystem"] == "github-actions"
+    assert update["directories"] == ["/", "/.github/actions/*"]
+
+
+def test_no_step_can_push_with_what_the_checkout_left():
+    steps = [step for path in WORKFLOWS for job in jobs(path).values() for step in job["steps"]]
+    out = [step for step in steps if "actions/checkout" in step.get("uses", "")]
+    assert out and all(step["with"]["persist-credentials"] is False for step in out)
 
 
 def test_no_workflow_may_write_more_than_the_pages():
