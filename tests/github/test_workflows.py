@@ -84,6 +84,13 @@ def test_no_workflow_may_write_more_than_the_pages():
         assert all(set(right) <= {"pages", "id-token"} for right in rights)
 
 
+def test_the_pages_are_made_for_every_change_and_published_of_main_alone():
+    site = yaml.load((ROOT / ".github/workflows/site.yml").read_text(), yaml.BaseLoader)  # in which `on` is a word
+    assert "pull_request" in site["on"] and site["on"]["push"] == {"branches": ["main"]}
+    assert "if" not in site["jobs"]["build"] and site["jobs"]["publish"]["if"] == "github.ref == 'refs/heads/main'"
+    assert "${{ github.ref }}" in site["concurrency"]["group"], "or a change's pages would stop those of main"
+
+
 def test_the_pages_are_where_the_site_is_made():
     steps = jobs(ROOT / ".github/workflows/site.yml")["build"]["steps"]
     [path] = [step["with"]["path"] for step in steps if "upload-pages-artifact" in step.get("uses", "")]
