@@ -1,18 +1,22 @@
 """The workflows do what the README says, on every Python and system that the course is for."""
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from needs import NEEDS, VARIABLE
 
 from companion.__main__ import parser
 from companion.workshop.cli.lessons import all_lessons
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
-PINNED = re.compile(r"uses: (?:\./\.github/actions/\w+|[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)")
+PINNED = re.compile(r"uses: (?:\$/\.github/actions/\w+|[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)")
 
 
 def jobs(path: Path) -> dict:
@@ -39,7 +43,7 @@ def test_it_is_tested_on_every_system_and_python():
     least = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert matrix["python"][0] == least.removeprefix(">=")
     assert matrix["python"] == [f"3.{minor}" for minor in range(11, 15)]
-    [other] = matrix["include"]
+    [other] = [entry for entry in matrix["include"] if entry["os"] not in matrix["os"]]
     assert other["os"].endswith("-arm") and other["python"] in matrix["python"], "another processor, too"
 
 
@@ -58,6 +62,54 @@ def test_whoever_tests_has_fetched_the_model_and_keeps_it_where_it_is_sought():
             [kept] = [step["with"]["path"] for step in steps if "actions/cache" in step.get("uses", "")]
             run = [step["run"].split()[3] for step in steps if "python -m companion" in step.get("run", "")]
             assert kept == models and run[:2] == ["fetch", "test"]
+
+
+def test_what_is_tested_must_be_there_and_nothing_is_skipped_for_want_of_it():
+    systems = jobs(ROOT / ".github/workflows/tests.yml")["tests"]["strategy"]["matrix"]["include"]
+    asked = {entry["os"]: entry["has"] for entry in systems}
+    apart = {"ubuntu-24.04-arm": "sandbox,model", "macos-latest": "model", "windows-latest": "model"}
+    assert asked == apart | {"ubuntu-latest": ",".join(NEEDS)}
+    ready = {"sandbox": "$/.github/actions/sandbox", "model": "python -m companion fetch smollm2", "browser": ""}
+    for path in WORKFLOWS:
+        for steps in (job["steps"] for job in jobs(path).values()):
+            commands = [step.get("run", step.get("uses")) for step in steps]
+            for number, step in enumerate(steps):
+                if "companion test" in commands[number] and "--processors" not in commands[number]:
+                    must_have = step["env"][VARIABLE].replace("${{ matrix.has }}", asked["ubuntu-latest"]).split(",")
+                    assert set(must_have) <= set(NEEDS)
+                    absent = [need for need in must_have if not any(ready[need] in each for each in commands[:number])]
+                    assert not absent and not any("continue-on-error" in each for each in steps), (path.name, absent)
+
+
+def test_the_sandbox_is_tried_where_it_is_made():
+    [step] = yaml.safe_load((ROOT / ".github/actions/sandbox/action.yml").read_text())["runs"]["steps"]
+    words = ["install -q -y --no-install-recommends bubblewrap", "apparmor_restrict_unprivileged_userns=0", "bwrap --"]
+    assert sorted(words, key=step["run"].index) == words
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script for a shell")
+@pytest.mark.parametrize(
+    ("works", "must_have"),
+    [
+        ({"bwrap": 0, "google-chrome": 0, "python3": 0}, "sandbox,browser,model"),
+        ({"bwrap": 1, "chromium": 0, "python3": 0}, "browser,model"),
+        ({"bwrap": 0, "python3": 1}, "sandbox"),
+        ({"python3": 1}, ""),
+    ],
+)
+def test_a_new_machine_must_have_what_works_on_it(works, must_have, tmp_path):
+    for name, status in works.items():
+        said = 'echo "$*: $COURSE_MUST_HAVE"; [ "$3" = test ] && exit 0' if name == "python3" else ":"
+        (tmp_path / name).write_text(f"#!/bin/sh\n{said}\nexit {status}\n")
+    (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")  # who has no right to install anything
+    for path in tmp_path.iterdir():
+        path.chmod(0o755)
+    (tmp_path / "dirname").symlink_to(shutil.which("dirname"))
+    script = [shutil.which("bash"), ROOT / ".ci/run"]
+    done = subprocess.run(script, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"-m companion test: {must_have}"
+    assert ("sandbox will be skipped" in done.stdout) == ("sandbox" not in must_have)
+    assert ("browser will be skipped" in done.stdout) == ("browser" not in must_have)
 
 
 def test_actions_are_pinned_and_kept_up_to_date():
