@@ -112,6 +112,13 @@ def test_a_new_machine_must_have_what_works_on_it(works, must_have, tmp_path):
     assert ("browser will be skipped" in done.stdout) == ("browser" not in must_have)
 
 
+def test_the_core_is_covered_by_its_own_tests():
+    steps = jobs(ROOT / ".github/workflows/tests.yml")["coverage"]["steps"]
+    assert [step["run"] for step in steps[-2:]] == ["coverage run -m pytest tests/core", "coverage report"]
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["coverage"]
+    assert tool["run"] == {"branch": True, "source": ["companion/core"]} and tool["report"]["fail_under"] >= 90
+
+
 def test_actions_are_pinned_and_kept_up_to_date():
     lines = [line for path in (ROOT / ".github").rglob("*.yml") for line in path.read_text("utf-8").splitlines()]
     used = [line.strip().removeprefix("- ") for line in lines if "uses:" in line]
