@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 from companion.workshop.cli.lessons import all_lessons
 
@@ -34,6 +35,19 @@ def run(*command: str) -> subprocess.CompletedProcess:
 def test_the_checkers_find_nothing(command):
     done = run(sys.executable, *command)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_runs_before_a_commit_is_what_the_tests_run():
+    [local] = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    hooks = {hook["id"]: hook for hook in local["hooks"]}
+    assert list(hooks) == ["nbstripout", "ruff-check", "ruff-format", "codespell"]
+    pinned = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [need for hook in hooks.values() for need in hook["additional_dependencies"] if need not in pinned] == []
+    looked_at = [str(path.relative_to(ROOT)) for path in tracked() if path.suffix in (".py", ".md", ".ipynb")]
+    spelled = {name.partition("/")[0] for name in looked_at if re.search(hooks["codespell"]["files"], name)}
+    assert spelled == {*PAGES, "companion", "solutions", "tests"}
+    stripped = {name.partition("/")[0] for name in looked_at if re.search(hooks["nbstripout"]["files"], name)}
+    assert stripped == {"solutions"}
 
 
 def tracked() -> list[Path]:
