@@ -22,6 +22,7 @@ from companion.core.files import FileError, atomic_write, make_room, read_kept
 from companion.lesson.claims import EVIDENCE, MIME, UNEXPECTED, statements
 from companion.lesson.verdicts import tally
 from companion.workshop.cli import evidence, scoreboard
+from companion.workshop.cli.answers import put_answers
 from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.notebooks import node
@@ -100,7 +101,7 @@ def execute(lesson: Lesson, scale: str, seed: int, out: Path, *, pictures: bool 
     ``lesson``: which one.
     ``scale``, ``seed``: what the parameters cells are set to.
     ``out``: the folder for what it makes.
-    ``pictures``: whether the lesson's two pictures are drawn anew (see `draw_pictures`).
+    ``pictures``: whether the lesson's two pictures are drawn anew (see `draw_pictures`), by its exercises' answers.
     """
     ran = [_execute(path, scale, seed, out, pictures=pictures) for path in lesson.notebooks]
     return {
@@ -124,7 +125,7 @@ def _execute(
         path = Path(folder) / source.name
         started, failure = time.perf_counter(), None
         try:
-            given = node(source)
+            given = answered(source) if pictures else node(source)
             papermill.execute_notebook(
                 given,
                 path,
@@ -160,6 +161,16 @@ def _execute(
         if failure:
             errors.append(f"{', '.join(filter(None, [name, place]))}: {failure}")
     return round(seconds, 1), round(peak.bytes / 2**20, 1), errors, claims, measured
+
+
+def answered(path: Path) -> NotebookNode:
+    """Write the exercises' answers into the notebook at ``path``, as `release` does, and return it. A new lesson's have
+    not been written yet: `release` asks for the pictures first. Raises FileError.
+    """
+    notebook, others = put_answers(path)
+    if others:
+        atomic_write(path, nbformat.writes(notebook) + "\n")
+    return notebook
 
 
 def harvest(notebook: NotebookNode) -> list[dict]:

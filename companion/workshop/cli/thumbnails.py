@@ -22,8 +22,8 @@ def put_thumbnail(lesson: Lesson, *, write: bool) -> list[str]:
     """
     if not lesson.picture.is_file():
         raise LessonError(
-            f"{lesson.name}: {lesson.picture.name} is missing; `run {lesson.name} --pictures` draws it, once "
-            "`release` has written the answers; then `release` again"
+            f"{lesson.name}: {lesson.picture.name} is missing; `run {lesson.name} --pictures` draws it; then `release` "
+            "again"
         )
     content = lesson.picture.read_bytes()
     source, path = hashlib.sha256(content).hexdigest(), lesson.source.with_name("thumbnail.png")

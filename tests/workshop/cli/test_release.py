@@ -164,7 +164,7 @@ def test_a_lesson_has_a_small_picture_the_answered_one_where_it_is(tmp_path, cap
     )
     assert run(tmp_path) == 1
     said = capsys.readouterr().out
-    assert f"figure.png is missing; `run {NAME} --pictures` draws it, once `release` has" in said
+    assert f"figure.png is missing; `run {NAME} --pictures` draws it; then `release` again" in said
     assert "5 minutes" in said, "what was written before is told"
     Image.new("RGB", (1200, 600), "blue").save(folder / "figure.png")
     assert run(tmp_path) == 0

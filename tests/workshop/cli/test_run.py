@@ -5,18 +5,26 @@ import subprocess
 import sys
 from argparse import Namespace
 
+import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
 from sample_lesson import CLAIM, NAME, checkout
 
 from companion.lesson.claims import statements
-from companion.workshop.cli import run
+from companion.workshop.cli import release, run
 from companion.workshop.cli.lessons import LessonError
 
+PICTURED = """import torch
+from PIL import Image
+S = torch.eye(2)
+Image.new("RGB", (480, 240), (0, 0, int(255 * newton_step(S / 2, S)[0, 0])))
+"""
 
-def arguments(out, *lessons: str, readme: bool = False) -> Namespace:
+
+def arguments(out, *lessons: str, readme: bool = False, pictures: bool = False) -> Namespace:
     return Namespace(
-        lessons=list(lessons), scale="smoke", seed=3, out=str(out), readme=readme, pictures=False, evidence=False
+        lessons=list(lessons), scale="smoke", seed=3, out=str(out), readme=readme, pictures=pictures, evidence=False
     )
 
 
@@ -114,3 +122,23 @@ def test_the_question_and_its_answer_are_drawn(tmp_path):
     tagged[1].outputs = []
     with pytest.raises(LessonError, match="the cell tagged answer shows 0 pictures; it must show one"):
         run.draw_pictures(new_notebook(cells=tagged), tmp_path)
+
+
+def test_a_new_lesson_has_its_pictures_before_it_is_released(tmp_path, capsys):
+    folder = checkout(tmp_path) / f"solutions/{NAME}"
+    (folder / "figure.png").unlink()
+    lesson = nbformat.read(folder / f"{NAME}.ipynb", as_version=4)
+    lesson.cells[2] = new_code_cell("from companion.topics.regression import exercises", id="import")
+    lesson.cells[3].source = (
+        '@exercises.newton_step\ndef newton_step(M, S):\n    """A step."""\n'
+        "    ### BEGIN SOLUTION\n    ### END SOLUTION"
+    )
+    lesson.cells[4].source = "exercises.newton_step.check(newton_step)"
+    lesson.cells[6] = new_code_cell(PICTURED, id="figure", metadata={"tags": ["figure", "drawing"]})
+    nbformat.write(lesson, folder / f"{NAME}.ipynb")
+    assert run.main(arguments(tmp_path / "out", pictures=True), tmp_path) == 0, capsys.readouterr().out
+    with Image.open(folder / "figure.png") as drawn:
+        assert drawn.getpixel((0, 0)) == (0, 0, 191), "by the answer that the exercise has: 2 M - M S M = 3/4"
+    assert release.main(Namespace(lessons=[], check=False), tmp_path) == 0
+    assert (tmp_path / f"lessons/{NAME}/figure.png").read_bytes() == (folder / "figure.png").read_bytes()
+    assert "raise NotImplementedError" in (tmp_path / f"lessons/{NAME}/{NAME}.ipynb").read_text()
