@@ -16,11 +16,13 @@ from companion.workshop.cli.lessons import all_lessons
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
-PINNED = re.compile(r"uses: (?:\$/\.github/actions/\w+|[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)")
+PINNED = re.compile(r"uses: (?:\$/\.github/[\w/.]+|[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)")
 
 
 def jobs(path: Path) -> dict:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    """The jobs of a workflow that have steps of their own."""
+    every = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    return {name: job for name, job in every.items() if "steps" in job}
 
 
 def said(path: Path) -> list[str]:
@@ -135,12 +137,54 @@ def test_no_step_can_push_with_what_the_checkout_left():
     assert out and all(step["with"]["persist-credentials"] is False for step in out)
 
 
-def test_no_workflow_may_write_more_than_the_pages():
+def test_no_workflow_may_write_more_than_the_pages_and_a_release():
+    granted = {}
     for path in WORKFLOWS:
         workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert workflow["permissions"] == {"contents": "read"}
-        rights = [job.get("permissions", {}) for job in workflow["jobs"].values()]
-        assert all(set(right) <= {"pages", "id-token"} for right in rights)
+        granted |= {(path.stem, name): job.get("permissions") for name, job in workflow["jobs"].items()}
+    assert {job: rights for job, rights in granted.items() if rights} == {
+        ("site", "publish"): {"pages": "write", "id-token": "write"},
+        ("release", "publish"): {"contents": "write"},
+    }
+
+
+def test_a_release_is_of_main_tested_and_begun_by_hand():
+    release = yaml.load((ROOT / ".github/workflows/release.yml").read_text(), yaml.BaseLoader)
+    tests = yaml.load((ROOT / ".github/workflows/tests.yml").read_text(), yaml.BaseLoader)
+    assert list(release["on"]) == ["workflow_dispatch"] and "workflow_call" in tests["on"]
+    assert "${{ github.workflow }}" in tests["concurrency"]["group"], "or a release's tests and a push's end each other"
+    assert release["jobs"]["tests"] == {"uses": "$/.github/workflows/tests.yml"}
+    publish = release["jobs"]["publish"]
+    assert (publish["needs"], publish["if"]) == (["tests", "build"], "github.ref == 'refs/heads/main'")
+    steps = [step for job in ("build", "publish") for step in release["jobs"][job]["steps"]]
+    [made, got] = (step["with"] for step in steps if "artifact@" in step.get("uses", ""))
+    assert made == got
+
+
+@pytest.mark.parametrize(
+    ("changes", "tags", "said"),
+    [
+        ("# What changed\n\n## 1.2.0\n\nNew\n\n- a line\n\n## 1.1.0\n\nOld\n", ["v1.1.0", "v1.2.0.1"], ""),
+        ("# What changed\n\n## 1.2.0\n\nNew\n\n- a line\n", ["v1.2.0"], "v1.2.0 is released; a new version goes into"),
+        ("# What changed\n\n## 1.1.0\n\nOld\n", [], "CHANGELOG.md begins with 1.1.0, and pyproject.toml says 1.2.0"),
+    ],
+    ids=["new", "released", "changes of another"],
+)
+def test_a_release_has_the_version_and_what_changed_in_it(changes, tags, said, tmp_path):
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.org", "-C", tmp_path]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "Begin"], check=True)
+    subprocess.run([*git, "remote", "add", "origin", tmp_path / ".git"], check=True)
+    for tag in tags:
+        subprocess.run([*git, "tag", tag], check=True)
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text(changes)
+    script = [sys.executable, ROOT / ".ci/release.py", "dist"]
+    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.startswith(said)) == (int(bool(said)), True), done.stderr
+    files = {path.name: path.read_text() for path in tmp_path.glob("dist/*")}
+    assert files == ({} if said else {"tag": "v1.2.0", "notes.md": "New\n\n- a line\n"})
 
 
 def test_the_pages_are_made_for_every_change_and_published_of_main_alone():
