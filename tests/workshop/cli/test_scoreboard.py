@@ -77,6 +77,7 @@ def test_the_readme_is_a_page_and_the_claims_are_the_lessons():
     assert prose <= 3_600, f"README.md: {prose} bytes beside what is generated; shorten its text to at most 3,600"
     counted = re.findall(r"\b(?:\d+|\w+teen|\w+ty) (?:lessons|notebooks)\b", GENERATED.sub("", first))
     assert not counted, f"README.md: {counted}: nobody keeps the number of lessons; leave it out"
+    assert re.findall(r"git clone.*?(?= [A-Z])", first) == ["git clone --depth 1"], "its history is four times as large"
     for lesson in all_lessons(ROOT):
         assert f"(lessons/{lesson.name}/{lesson.name}.ipynb)" in first, "python3 -m companion release"
         missing = [
