@@ -197,21 +197,21 @@ class Luggage(nn.Linear):
 @pytest.mark.parametrize("stops", [False, True])
 def test_the_model_goes_to_the_device_and_comes_back_also_when_a_run_is_stopped(monkeypatch, stops):
     model = Luggage()
-    monkeypatch.setattr(training, "pick_device", lambda *_, **__: torch.device("mps"))
+    monkeypatch.setattr(training, "pick_device", lambda *_, **__: torch.device("cuda"))
     monkeypatch.setattr(
         training, "batch_generator", lambda seed, step, _: batch_generator(seed, step, torch.device("cpu"))
     )
 
     def stopping_draw(batch, generator):
         assert model.training
-        assert model.sent == [torch.device("mps")]
+        assert model.sent == [torch.device("cuda")]
         if stops:
             raise KeyboardInterrupt
         return draw(batch, generator)
 
     with pytest.raises(KeyboardInterrupt) if stops else nullcontext():
         train(model, stopping_draw, loss, SCHEDULE)
-    assert model.sent == [torch.device("mps"), torch.device("cpu")]
+    assert model.sent == [torch.device("cuda"), torch.device("cpu")]
     assert not model.training
 
 
