@@ -37,7 +37,7 @@ UNREACHED = (
     "not a trusted",
 )
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
-NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
+NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
 class FetchError(RuntimeError):

@@ -15,6 +15,7 @@ from sample_lesson import NAME, checkout
 from companion import __main__
 from companion.core import files
 from companion.lesson.widgets.predictions import Predictions
+from companion.pretrained import fetching
 from companion.workshop.cli import lab, progress, release, run, work
 
 HELD = {"a scanner": PermissionError(13, "in use"), "a network home": OSError(errno.ESTALE, "Stale file handle")}
@@ -190,17 +191,25 @@ def test_a_command_ends_with_that_sentence(monkeypatch, capsys, tmp_path):
     assert capsys.readouterr().err == f"run: {tmp_path}: No space left on device. Make room, then start it again.\n"
 
 
-@pytest.mark.parametrize("home", ["read-only", "none"])
+@pytest.mark.parametrize("home", ["read-only", "none", "file"])
 def test_lab_finds_room_where_home_has_none(monkeypatch, tmp_path, capsys, home):
     monkeypatch.setenv("HOME", str(tmp_path / home))
     monkeypatch.setenv("USERPROFILE", str(tmp_path / home))
     if home == "read-only":
         (tmp_path / home).mkdir()
         nowhere(monkeypatch, home)
-    for name in lab.HOMES:
+    elif home == "file":
+        (tmp_path / home).touch()
+    for name in (*lab.HOMES, "JUPYTER_CONFIG_PATH"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     lab._find_room()
     assert "Your home cannot be written" in capsys.readouterr().out
-    assert Path(os.environ["JUPYTER_RUNTIME_DIR"]).parent.is_dir()
+    assert all(Path(os.environ[name]).parent.is_dir() for name in lab.HOMES)
+    assert os.environ["JUPYTER_CONFIG_PATH"] == str(tmp_path / home / ".jupyter"), "one's own settings are read"
+    monkeypatch.delenv("COURSE_MODELS", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if home == "file":
+        with pytest.raises(fetching.FetchError, match=r"models is not writable .*; COURSE_MODELS can name"):
+            fetching.fetch(fetching.MODELS["smollm2"])

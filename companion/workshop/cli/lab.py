@@ -11,7 +11,7 @@ from companion.workshop.cli import fetch, work
 from companion.workshop.cli.setup import ROOT, go_on_as
 
 HOMES = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
-HOMES += ("IPYTHONDIR", "MPLCONFIGDIR")  # what is written at home
+HOMES += ("JUPYTER_CONFIG_DIR", "IPYTHONDIR", "MPLCONFIGDIR")  # what is written at home
 SETTINGS = Path(__file__).parent / "jupyter"  # Markdown opens rendered: the start page is Markdown
 
 
@@ -38,9 +38,14 @@ def main(arguments: Namespace, root: Path = ROOT) -> NoReturn:
 
 
 def _find_room() -> None:
-    """Let Jupyter keep in a folder of its own what it would write into a home that cannot be written."""
-    if os.access(os.path.expanduser("~"), os.W_OK):
+    """Let Jupyter keep in a folder of its own what it would write into a home that cannot be written, or is none. A
+    person's own settings there are read all the same.
+    """
+    home = Path(os.path.expanduser("~"))
+    if home.is_dir() and os.access(home, os.W_OK):
         return
+    own = os.environ.get("JUPYTER_CONFIG_DIR", str(home / ".jupyter"))
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [os.environ.get("JUPYTER_CONFIG_PATH"), own]))
     room = tempfile.mkdtemp(prefix="companion-")
     print(f"Your home cannot be written: JupyterLab keeps its settings in {room} this time; your answers are in work/.")
     for name in HOMES:
