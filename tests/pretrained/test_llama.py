@@ -24,6 +24,8 @@ def theirs(folder):
         "transformers", reason="the equality with transformers needs the extra `pretrained`"
     )
     transformers.logging.disable_progress_bar()
+    if "rope_parameters" in (folder / "config.json").read_text() and transformers.__version__ < "5":
+        pytest.skip("transformers 4 does not read rope_parameters, which its successor writes")
     return transformers.LlamaForCausalLM.from_pretrained(
         folder, local_files_only=True, dtype=torch.float32, attn_implementation="eager"
     ).eval()
