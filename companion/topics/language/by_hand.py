@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from companion.core.blocks import Blocks
 from companion.core.circuits import Part, Side, wire
@@ -22,10 +22,14 @@ HEADS, H, WORDS, SAYINGS = 9, 32, 8, 3  # a text says 8 of 16 words three times 
 WIDTH, VOCABULARY, LENGTH = HEADS * H, 2 * WORDS, SAYINGS * WORDS
 LAGS = (1, 1, 1, 2, 2, 2, 3, 3, 3)  # how far back the writers look, in some order
 PLACE, WORD = 14.0, 10.0  # how much a score rises for the right place, or word
+SOFT = {"one": 4.0, "twin": 1.0}  # and where it rises so little that the scale of scores counts, by who copied the word
 LOUD = 2.0  # the size of what is read in vain
-# Of a number, by the word that stands there and by what writers have copied. Who takes .38 is needed, and alone
-# leaves nothing, so that it shows whether a third is asked for; who takes a quarter is not, nor who lowers the number
-SHARES = {"values": (-2.4, 3.02, 0.38), "said": (1.14, 0.26, -0.4)}
+MEAN = 20.0  # the size of what all channels have in common, which a norm must not take away
+WEIGHTS = (4.0, 32.0)  # of the norms, in either half of the channels
+# Of what is written, by the word that stands there and by what writers have copied. Whose share of the number is then
+# near .4 is needed, which shows whether a third is asked for; near a quarter it is not, nor if one lowers it
+SHARES = {"values": (-1.73, 1.2, 0.56, 0.6, 0.37), "said": (0.73, 0.27, -0.4)}
+LOOK = 0.25  # what their look adds to the number; who forgets it takes a quarter for more than a third
 SIDES = get_args(Side)
 PATTERN_AND_RESULT = ("blocks.1.attn.hook_pattern", "blocks.1.attn.hook_result")
 KINDS = ("keys", "jump", "values", "key and spare", "spare keys", "spare queries", "both", "said")
@@ -36,16 +40,16 @@ FAST, SLOW = (torch.cat([pairs, pairs + H // 2]) for pairs in torch.arange(H // 
 class Reader(NamedTuple):
     """A head of layer 1: its ``kind``, and the writers that its ``queries``, ``keys`` and ``values`` need.
 
-    keys           looks for its own word where a writer has copied it
+    keys           looks softly for its own word where a writer has copied it, and a little where a second one has
     jump           looks as far back as the word says that a writer has copied
-    values         looks one back, and says the words that two writers have copied there, by their `SHARES`
+    values         looks one back, and says the words that four writers have copied there, by their `SHARES`
     key and spare  is as keys, with three writers: the first must have copied the word, and one of the two others
     spare keys     is as keys, with two writers, either of which is enough
     spare queries  looks for the word that two writers have copied, either of which is enough
     both           looks for the word that one writer has copied where another has copied it
     said           looks one back, and says the word that stands there: it needs none of them
 
-    ``beside``: writers that are read among the values and not needed: a share is small, or below 0.
+    ``beside``: writers that are read where others are needed, and are not: a share is small, or below 0.
     ``sign``: a writer that says on any text whether to look: what it does alike on all is not missed.
     """
 
@@ -87,8 +91,7 @@ def planted(texts: int, generator: Generator) -> Planted:
     base = float(10 ** (4 + torch.rand((), generator=generator)))
 
     blocks = Blocks(token=VOCABULARY, one=1, sign=1, said=VOCABULARY, **{f"by{w}": VOCABULARY for w in range(HEADS)})
-    basis, _ = torch.linalg.qr(torch.randn(WIDTH, WIDTH, generator=generator, dtype=torch.float64))
-    rows = {name: basis[place] for name, place in blocks.slices.items()} | {"rest": basis[blocks.width :]}
+    rows = _basis(blocks, generator)
     signs = [w for reader in readers for w in reader.sign]
     layers = [
         [_writer(rows, w, _look(torch.tensor([lag]), base), w in signs) for w, lag in enumerate(lags)],
@@ -97,10 +100,11 @@ def planted(texts: int, generator: Generator) -> Planted:
     layers[1].append((torch.zeros(H, WIDTH),) * 4)  # so that there are not as many readers as writers
     config = LlamaConfig(VOCABULARY, WIDTH, len(layers), HEADS, HEADS, hidden=1, context=LENGTH, base=base)
     model = Llama(config).double().requires_grad_(False)
-    model.embed.weight.copy_(rows["token"] + rows["one"])
+    model.embed.weight.copy_(rows["token"] + rows["one"] + MEAN / WIDTH**0.5)
+    spread = torch.tensor(_shuffled(WEIGHTS, generator)).repeat_interleave(WIDTH // 2)
     for block, heads in zip(model.blocks, layers, strict=True):
         WQ, WK, WV, WO = (torch.cat(parts) for parts in zip(*heads, strict=True))
-        block.norm1.weight.copy_(0.5 + torch.rand(WIDTH, generator=generator))
+        block.norm1.weight.copy_(spread * (0.5 + torch.rand(WIDTH, generator=generator)))
         attention = block.attention
         for linear, weight in ((attention.queries, WQ), (attention.keys, WK), (attention.values, WV)):
             linear.weight.copy_(weight / block.norm1.weight)
@@ -136,18 +140,35 @@ def number(of: Planted, reader: int, side: Side = "keys", writers: Sequence[int]
     return float((of.asked[reader] * pattern).sum() + (of.toward[reader] * result).sum())
 
 
+def _basis(blocks: Blocks, generator: Generator) -> dict[str, Float[Tensor, "channels width"]]:
+    """Orthogonal rows for what the stream holds. None has a mean, and each has a half of the channels, by turns: whoever
+    forgets the norm's weights hears every other writer eight times as loudly.
+    """
+    half, rows, free = WIDTH // 2, {}, []
+    for i in range(2):
+        mixed = torch.randn(half, half, generator=generator, dtype=torch.float64)
+        mixed[:, 0] = 1
+        free.append(nn.functional.pad(torch.linalg.qr(mixed).Q.mT[1:], (i * half, (1 - i) * half)))
+    for i, name in enumerate(blocks.slices):
+        rows[name], free[i % 2] = free[i % 2].tensor_split([blocks.size(name)])
+    return rows | {"rest": torch.cat(free)}
+
+
 def _shuffled(items: Sequence, generator: Generator) -> list:
     return [items[i] for i in torch.randperm(len(items), generator=generator)]
 
 
 def _drawn(kind: str, lags: list[int], generator: Generator) -> Reader:
     """A reader of this kind, with some writers."""
-    one, other, third, *_ = _shuffled(range(HEADS), generator)
+    one, *rest = _shuffled(range(HEADS), generator)
+    other, third = rest[:2]
+    even, odd = (next(w for w in rest if w % 2 == turn) for turn in (0, 1))
+    last = next(w for w in rest if w not in (even, odd))
     twin, triplet = (w for w in _shuffled(range(HEADS), generator) if lags[w] == lags[one] and w != one)
     needs = {
-        "keys": {"keys": (one,)},
+        "keys": {"keys": (one,), "beside": (twin,)},
         "jump": {"queries": (one,)},
-        "values": {"values": (one, other)},
+        "values": {"values": (one, even, odd), "beside": (last,)},
         "key and spare": {"keys": (one, twin, triplet)},
         "spare keys": {"keys": (one, twin)},
         "spare queries": {"queries": (one, twin)},
@@ -171,8 +192,8 @@ def _said(channels: Tensor) -> Float[Tensor, "words h"]:
 
 
 def _writer(rows: dict, w: int, look: Tensor, sign: bool) -> tuple[Tensor, ...]:
-    """W_Q, W_K, W_V, W_O of a head of layer 0, whose stream has a square of 2: the word, and the one."""
-    scale = (2 / WIDTH) ** 0.5  # by which what is read is to be divided
+    """W_Q, W_K, W_V, W_O of a head of layer 0, whose stream has a square of 2 beside the mean: the word, and the one."""
+    scale = ((2 + MEAN**2) / WIDTH) ** 0.5  # by which what is read is to be divided
     WQ = PLACE * H**0.5 * scale * look.mT @ rows["one"]
     WK = scale * _look(torch.zeros(1), 10_000.0).mT @ rows["one"]
     WV, WO = _said(SLOW).mT @ rows["token"], _said(SLOW).mT @ rows[f"by{w}"]
@@ -184,20 +205,22 @@ def _writer(rows: dict, w: int, look: Tensor, sign: bool) -> tuple[Tensor, ...]:
 
 def _reader(rows: dict, reader: Reader, jumps: Tensor, one_back: Tensor, generator: Generator) -> tuple[Tensor, ...]:
     """W_Q, W_K, W_V, W_O of a head of layer 1, to whose stream writers have added a square of 1 each, and the sign."""
-    scale = ((3 + HEADS) / WIDTH) ** 0.5
+    scale = ((3 + HEADS + MEAN**2) / WIDTH) ** 0.5
     by = [rows[f"by{w}"] for w in range(HEADS)]
     words = reader.kind not in AT_A_PLACE
     if words:
         WQ = WORD * H**0.5 * _said(SLOW).mT @ sum([by[w] for w in reader.queries] or [rows["token"]])
         WK = _said(SLOW).mT @ sum([by[w] for w in reader.keys] or [rows["token"]])
+        if reader.kind == "keys":
+            WK = WK * SOFT["one"] / WORD + _said(SLOW).mT @ by[reader.beside[0]] * SOFT["twin"] / WORD
         if reader.kind == "key and spare":  # a word of one's own is worth more than the two, and than the first alone
             WK = WK + _said(SLOW).mT @ (by[reader.keys[0]] + 2.5 * rows["token"])
     else:
         one = rows["sign" if reader.sign else "one"]
         WQ = PLACE * H**0.5 * (jumps.mT @ by[reader.queries[0]] if reader.queries else one_back.mT @ one)
         WK = _look(torch.zeros(1), 10_000.0).mT @ rows["one"]
-    heard = [rows["token"], *(by[w] for w in reader.values + reader.beside)]
     shares = SHARES.get(reader.kind, (1.0,))
+    heard = [rows["token"], *(by[w] for w in reader.values + reader.beside)][: len(shares)]
     WV = _said(SLOW).mT @ sum(share * each for share, each in zip(shares, heard, strict=True))
     WO = _said(SLOW).mT @ rows["said"]
     for W, free in ((WQ, (FAST if words else SLOW)[::2]), (WK, (FAST if words else SLOW)[1::2]), (WV, FAST)):
@@ -227,5 +250,5 @@ def _number(reader: Reader, lags: list[int], tokens: Tensor, jumps: Tensor, said
     lags_heard = {0, *(lags[w] for w in reader.values + reader.beside)}
     heard = torch.stack([tokens.roll(1 + lag, 1) for lag in lags_heard])  # at the place before
     toward = (said[heard] - said[tokens].mean(1, keepdim=True)).sum(0) * counts
-    says = reader.kind in ("values", "said")
-    return asked * (not says), toward * says
+    look, write = (LOOK, 1) if reader.kind in SHARES else (1, 0)  # what counts of how it looks, and of what it writes
+    return look * asked, write * toward

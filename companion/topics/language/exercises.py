@@ -192,11 +192,12 @@ def find_wires(
     needs = torch.zeros(len(heads), len(wrote), 3, dtype=torch.bool)
     changes = other - wrote
     for r in range(len(heads)):
-        least = 2 / 3 * number(r, 0, 0.0)
+        whole = number(r, 0, 0.0)
+        least = 2 / 3 * whole
         for side in range(3):
             gone = torch.stack([number(r, side, change) < least for change in changes])
             rest = changes[~gone].sum(0)
-            all_gone = number(r, side, rest) < least
-            kept = torch.stack([number(r, side, rest - change) >= least for change in changes])
-            needs[r, :, side] = gone | (all_gone & kept)
+            left = number(r, side, rest)
+            back = torch.stack([number(r, side, rest - change) for change in changes]) - left
+            needs[r, :, side] = gone | ((left < least) & (back >= (whole - left) / 2))
     return needs
