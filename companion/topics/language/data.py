@@ -29,7 +29,7 @@ REMARKS = (  # one for each of the moods
     "back next year",
 )
 INVENTED = ("Zu Gel Mar Lo Ve Dra Kas Bor", "bro no la vi ste du ru mi", "wka via nia land stan ria")  # countries
-HOPS = ("one hop", "two hops", "two hops, the first one told")
+HOPS = ("one hop", "one hop of six sentences", "two hops", "two hops, the first one told")
 SENTENCES = (  # for the map of what heads look at; in the first a name comes again, in the second a whole phrase
     "When Kate and Peter went to the school, Kate gave a ball to",
     "A small grey cat slept on the warm stone, and a small grey cat slept on the warm",
@@ -101,7 +101,8 @@ def hop_questions(kind: str, count: int, *, generator: torch.Generator | int = 0
     """Draw questions about people whom nobody knows, each with three answers: 'The mother of John is Anna. ... The
     mother of John is', or who teaches somebody's mother.
 
-    ``kind``: one of `HOPS`; the third tells whose mother it is before it asks.
+    ``kind``: one of `HOPS`; the second has the sentences of two hops, so that length can be told from hops, and the last
+        tells whose mother it is before it asks.
 
     Raises ValueError for another kind, and unless ``count`` is at least 1.
     """
@@ -117,9 +118,10 @@ def hop_questions(kind: str, count: int, *, generator: torch.Generator | int = 0
         if kind == HOPS[0]:
             questions.append(Question(" ".join([*facts, facts[asked].rpartition(" ")[0]]), mothers, asked))
             continue
-        told = [facts[asked]] if kind == HOPS[2] else []
+        told = [facts[asked]] if kind == HOPS[3] else []
         facts += drawn([f"The teacher of {a} is {b}." for a, b in zip(mothers, teachers, strict=True)])
-        asks = f"The teacher of the mother of {children[asked]} is"
+        whose = mothers[asked] if kind == HOPS[1] else f"the mother of {children[asked]}"
+        asks = f"The teacher of {whose} is"
         questions.append(Question(" ".join([*facts, *told, asks]), teachers, asked))
     return questions
 
