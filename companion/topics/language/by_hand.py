@@ -141,8 +141,8 @@ def number(of: Planted, reader: int, side: Side = "keys", writers: Sequence[int]
 
 
 def _basis(blocks: Blocks, generator: Generator) -> dict[str, Float[Tensor, "channels width"]]:
-    """Orthogonal rows for what the stream holds. None has a mean, and each has a half of the channels, by turns: whoever
-    forgets the norm's weights hears every other writer eight times as loudly.
+    """Orthogonal rows for what the stream holds. None has a mean, and each lies in a half of the channels, by turns:
+    whoever forgets the norm's weights hears every other writer eight times as loudly.
     """
     half, rows, free = WIDTH // 2, {}, []
     for i in range(2):
@@ -192,7 +192,7 @@ def _said(channels: Tensor) -> Float[Tensor, "words h"]:
 
 
 def _writer(rows: dict, w: int, look: Tensor, sign: bool) -> tuple[Tensor, ...]:
-    """W_Q, W_K, W_V, W_O of a head of layer 0, whose stream has a square of 2 beside the mean: the word, and the one."""
+    """W_Q, W_K, W_V, W_O of a head of layer 0, whose stream has a square of 2 beside its mean: the word, the one."""
     scale = ((2 + MEAN**2) / WIDTH) ** 0.5  # by which what is read is to be divided
     WQ = PLACE * H**0.5 * scale * look.mT @ rows["one"]
     WK = scale * _look(torch.zeros(1), 10_000.0).mT @ rows["one"]

@@ -101,7 +101,7 @@ def hop_questions(kind: str, count: int, *, generator: torch.Generator | int = 0
     """Draw questions about people whom nobody knows, each with three answers: 'The mother of John is Anna. ... The
     mother of John is', or who teaches somebody's mother.
 
-    ``kind``: one of `HOPS`; the second has the sentences of two hops, so that length can be told from hops, and the last
+    ``kind``: one of `HOPS`; the second has the sentences of two hops, so that length can be told from hops; the last
         tells whose mother it is before it asks.
 
     Raises ValueError for another kind, and unless ``count`` is at least 1.
