@@ -1,0 +1,47 @@
+from companion.core.checkpoints import shipped as shipped
+from companion.core.circuits import Part as Part
+from companion.core.circuits import ablation as ablation
+from companion.core.circuits import direct_attribution as direct_attribution
+from companion.core.circuits import interchange as interchange
+from companion.core.circuits import wire as wire
+from companion.core.circuits import wires as wires
+from companion.core.decoder import Decoder as Decoder
+from companion.core.decoder import DecoderConfig as DecoderConfig
+from companion.core.hooks import Hooked as Hooked
+from companion.core.llama import Llama as Llama
+from companion.core.llama import LlamaConfig as LlamaConfig
+from companion.core.lstm import LSTM as LSTM
+from companion.core.lstm import LSTMConfig as LSTMConfig
+from companion.core.measuring import measured_table as measured_table
+from companion.core.readouts import fit_readouts as fit_readouts
+from companion.core.recipe import recipe as recipe
+from companion.core.recipe import recipes as recipes
+from companion.core.task import Examples as Examples
+from companion.core.task import tasks as tasks
+from companion.core.training import Schedule as Schedule
+from companion.core.training import pick_device as pick_device
+from companion.core.training import train as train
+from companion.lesson.claims import Claims as Claims
+from companion.lesson.claims import published_table as published_table
+from companion.lesson.widgets.explorer import Explorer as Explorer
+from companion.lesson.widgets.predictions import Predictions as Predictions
+from companion.pretrained.language import LanguageModel as LanguageModel
+from companion.pretrained.regression import published_regressor as published_regressor
+from companion.topics import addition as addition
+from companion.topics import attention as attention
+from companion.topics import bigrams as bigrams
+from companion.topics import calibration as calibration
+from companion.topics import facts as facts
+from companion.topics import graphs as graphs
+from companion.topics import language as language
+from companion.topics import layers as layers
+from companion.topics import limits as limits
+from companion.topics import memories as memories
+from companion.topics import multihead as multihead
+from companion.topics import regression as regression
+from companion.topics import sensitivity as sensitivity
+from companion.topics import structures as structures
+from companion.topics.layers.bench import bench as bench
+
+SCALES: tuple[str, ...]
+__version__: str

@@ -1,0 +1,1 @@
+from companion.topics.layers import probes as probes
