@@ -3,7 +3,7 @@
 import json
 import platform
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 
 import torch
@@ -98,9 +98,10 @@ def save(
     """
     if calibrate is not None:
         weights, stored = fitted(unwrapped(model), calibrate), STORED_FITTED
+    elif dtype is not None:
+        weights, stored = compact(tensors_of(model), dtype), STORED.get(dtype, "")
     else:
-        weights = tensors_of(model) if dtype is None else compact(tensors_of(model), dtype)
-        stored = STORED.get(dtype, "")
+        weights, stored = tensors_of(model), ""
     header = Header(
         recipe,
         scale,
@@ -109,7 +110,7 @@ def save(
         history.device,
         _machine(history.device),
         round(history.seconds, 1),
-        asdict(unwrapped(model).config),
+        asdict(_config(model)),
         loss_curve(history.losses),
         stored=stored,
     )
@@ -117,6 +118,14 @@ def save(
         Path(path), by_own_names(weights), {name: json.dumps(value) for name, value in asdict(header).items()}
     )
     return header
+
+
+def _config(model: nn.Module):
+    """A model's own. Raises ValueError where it is no dataclass."""
+    config = unwrapped(model).config
+    if not is_dataclass(config) or isinstance(config, type):
+        raise ValueError(f"model = {type(model).__name__}: its config is {config!r}; must be a dataclass")
+    return config
 
 
 def read_header(path: str | Path) -> Header:
@@ -157,7 +166,7 @@ def load(path: str | Path, model: nn.Module, *, recipe: str | None = None) -> He
     with safe_open(path, "pt") as file:
         found = expand({name: file.get_tensor(name) for name in file.keys()})
     found = by_own_names(found)
-    wanted, config = tensors_of(model), unwrapped(model).config
+    wanted, config = tensors_of(model), _config(model)
     settings = {
         setting.name: setting.default for setting in fields(config) if setting.default is not MISSING
     } | header.config

@@ -29,6 +29,7 @@ from companion.core.hooks import Cache, Hook, Hooked
 Side = Literal["queries", "keys", "values"]
 AblationKind = Literal["zero", "mean", "resample"]
 Place = int | Sequence[int] | slice | None
+Norm = nn.LayerNorm | nn.RMSNorm | nn.Identity
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Attribution(NamedTuple):
     rest: Float[Tensor, "batch"]
 
 
-def unscaled(norm: nn.Module, written: Float[Tensor, "*any width"]) -> Float[Tensor, "*any width"]:
+def unscaled(norm: Norm, written: Float[Tensor, "*any width"]) -> Float[Tensor, "*any width"]:
     """Return what a norm makes of one share of the stream, but for its scale, which hangs on the whole stream: the mean
     taken out (by a LayerNorm), times the norm's weight.
     """
@@ -89,7 +90,7 @@ def direct_attribution(
         its logit, the difference of two rows that of two logits.
     ``place``: where the answer is read.
 
-    Raises ValueError for a model without these names.
+    Raises ValueError for a model without these names, and for a last norm that is no `Norm`.
     """
     kept = {}
 
@@ -105,7 +106,10 @@ def direct_attribution(
     wanted += [f"{name}.hook_mlp_out" for name in names] if with_mlps else []
     with model.hooks(dict.fromkeys(wanted, keep)):
         model(*inputs)
-    norm = model.body.norm
+    norm = model.body.get_submodule("norm")
+    if not isinstance(norm, Norm):
+        allowed = "a LayerNorm, an RMSNorm or an Identity"
+        raise ValueError(f"model = {type(model).__name__}: its last norm is a {type(norm).__name__}; must be {allowed}")
 
     def read(written: Tensor) -> Tensor:
         """(batch, ..., width) to (batch, ...)"""
@@ -122,12 +126,13 @@ def direct_attribution(
     return Attribution(embedding, heads, mlps, answer - embedding - heads.sum((1, 2)) - mlps.sum(1))
 
 
-def _scale(norm: nn.Module, stream: Float[Tensor, "batch width"]) -> Float[Tensor, "batch"]:
+def _scale(norm: Norm, stream: Float[Tensor, "batch width"]) -> Float[Tensor, "batch"]:
     """By what the norm multiplies this stream."""
     if isinstance(norm, nn.Identity):
         return torch.ones_like(stream[:, 0])
     centred = stream - stream.mean(-1, keepdim=True) if isinstance(norm, nn.LayerNorm) else stream
-    return (centred.square().mean(-1) + norm.eps).rsqrt()
+    eps = torch.finfo(stream.dtype).eps if norm.eps is None else norm.eps
+    return (centred.square().mean(-1) + eps).rsqrt()
 
 
 def interchange(name: str, other: Tensor, *, head: int | None = None, place: Place = None) -> dict[str, Hook]:
@@ -179,7 +184,7 @@ def _replacing(instead: Callable[[Tensor], Tensor], head: int | None, place: Pla
 
     def hook(value: Tensor, name: str) -> Tensor:
         _check_head(head, value, name)
-        at = [slice(None)] * value.ndim
+        at: list[int | slice | list[int]] = [slice(None)] * value.ndim
         at[1] = at[1] if head is None else head
         at[-2] = at[-2] if place is None else (place if isinstance(place, int | slice) else list(place))
         changed = value.clone()
@@ -216,8 +221,7 @@ def wire(
     """
     if side not in get_args(Side):
         raise ValueError(f"side = {side!r}: must be one of {', '.join(get_args(Side))}")
-    if reader.head is None:
-        raise ValueError(f"reader = {reader}: must be a head")
+    head = _its_head(reader)
     if writer.layer >= reader.layer:
         raise ValueError(f"writer = {writer}: must be in a layer before the reader's, {reader.layer}")
     kept = {}
@@ -228,7 +232,14 @@ def wire(
     def change() -> Tensor:
         return (0 if other is None else other) - kept["written"]
 
-    return {writer.written: keep, _input(reader, side): _adding(change, reader.head)}
+    return {writer.written: keep, _input(reader, side): _adding(change, head)}
+
+
+def _its_head(reader: Part) -> int:
+    """The number of a reader's head. Raises ValueError for a reader that is none."""
+    if reader.head is None:
+        raise ValueError(f"reader = {reader}: must be a head")
+    return reader.head
 
 
 def _input(reader: Part, side: Side) -> str:
@@ -277,11 +288,12 @@ def wires(
     results = [Part(layer, 0).written for layer in range(reader.layer)]
     _, cache = model.run_with_cache(*inputs, names=[*results, stream])
     instead = model.run_with_cache(*others, names=results)[1] if others else {}
-    block, seen, measured = model.body.blocks[reader.layer], Cache(), []
+    block, head = model.body.get_submodule(f"blocks.{reader.layer}"), _its_head(reader)
+    seen, measured = Cache(), []
     for name in results:
         for change in (instead.get(name, 0) - cache[name]).unbind(1):
-            cut = _adding(lambda change=change: change, reader.head)
+            cut = _adding(lambda change=change: change, head)
             with model.hooks({_input(reader, side): cut, pattern: seen.keep}):
                 block(cache[stream])
-            measured.append(measure(seen[pattern][:, reader.head]))
+            measured.append(measure(seen[pattern][:, head]))
     return torch.stack(measured).view(reader.layer, -1)

@@ -213,7 +213,7 @@ class Recurrence(nn.Module):
         self.at, hidden = at, config.memory // 2
         self.cell = nn.LSTM(config.width, hidden, batch_first=True)
         self.out = nn.Linear(hidden, config.width, bias=False)
-        nn.init.ones_(self.cell.bias_ih_l0.data[hidden : 2 * hidden])
+        nn.init.ones_(self.cell.get_parameter("bias_ih_l0").data[hidden : 2 * hidden])
 
     def forward(
         self, x: Float[Tensor, "batch length width"], *_: dict
@@ -267,15 +267,18 @@ class Decoder(Hooked):
         self.positions = (
             nn.Parameter(torch.randn(config.context, config.width) / config.width**0.5) if config.positions else None
         )
-        self.blocks = nn.ModuleList(Block(config, self.at.scoped(f"blocks.{layer}.")) for layer in range(config.layers))
+        blocks = [Block(config, self.at.scoped(f"blocks.{layer}.")) for layer in range(config.layers)]
+        self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(config.width) if config.norm else nn.Identity()
-        for block in self.blocks:
-            outputs = [block.attention.out] + ([block.mlp[-1]] if block.mlp is not None else [])
+        for block in blocks:
+            outputs = [block.attention.out.weight]
+            if block.mlp is not None:
+                outputs.append(block.mlp.get_parameter("3.weight"))
             for module in block.modules():
                 if isinstance(module, nn.Linear):
                     nn.init.normal_(module.weight, std=module.in_features**-0.5)
-            for module in outputs:  # 2 L additions of this size keep the stream's variance of order 1 at the end
-                module.weight.data /= (2 * config.layers) ** 0.5
+            for weight in outputs:  # 2 L additions of this size keep the stream's variance of order 1 at the end
+                weight.data /= (2 * config.layers) ** 0.5
 
     def memory(self, length: int) -> int:
         """Return how many numbers keep the past after ``length`` positions: all keys and values, 2 L width length, or

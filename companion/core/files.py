@@ -110,10 +110,12 @@ def read_text(path: Path) -> str:
     """Read a text that a person wrote, in whatever program (see `encoding`). Raises FileError, which names the file and
     says what has become of it.
     """
+    text = ""
     try:
         data = patiently(path.read_bytes, path)
         why = foreign(data)
-        text = "" if why else data.decode(encoding(data))
+        if not why:
+            text = data.decode(encoding(data))
     except OSError as error:
         raise FileError(f"{path.name}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:

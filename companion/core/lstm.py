@@ -41,7 +41,7 @@ class LSTM(Hooked):
         self.layers = nn.ModuleList(nn.LSTM(config.width, config.width, batch_first=True) for _ in range(config.layers))
         for layer in self.layers:
             # gates lie as input, forget, cell, output
-            nn.init.ones_(layer.bias_ih_l0.data[config.width : 2 * config.width])
+            nn.init.ones_(layer.get_parameter("bias_ih_l0").data[config.width : 2 * config.width])
 
     def memory(self, length: int) -> int:  # noqa: ARG002 - the same for every length, and that is the point
         """Return how many numbers keep the past after ``length`` positions: each layer's hidden state and cell."""

@@ -213,7 +213,7 @@ def make_table(
         delayed(_timed)(one, job, folder) for job, folder in zip(left, folders, strict=True)
     )
     bar = tqdm(found, desc=label, total=len(left), delay=2)
-    for job, folder, (part, took) in zip(left, folders, bar, strict=True):
+    for job, folder, (part, took) in zip(left, folders, filter(None, bar), strict=True):  # joblib's type allows None
         cells.append([job, part, took])
         atomic_write(kept, json.dumps({"config": config, "cells": cells}))
         shutil.rmtree(folder, ignore_errors=True)
@@ -251,7 +251,7 @@ def _timed(one: Callable[[Row], list[Row]], job: Row, folder: Path) -> tuple[lis
     try:
         with resumable(folder) as states:
             rows = one(job)
-        return rows, time.perf_counter() - started + states.seconds
+        return rows, time.perf_counter() - started + (states.seconds if states else 0)
     finally:
         torch.set_num_threads(threads)
 

@@ -59,12 +59,12 @@ def fitted(model: nn.Module, calibrate: Callable[[nn.Module], object]) -> dict[s
     Raises ValueError, naming the layer, for one that ``calibrate`` does not reach.
     """
     layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear)}
-    grams = dict.fromkeys(layers, 0)
+    grams: dict[str, Tensor] = {}
     names = {layer: name for name, layer in layers.items()}
 
     def watch(layer, inputs, _):
         rows = inputs[0].reshape(-1, layer.in_features)
-        grams[names[layer]] = grams[names[layer]] + (rows.mT @ rows).double()
+        grams[names[layer]] = grams.get(names[layer], 0) + (rows.mT @ rows).double()
 
     watching = [layer.register_forward_hook(watch) for layer in layers.values()]
     try:
@@ -78,7 +78,7 @@ def fitted(model: nn.Module, calibrate: Callable[[nn.Module], object]) -> dict[s
         layer = name.removesuffix(".weight")
         if layer not in layers:
             kept[name] = tensor.to(torch.bfloat16) if tensor.ndim > 1 else tensor.float()
-        elif isinstance(grams[layer], int):
+        elif layer not in grams:
             raise ValueError(f"calibrate: must run the layer {layer}")
         else:
             kept[name], kept[f"{name}.scale"] = fit_rows(tensor, grams[layer])

@@ -114,7 +114,10 @@ def tasks(scale: str = "course") -> dict[str, Task]:
 
 def _said(make: Callable[[str], Task]) -> str:
     """Return a docstring, which ``python -OO`` leaves in the source alone."""
-    return make.__doc__ or ast.get_docstring(ast.parse(inspect.getsource(make)).body[0]) or ""
+    if make.__doc__:
+        return make.__doc__
+    [written] = ast.parse(inspect.getsource(make)).body
+    return (isinstance(written, ast.FunctionDef) and ast.get_docstring(written)) or ""
 
 
 def any_of(sizes: tuple[int, ...], generator: torch.Generator) -> int:

@@ -168,7 +168,7 @@ def train(
     with (
         process_group(where, processes) as rank,
         _moved(model, where) as found,
-        _own_state(resume and Path(resume), run) as (state, states),
+        _own_state(Path(resume) if resume else None, run) as (state, states),
         torch.inference_mode(False),
         torch.enable_grad(),  # also where a notebook has switched gradients off
     ):
@@ -193,7 +193,7 @@ def train(
         )
         fresh: list[Tensor] = []  # losses still on the device: to ask for one is to wait for it
         for step in bar:
-            if step in looks_at:
+            if each is not None and step in looks_at:
                 model.to(found)
                 history.looks.append(each(model))
                 model.to(where)
