@@ -69,6 +69,13 @@ class Attribution(NamedTuple):
     rest: Float[Tensor, "batch"]
 
 
+def known_norm(norm: nn.Module) -> Norm:
+    """Return the norm, if it is one whose weight and scale are known. Raises ValueError for another."""
+    if not isinstance(norm, Norm):
+        raise ValueError(f"norm = {type(norm).__name__}: must be a LayerNorm, an RMSNorm or an Identity")
+    return norm
+
+
 def unscaled(norm: Norm, written: Float[Tensor, "*any width"]) -> Float[Tensor, "*any width"]:
     """Return what a norm makes of one share of the stream, but for its scale, which hangs on the whole stream: the mean
     taken out (by a LayerNorm), times the norm's weight.
@@ -90,7 +97,7 @@ def direct_attribution(
         its logit, the difference of two rows that of two logits.
     ``place``: where the answer is read.
 
-    Raises ValueError for a model without these names, and for a last norm that is no `Norm`.
+    Raises ValueError for a model without these names, and for one whose last norm is no `known_norm`.
     """
     kept = {}
 
@@ -106,10 +113,7 @@ def direct_attribution(
     wanted += [f"{name}.hook_mlp_out" for name in names] if with_mlps else []
     with model.hooks(dict.fromkeys(wanted, keep)):
         model(*inputs)
-    norm = model.body.get_submodule("norm")
-    if not isinstance(norm, Norm):
-        allowed = "a LayerNorm, an RMSNorm or an Identity"
-        raise ValueError(f"model = {type(model).__name__}: its last norm is a {type(norm).__name__}; must be {allowed}")
+    norm = known_norm(model.body.get_submodule("norm"))
 
     def read(written: Tensor) -> Tensor:
         """(batch, ..., width) to (batch, ...)"""

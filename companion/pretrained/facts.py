@@ -1,7 +1,7 @@
 """What SmolLM2 is asked of countries and of other things: facts, as everybody knows them."""
 
 from companion.topics.facts.examined import CAPITALS, PROMPT
-from companion.topics.language.data import RELATIONS
+from companion.topics.language.data import RELATIONS, known_facts
 
 ALL_CAPITALS = CAPITALS | {
     "Egypt": "Cairo",
@@ -23,7 +23,7 @@ SECOND_CITIES = (
     "Copenhagen Denmark, Geneva Switzerland, Istanbul Turkey, Baghdad Iraq, Jakarta Indonesia, Hanoi Vietnam, "
     "Edinburgh Scotland"
 )
-CITIES = (FIRST_CITIES, dict(pair.split() for pair in SECOND_CITIES.split(", ")))  # of seeds 0 and 1
+CITIES = (FIRST_CITIES, known_facts(SECOND_CITIES))  # of seeds 0 and 1
 PLACE = "{} is located in"
 NOUNS = ["table", "dog", "water", "book", "house", "tree", "chair", "bread", "window", "car"]  # that are no places
 ALL_RELATIONS = {"capital": (PROMPT, CAPITALS)} | RELATIONS

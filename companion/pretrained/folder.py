@@ -27,7 +27,7 @@ def existing(folder: str | Path) -> Path:
     """Return a folder that is there, or that of a fetched model by its name (``"./smollm2"`` is a folder, ``"smollm2"``
     a name). Raises PretrainedError for one that is not there; nothing is downloaded.
     """
-    if folder in MODELS:
+    if isinstance(folder, str) and folder in MODELS:
         if not is_fetched(folder):
             raise PretrainedError(
                 f"folder = {folder!r}: not in {model_folder(folder).parent}; `python3 -m companion fetch {folder}` in "

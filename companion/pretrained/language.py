@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from companion.core.arguments import check_range
-from companion.core.circuits import unscaled
+from companion.core.circuits import known_norm, unscaled
 from companion.core.hooks import Hooked, HookPoints
 from companion.core.llama import Llama
 from companion.pretrained.folder import (
@@ -33,6 +33,7 @@ from companion.pretrained.memory import free_memory
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+    from transformers import PreTrainedModel
 
 EMBEDDINGS = (  # each kind with its language-model head, and alone
     "transformer.wte.weight",  # GPT-2, GPT-J, GPT-Neo
@@ -44,7 +45,15 @@ EMBEDDINGS = (  # each kind with its language-model head, and alone
     "roberta.embeddings.word_embeddings.weight",  # RoBERTa
     "embeddings.word_embeddings.weight",
 )
-KINDS = ("gpt2", "gpt_neox", "llama")  # whose heads and MLPs `LanguageModel` finds
+THEIRS = {  # where transformers has the layers and the last norm; of a layer, the maps into and out of its heads, MLPs
+    "gpt2": ("h", "ln_f", ("attn.c_attn", "attn.c_proj", "mlp", "mlp.c_fc")),
+    "gpt_neox": (
+        "layers",
+        "final_layer_norm",
+        ("attention.query_key_value", "attention.dense", "mlp", "mlp.dense_h_to_4h"),
+    ),
+}
+KINDS = (*THEIRS, "llama")  # whose heads and MLPs `LanguageModel` finds
 FEWEST_ASKED, FEWEST_FOUND = 20, 100
 WORKING = 100_000_000  # bytes: what 4 texts of 80 tokens take, with all their patterns
 
@@ -158,14 +167,18 @@ class LanguageModel(Hooked):
         if self.kind == "llama":
             self._look_into_llama(read_llama(folder, settings, dtype))
         else:
-            self._look_into_theirs(_by_transformers(folder).to(dtype))
+            theirs = _by_transformers(folder)
+            nn.Module.to(theirs, dtype)  # their own `to` has no types
+            self._look_into_theirs(theirs)
         self.tokens = min(self.tokenizer.get_vocab_size(), len(self.unembedding))
         self.requires_grad_(False)
         self.eval()
 
     @property
-    def body(self) -> nn.Module:
-        """Return the module with the blocks and the last norm."""
+    def body(self) -> Llama:
+        """Return the module with the blocks and the last norm. Raises ValueError for a model that is no Llama."""
+        if not isinstance(self.model, Llama):
+            raise ValueError(f"kind = {self.kind!r}: must be 'llama', whose blocks are the course's own")
         return self.model
 
     def forward(
@@ -233,32 +246,35 @@ class LanguageModel(Hooked):
     def _look_into_llama(self, model: Llama) -> None:
         self.model, self.at, self.norm = model, model.at, model.norm
         self.layers, self.heads, self.context = model.config.layers, model.config.heads, model.config.context
-        self.inputs = [block.mlp.gate_and_up.weight for block in model.blocks]
-        self.outputs = [block.attention.out.weight.mT for block in model.blocks]
+        self.inputs = [block.get_parameter("mlp.gate_and_up.weight") for block in model.blocks]
+        self.outputs = [block.get_parameter("attention.out.weight").mT for block in model.blocks]
         self.unembedding = model.unembedding
 
-    def _look_into_theirs(self, model: nn.Module) -> None:
+    def _look_into_theirs(self, model: "PreTrainedModel") -> None:
         """Find the parts of a GPT-2 or a Pythia, and put hooks on them."""
-        self.model, config, body = model, model.config, model.base_model
-        self.heads, self.context = config.num_attention_heads, config.max_position_embeddings
-        self.unembedding = model.get_output_embeddings().weight
-        if self.kind == "gpt2":
-            self.norm = body.ln_f
-            parts = [(block.attn.c_attn, block.attn.c_proj, block.mlp, block.mlp.c_fc) for block in body.h]
-        else:
-            self.norm = body.final_layer_norm
-            parts = [
-                (block.attention.query_key_value, block.attention.dense, block.mlp, block.mlp.dense_h_to_4h)
-                for block in body.layers
-            ]
-        self.layers, self.inputs = len(parts), [first.weight for *_, first in parts]
-        self.outputs = [out.weight if self.kind == "gpt2" else out.weight.mT for _, out, *_ in parts]
+        self.model, (body, unembed) = model, model.children()
+        self.heads, self.context = model.config.num_attention_heads, model.config.max_position_embeddings
+        self.unembedding = unembed.get_parameter("weight")
+        layers, norm, names = THEIRS[self.kind]
+        self.norm = known_norm(body.get_submodule(norm))
+        parts = [[layer.get_submodule(name) for name in names] for layer in body.get_submodule(layers).children()]
+        self.layers, self.inputs = len(parts), [first.get_parameter("weight") for *_, first in parts]
+        outputs = [out.get_parameter("weight") for _, out, *_ in parts]
+        self.outputs = outputs if self.kind == "gpt2" else [weight.mT for weight in outputs]
         prefixes = [f"blocks.{layer}." for layer in range(self.layers)]
         self.at = HookPoints(prefix + n for prefix in prefixes for n in ("attn.hook_v", "attn.hook_z", "hook_mlp_out"))
         for prefix, (qkv, out, mlp, _) in zip(prefixes, parts, strict=True):
             qkv.register_forward_hook(self._values(prefix + "attn.hook_v"))
             out.register_forward_pre_hook(self._heads(prefix + "attn.hook_z"))
-            mlp.register_forward_hook(lambda _, __, value, name=prefix + "hook_mlp_out": self.at(name, value))
+            mlp.register_forward_hook(self._whole(prefix + "hook_mlp_out"))
+
+    def _whole(self, name: str):
+        """A forward hook on what hands its value to the stream as it is."""
+
+        def hook(_, __, value):
+            return self.at(name, value)
+
+        return hook
 
     def _values(self, name: str):
         """A forward hook on the map to queries, keys and values: all queries first in GPT-2, head by head in NeoX."""
@@ -298,7 +314,7 @@ def _check_memory(folder: Path, dtype: torch.dtype) -> None:
         )
 
 
-def _by_transformers(folder: Path) -> nn.Module:
+def _by_transformers(folder: Path) -> "PreTrainedModel":
     """As ``transformers`` reads it."""
     try:
         import transformers  # noqa: PLC0415 (it takes seconds, which `numbers` should not wait for)

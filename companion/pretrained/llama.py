@@ -78,7 +78,6 @@ def llama_config(settings: dict, path: Path) -> LlamaConfig:
     rotary = settings.get("rope_parameters") or {}
     scaling = settings.get("rope_scaling") or rotary
     kind = scaling.get("rope_type", scaling.get("type", "default"))
-    width, heads = (settings.get(name) for name in ("hidden_size", "num_attention_heads"))
     for name, value, allowed in (
         ("rope_scaling", "default" if kind == "default" else scaling, "default"),
         ("partial_rotary_factor", rotary.get("partial_rotary_factor", 1), 1),
@@ -90,12 +89,15 @@ def llama_config(settings: dict, path: Path) -> LlamaConfig:
         if value != allowed:
             must = "null: plain rotary positions" if name == "rope_scaling" else repr(allowed)
             raise PretrainedError(f"{path}: {name} = {reprlib.repr(value)}; must be {must}")
-    sizes = {ours: settings.get(theirs) for ours, theirs in SIZES.items()}
-    sizes["key_heads"] = settings.get("num_key_value_heads") or heads
-    for ours, value in sizes.items():
+    told = {ours: settings.get(theirs) for ours, theirs in SIZES.items()}
+    told["key_heads"] = settings.get("num_key_value_heads") or told["heads"]
+    sizes: dict[str, int] = {}
+    for ours, value in told.items():
         if type(value) is not int:
             name = SIZES.get(ours, "num_key_value_heads")
             raise PretrainedError(f"{path}: {name} = {value!r}; must be a whole number")
+        sizes[ours] = value
+    width, heads = sizes["width"], sizes["heads"]
     if settings.get("head_dim") not in (None, width // max(heads, 1)):
         must = f"hidden_size / num_attention_heads = {width / heads:g}"
         raise PretrainedError(f"{path}: head_dim = {settings['head_dim']!r}; must be {must}")

@@ -236,7 +236,7 @@ def controls(seed: int, scale: str, world: str) -> list[Row]:
         countries = [*cities.values()]
         cities = dict(zip(cities, countries[1 + seed :] + countries[: 1 + seed], strict=True))
     else:
-        model = RandomModel(model.model.config, seed)
+        model = RandomModel(model.body.config, seed)
         found = of_wires(model, tokens[:1], period) | of_facts(model, drawn_capitals(seed, FACTS["smoke"]), PROMPT)
     found |= of_copies(model, tokens, period) | of_names(model, drawn) | of_layers(model, cities)
     return [{"figure": figure, "value": round(float(value), 4) + 0.0} for figure, value in found.items()]  # no -0
@@ -344,7 +344,7 @@ def limits(seed: int, scale: str, task: str) -> list[Row]:
     if task == "invented":
         countries = invented_countries(count, generator=seed)
         following = _following(model, [PROMPT.format(country) for country in countries])
-        named = [model.decode([likely.argmax()]).strip()[:1].isupper() for likely in following]
+        named = [model.decode([int(likely.argmax())]).strip()[:1].isupper() for likely in following]
         return [
             {"question": row, "choices": 0, "right": int(is_name), "p_first": likely.max().item()}
             for row, (is_name, likely) in enumerate(zip(named, following, strict=True))
@@ -418,8 +418,8 @@ def lifted(seed: int, scale: str) -> list[Row]:
 
 def halve_rank(model: LanguageModel, layer: int) -> None:
     """Cut each of the three matrices of one MLP, in place, to half of its rank (Sharma et al. 2023)."""
-    mlp = model.body.blocks[layer].mlp
-    for matrix in (*mlp.gate_and_up.weight.chunk(2), mlp.down.weight):
+    mlp = model.body.get_submodule(f"blocks.{layer}.mlp")
+    for matrix in (*mlp.get_parameter("gate_and_up.weight").chunk(2), mlp.get_parameter("down.weight")):
         matrix.copy_(truncated(matrix, 0.5))
 
 

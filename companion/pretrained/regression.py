@@ -56,18 +56,15 @@ def published_regressor(folder: str | Path) -> InContextRegressor:
     _fit(weights, _shapes(config), path)
     weights[POSITIONS] = weights[POSITIONS][: 2 * config.n]  # the rest was never trained
     model = InContextRegressor(config)
-    for block in model.decoder.blocks:
-        block.attention.qkv, block.attention.out = map(_with_bias, (block.attention.qkv, block.attention.out))
-        norm, up, _, down = block.mlp
-        block.mlp = nn.Sequential(norm, _with_bias(up), nn.GELU(approximate="tanh"), _with_bias(down))
+    for block in model.decoder.get_submodule("blocks").children():
+        for name, linear in list(block.named_modules()):
+            if isinstance(linear, nn.Linear):
+                block.set_submodule(name, nn.Linear(linear.in_features, linear.out_features))  # theirs have biases
+        block.set_submodule("mlp.2", nn.GELU(approximate="tanh"))
     model.load_state_dict(
         {ours: weights[theirs].mT if theirs.endswith(TURNED) else weights[theirs] for ours, theirs in _names(config)}
     )
     return model.requires_grad_(False).eval()
-
-
-def _with_bias(linear: nn.Linear) -> nn.Linear:
-    return nn.Linear(linear.in_features, linear.out_features)
 
 
 def _names(config: RegressorConfig) -> list[tuple[str, str]]:

@@ -9,7 +9,17 @@ import torch
 from refusals import refusals
 from torch import nn
 
-from companion.core.circuits import Part, ablation, direct_attribution, interchange, unscaled, wire, wires
+from companion.core.circuits import (
+    Part,
+    _scale,
+    ablation,
+    direct_attribution,
+    interchange,
+    known_norm,
+    unscaled,
+    wire,
+    wires,
+)
 from companion.core.decoder import Decoder, DecoderConfig
 from companion.core.llama import Llama, LlamaConfig
 from companion.core.lstm import LSTM, LSTMConfig
@@ -258,6 +268,16 @@ def test_the_circuit_by_hand_answers_by_its_second_head_alone():
 def test_a_norm_that_is_none_leaves_what_was_written():
     x = torch.randn(2, 4)
     assert unscaled(nn.Identity(), x) is x
+
+
+def test_a_last_norm_of_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match="norm = BatchNorm1d: must be a LayerNorm, an RMSNorm or an Identity"):
+        known_norm(nn.BatchNorm1d(4))
+
+
+def test_a_norm_without_an_eps_of_its_own_has_torchs():
+    norm, x = nn.RMSNorm(4), 1e-4 * torch.randn(2, 4)
+    torch.testing.assert_close(unscaled(norm, x) * _scale(norm, x)[:, None], norm(x))
 
 
 @MODELS

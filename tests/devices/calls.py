@@ -213,6 +213,7 @@ CALLS = {
     "topics.attention.model.TokenModel": said(TokenModelConfig(5, 8, 8, 1, 2), lambda i: i.whole(5, 3, 8)),
     "topics.bigrams.model.BigramModel": said(BigramModelConfig(5, 8, 16), lambda i: i.whole(5, 3, 8)),
     "topics.calibration.model.BiographyModel": said(BiographyModelConfig(4, 8), lambda i: i.whole(4, 3, 2)),
+    "core.circuits.known_norm": lambda f, i: f(i.model(nn.LayerNorm, 8)),
     "core.circuits.unscaled": lambda f, i: f(i.model(nn.LayerNorm, 8), i.normal(2, 8)),
     "core.circuits.direct_attribution": lambda f, i: f(i.decoder(), i.normal(2, 6, 8), direction=i.normal(8), place=2),
     "core.circuits.interchange": lambda f, i: i.hooked(
@@ -275,4 +276,5 @@ ELSEWHERE = {
     "core.decoder.hook_names": WORDS,
     "core.decoder.names_on_request": WORDS,
     "core.hooks.listed": WORDS,
+    "topics.language.data.known_facts": WORDS,
 }

@@ -50,10 +50,17 @@ SYMBOLS = (
     "hydrogen H, lithium Li, nitrogen N, oxygen O, sodium Na, silicon Si, chlorine Cl, potassium K, iron Fe, "
     "copper Cu, zinc Zn, silver Ag, tin Sn, gold Au, mercury Hg, uranium U, nickel Ni, cobalt Co"
 )
+
+
+def known_facts(facts: str) -> dict[str, str]:
+    """Return facts that are written as "subject answer, subject answer", by subject."""
+    return {subject: answer for subject, _, answer in (fact.partition(" ") for fact in facts.split(", "))}
+
+
 RELATIONS = {  # each with how it is asked and its facts; all answers are one token
-    "language": ("People in {} speak", dict(pair.split() for pair in LANGUAGES.split(", "))),
-    "currency": ("The currency of {} is the", dict(pair.split() for pair in CURRENCIES.split(", "))),
-    "symbol": ("The chemical symbol of {} is", dict(pair.split() for pair in SYMBOLS.split(", "))),
+    "language": ("People in {} speak", known_facts(LANGUAGES)),
+    "currency": ("The currency of {} is the", known_facts(CURRENCIES)),
+    "symbol": ("The chemical symbol of {} is", known_facts(SYMBOLS)),
 }
 
 
