@@ -222,7 +222,7 @@ class Claims:
         if not measured:
             raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
         if self.statements[id].kind == "theorem" and holds is not None and not isinstance(holds, Mapping):
-            self.evidence(id, exact=holds, **({} if fails is None else {"fails": fails}))
+            self.evidence(id, beside=0, exact=holds, **({} if fails is None else {"fails": fails}))
             holds = bool(holds) and (fails is None or bool(fails))
         elif fails is not None:
             raise ValueError(f"claim {id!r}: fails = {fails}: must be None but for a theorem that is judged")

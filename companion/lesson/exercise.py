@@ -129,7 +129,7 @@ class Exercise:
     def _examine(self, function: Callable[..., Any], seeds: Sequence[int], *, advise: bool = False) -> list[str]:
         examined.add(self)
         try:
-            advice = []
+            advice, inputs = [], {}
             for seed in seeds:
                 inputs = self._drawn(seed)
                 advice += [each for each in self._examine_on(inputs, function) if each not in advice]
@@ -268,7 +268,7 @@ class Exercise:
         self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor
     ) -> Iterator[str]:
         """The listed mistakes that a wrong answer makes."""
-        for diagnosis, wrong in self.mistakes.items():
+        for diagnosis, wrong in (self.mistakes or {}).items():
             imitation = wrong(**copied(inputs))
             if self._close(got, imitation) and not self._close(imitation, expected) and self._imitates(wrong, function):
                 yield diagnosis

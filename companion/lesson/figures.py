@@ -10,7 +10,7 @@ import base64
 import io
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,9 +18,14 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.rcsetup import cycler
 from torch import Tensor
 
 from companion.core.defaults import set_back
+
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
 
 # Okabe and Ito (2008): eight colours that people with any common colour vision tell apart. Who is who is the same in
 # every lesson.
@@ -35,8 +40,9 @@ COLORS = {
     "second": "#56B4E9",
 }
 
-STYLE = {
-    "savefig.facecolor": "white",
+PAPER, COLORMAP = "white", "cividis"
+STYLE: "dict[RcKeyType, object]" = {
+    "savefig.facecolor": PAPER,
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
     "text.color": ".15",
@@ -49,7 +55,7 @@ STYLE = {
     "axes.titlesize": "medium",
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.prop_cycle": plt.cycler(color=list(COLORS.values())),
+    "axes.prop_cycle": cycler(color=list(COLORS.values())),
     "axes.axisbelow": True,
     "axes.grid": True,
     "grid.color": "#dddddd",
@@ -57,7 +63,7 @@ STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.8,
     "lines.solid_capstyle": "round",
-    "image.cmap": "cividis",
+    "image.cmap": COLORMAP,
 }
 
 
@@ -78,7 +84,7 @@ def png(figure: Figure) -> bytes:
     time for the layout, which the canvas settles as well.
     """
     buffer = io.BytesIO()
-    figure.set_facecolor(STYLE["savefig.facecolor"])
+    figure.set_facecolor(PAPER)
     FigureCanvasAgg(figure).print_png(buffer)
     return buffer.getvalue()
 
@@ -127,7 +133,7 @@ def heat_map(
         ax=ax,
         vmin=low,
         vmax=high,
-        cmap=STYLE["image.cmap"],
+        cmap=COLORMAP,
         cbar=False,
         annot=np.array(numbers, dtype=object),
         fmt="",
@@ -138,9 +144,9 @@ def heat_map(
     ax.tick_params(axis="y", rotation=0)
     ax.grid(False)
     [mesh] = ax.collections
-    written = np.argwhere(np.isfinite(values))
+    written, dark = np.argwhere(np.isfinite(values)), np.asarray(mesh.norm(values)) < 0.5
     for text, (i, j) in zip(ax.texts, written, strict=True):  # seaborn's own choice of ink is too faint on middle tones
-        text.set_color("white" if mesh.norm(values[i, j]) < 0.5 else "black")
+        text.set_color("white" if dark[i, j] else "black")
     if best is not None:
         axis = 0 if best == "column" else 1
         filled = np.where(np.isfinite(values), values, -np.inf)
@@ -148,7 +154,7 @@ def heat_map(
             x, y = (k, at) if best == "column" else (at, k)
             if not np.isfinite(values[y, x]):  # a column (row) without any number has no best one
                 continue
-            ax.add_patch(plt.Rectangle((x, y), 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.2))
+            ax.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor="#D55E00", linewidth=2.2))
 
 
 def mean_and_range(

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
+from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from torch import Tensor
@@ -46,7 +46,7 @@ def paper(width: float, height: float) -> Axes:
     return ax
 
 
-def box(ax: Axes, at: Point, text: str, *, color: str = INK, width: float = 0, height: float = 1) -> Patch:
+def box(ax: Axes, at: Point, text: str, *, color: str = INK, width: float = 0, height: float = 1) -> FancyBboxPatch:
     """Draw a box around a text, large enough for it, and return the box: an end for arrows.
 
     ``ax``: the sheet.
@@ -59,7 +59,9 @@ def box(ax: Axes, at: Point, text: str, *, color: str = INK, width: float = 0, h
     width, height = max(width, around.width + 0.5), max(height, around.height + 0.4)
     corner = (at[0] - width / 2, at[1] - height / 2)
     style = {"boxstyle": "round,pad=0,rounding_size=0.2", "edgecolor": color, "facecolor": _tint(color, 0.08)}
-    return ax.add_patch(FancyBboxPatch(corner, width, height, linewidth=1.4, zorder=3, **style))
+    drawn = FancyBboxPatch(corner, width, height, linewidth=1.4, zorder=3, **style)
+    ax.add_patch(drawn)
+    return drawn
 
 
 def note(ax: Axes, at: Point, text: str, *, color: str = INK, align: str = "center") -> None:
@@ -76,8 +78,8 @@ def note(ax: Axes, at: Point, text: str, *, color: str = INK, align: str = "cent
 
 def arrow(
     ax: Axes,
-    start: Point | Patch,
-    end: Point | Patch,
+    start: Point | FancyBboxPatch,
+    end: Point | FancyBboxPatch,
     text: str = "",
     *,
     color: str = INK,
@@ -95,10 +97,23 @@ def arrow(
     ``dashed``: for looking; a solid arrow moves something.
     """
     (x, y), (to_x, to_y) = ends = _centre(start), _centre(end)
-    look = {"arrowstyle": "-|>", "mutation_scale": 13, "linewidth": 1.8, "linestyle": (0, (4, 2)) if dashed else "-"}
-    clip = {"patchA": start if isinstance(start, Patch) else None, "patchB": end if isinstance(end, Patch) else None}
-    path = {"connectionstyle": f"arc3,rad={bend}", "shrinkA": 2, "shrinkB": 2, "zorder": 2}
-    ax.add_patch(FancyArrowPatch(*ends, color=color, capstyle="butt", joinstyle="miter", **look, **path, **clip))
+    drawn = FancyArrowPatch(
+        *ends,
+        patchA=start if isinstance(start, FancyBboxPatch) else None,
+        patchB=end if isinstance(end, FancyBboxPatch) else None,
+        connectionstyle=f"arc3,rad={bend}",
+        shrinkA=2,
+        shrinkB=2,
+        arrowstyle="-|>",
+        mutation_scale=13,
+        color=color,
+        linewidth=1.8,
+        linestyle=(0, (4, 2)) if dashed else "-",
+        capstyle="butt",
+        joinstyle="miter",
+        zorder=2,
+    )
+    ax.add_patch(drawn)
     if text:
         middle = (x + to_x) / 2 + bend / 2 * (to_y - y), (y + to_y) / 2 - bend / 2 * (to_x - x)
         note(ax, middle, text, color=color)
@@ -153,16 +168,17 @@ def tiles(
     """
     values = np.asarray(values, dtype=float)
     shown = np.ones_like(values, dtype=bool) if shown is None else np.asarray(shown)
-    (height, width), (x, y), most = values.shape, at, np.abs(values).max() or 1
+    (height, width), (x, y), most = values.shape, at, float(np.abs(values).max()) or 1.0
     for i, j in np.argwhere(shown):
-        tint = _tint(color if values[i, j] >= 0 else "#777777", abs(values[i, j]) / most)
+        tint = _tint(color if values[i, j] >= 0 else "#777777", float(abs(values[i, j])) / most)
         corner = (x + cell * j, y - cell * (i + 1))
         ax.add_patch(Rectangle(corner, cell, cell, facecolor=tint, edgecolor=_tint(INK, 0.3), linewidth=0.6, zorder=3))
     for i, label in enumerate(rows):
         note(ax, (x - 0.2, y - cell * (i + 0.5)), label, align="right")
     for j, label in enumerate(columns):
-        tall = {"rotation": 90, "va": "bottom"} if max(map(len, columns)) * 0.3 > cell else {"va": "bottom"}
-        ax.text(x + cell * (j + 0.5), y + 0.15, label, ha="center", fontsize=SMALL, color=INK, **tall)
+        turned = 90 if max(map(len, columns)) * 0.3 > cell else 0
+        place = (x + cell * (j + 0.5), y + 0.15)
+        ax.text(*place, label, ha="center", va="bottom", rotation=turned, fontsize=SMALL, color=INK)
     return Bbox.from_extents(x, y - cell * height, x + cell * width, y)
 
 
@@ -200,7 +216,7 @@ def clock(ax: Axes, at: Point, number: int, period: int, *, color: str = FIRST) 
     note(ax, (at[0], at[1] - radius - 1.3), f"{number} mod {period} = {number % period}", color=color)
 
 
-def tree(ax: Axes, at: Point, root: Tree, *, step: Point = (2.4, 1.8)) -> Patch:
+def tree(ax: Axes, at: Point, root: Tree, *, step: Point = (2.4, 1.8)) -> FancyBboxPatch:
     """Draw a tree from its root down, and return the root's box.
 
     ``ax``: the sheet.
@@ -229,8 +245,10 @@ def _direction(turn: float) -> np.ndarray:
     return np.array([np.sin(2 * pi * turn), np.cos(2 * pi * turn)])
 
 
-def _centre(end: Point | Patch) -> Point:
-    return (end.get_x() + end.get_width() / 2, end.get_y() + end.get_height() / 2) if isinstance(end, Patch) else end
+def _centre(end: Point | FancyBboxPatch) -> Point:
+    if isinstance(end, FancyBboxPatch):
+        return end.get_x() + end.get_width() / 2, end.get_y() + end.get_height() / 2
+    return end
 
 
 def _tint(color: str, amount: float) -> tuple[float, ...]:

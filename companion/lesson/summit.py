@@ -142,7 +142,7 @@ class Summit(Exercise):
 
     def _twin(self, inputs: dict[str, Any], got: Tensor) -> str:
         """Return the name of the listed mistake that gives what the answer gave; empty if none does."""
-        for sentence, wrong in self.mistakes.items():
+        for sentence, wrong in (self.mistakes or {}).items():
             try:
                 if _alike(self.compared(got), self.compared(wrong(**copied(_asked(inputs))))):
                     return sentence

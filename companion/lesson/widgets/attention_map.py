@@ -80,7 +80,7 @@ class AttentionMap(anywidget.AnyWidget):
         return found
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        data, metadata = super()._repr_mimebundle_(**kwargs)
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         state = {name: getattr(self, name) for name in ("words", "weights", "heads", "moves")}
         page = PLAIN.format(
             id=f"attention-map-{self.model_id}",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ipywidgets
+from ipywidgets.widgets.widget_description import DescriptionWidget
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
@@ -53,10 +54,11 @@ class Explorer:
             )
         self.draw, self.alt, self.size, self.controls = draw, alt, size, controls
         for name, control in controls.items():
-            control.description = control.description or name
-            if control.has_trait("style") and control.style.has_trait("description_width"):
-                control.style.description_width = "initial"  # the whole name, not its first eighty pixels
-                control.layout.width = control.layout.width or "34em"
+            if isinstance(control, DescriptionWidget):
+                control.description = control.description or name
+                if control.style.has_trait("description_width"):
+                    control.style.description_width = "initial"  # the whole name, not its first eighty pixels
+                    control.layout.width = control.layout.width or "34em"
             control.observe(lambda _: self._redraw(), names="value")
         # An <img> rather than ipywidgets.Image, which has no alt text
         self.picture = ipywidgets.HTML()
@@ -77,8 +79,8 @@ class Explorer:
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = self.box._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         data = {**data, "image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
         if os.environ.get("COURSE_FRAMES") and (frames := grid(self._draw, self.controls)):
-            data[MIME] = frames
+            data = data | {MIME: frames}
         return data, {**metadata, "image/png": {"alt": self.alt}}

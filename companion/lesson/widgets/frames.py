@@ -18,14 +18,15 @@ def values(control: ipywidgets.ValueWidget) -> list[tuple[str, Any]]:
     """Return what a control can be set to, each with its label: a slider's steps, a menu's options, what a box for
     typing suggests (`ipywidgets.Combobox`), both of a box to tick; its value alone if nothing is known of the others.
     """
-    if hasattr(control, "options"):
-        options = control.options.items() if isinstance(control.options, Mapping) else control.options
+    options, step = getattr(control, "options", None), getattr(control, "step", None)
+    if options is not None:
+        options = options.items() if isinstance(options, Mapping) else options
         return [option if isinstance(option, tuple) else (str(option), option) for option in options]
     if isinstance(control, ipywidgets.Checkbox):
         return [("no", False), ("yes", True)]
-    if hasattr(control, "step"):
-        steps = round((control.max - control.min) / control.step)
-        found = [control.min + number * control.step for number in range(steps + 1)]
+    if step is not None:
+        low, high = (getattr(control, end) for end in ("min", "max"))
+        found = [low + number * step for number in range(round((high - low) / step) + 1)]
         return [(f"{value:g}", value) for value in found]
     return [(str(control.value), control.value)]
 
@@ -84,7 +85,7 @@ def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidg
     return {
         "controls": [
             {
-                "label": controls[name].description or name,
+                "label": getattr(controls[name], "description", "") or name,
                 "values": [label for label, _ in axis],
                 "start": axis.index(thinned(axis, 1, start[name])[0]),
                 "menu": not (hasattr(controls[name], "step") or isinstance(controls[name], ipywidgets.SelectionSlider)),

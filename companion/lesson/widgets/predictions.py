@@ -109,11 +109,12 @@ class Predictions:
         question = self._question(id)
         if question.kind != "number":
             raise ValueError(f"id = {id!r}: asks for a {question.kind}; only a number can be drawn")
-        if (x is None) == (y is None):
+        given = [each for each in (x, y) if each is not None]
+        if len(given) != 1:
             raise ValueError(f"x = {x!r}, y = {y!r}: give one of them, the prediction is the other")
-        if question.value is None:
+        if not isinstance(question.value, float):
             return
-        place = (x, question.value) if y is None else (question.value, y)
+        place = (given[0], question.value) if y is None else (question.value, given[0])
         # No entry in the legend: the legend may have been drawn before, and the text stands beside the mark
         ax.plot(*place, "*", color=COLORS["highlight"], markeredgecolor="black", markersize=15, zorder=10)
         ax.autoscale_view()  # or the place in the axes would be that before the mark

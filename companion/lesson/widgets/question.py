@@ -185,28 +185,30 @@ class Question:
         if self.kind != "number":
             raise ValueError(f"within = {within!r}: is for numbers; {self.id!r} asks for {self.kind}")
         distance = within[1] if isinstance(within, tuple) and len(within) == 2 and within[0] == "abs" else None
-        fits = distance >= 0 if isinstance(distance, Real) else isinstance(within, Real) and within >= 1
+        least, given = (0, distance) if isinstance(distance, Real) else (1, within)
+        fits = isinstance(given, Real) and float(given) >= least
         if not fits:
             raise ValueError(f"within = {within!r}: must be a factor of at least 1, or ('abs', distance)")
 
     def _judge(self) -> str:
         """``right``, ``not``, ``shown`` (not judged), or nothing as long as there is nothing to judge."""
-        if self.value is None or self.measured is None:
+        value, measured = self.value, self.measured
+        if value is None or measured is None:
             return ""
         if self.kind == "choice":
-            return "right" if self.value == self.measured else "not"
-        if self.kind == "words" or self._within is None:
+            return "right" if value == measured else "not"
+        if isinstance(value, str) or isinstance(measured, str) or self._within is None:
             return "shown"
         if isinstance(self._within, tuple):
-            return "right" if abs(self.value - self.measured) <= self._within[1] * (1 + 1e-9) else "not"
-        if self.value * self.measured <= 0:
-            return "right" if self.value == self.measured else "not"
-        factor = max(self.value / self.measured, self.measured / self.value)
+            return "right" if abs(value - measured) <= self._within[1] * (1 + 1e-9) else "not"
+        if value * measured <= 0:
+            return "right" if value == measured else "not"
+        factor = max(value / measured, measured / value)
         return "right" if factor <= self._within * (1 + 1e-9) else "not"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = self.box._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         answer = "no prediction yet" if self.value is None else f"you said {shown(self.value)}"
         options = [f"- {option}" for option in self.options]
         plain = "\n".join([f"Your prediction: {self.question}", *options, f"({answer})"])
