@@ -33,7 +33,7 @@ from companion.pretrained.memory import free_memory
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from transformers import PreTrainedModel
+    from transformers.modeling_utils import PreTrainedModel
 
 EMBEDDINGS = (  # each kind with its language-model head, and alone
     "transformer.wte.weight",  # GPT-2, GPT-J, GPT-Neo
@@ -315,18 +315,19 @@ def _check_memory(folder: Path, dtype: torch.dtype) -> None:
 
 
 def _by_transformers(folder: Path) -> "PreTrainedModel":
-    """As ``transformers`` reads it."""
-    try:
-        import transformers  # noqa: PLC0415 (it takes seconds, which `numbers` should not wait for)
+    """As ``transformers`` reads it. Of that its parts are imported: of the whole, a type checker reads every model."""
+    try:  # not above: it takes seconds, which `numbers` should not wait for
+        from transformers.models.auto.modeling_auto import AutoModelForCausalLM  # noqa: PLC0415
+        from transformers.utils import logging  # noqa: PLC0415
     except ImportError:
         raise PretrainedError(
             f"the package transformers is not installed; `{INSTALL}` in the course's folder installs it"
         ) from None
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     _embedding(folder)  # names a missing or damaged file better than the library does
     try:
-        return transformers.AutoModelForCausalLM.from_pretrained(
+        return AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, attn_implementation="eager"
         )
     except Exception as error:  # many classes, for a config or weights that do not fit

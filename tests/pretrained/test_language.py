@@ -343,6 +343,7 @@ def test_another_kind_of_model_is_refused(folder):
 
 
 def test_without_transformers_it_says_how_to_install_it(saved, monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
+    for name in ["transformers", *(name for name in sys.modules if name.startswith("transformers."))]:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(PretrainedError, match=r"the package transformers is not installed; `.* -e '.\[pretrained\]'`"):
         LanguageModel(saved)
