@@ -14,6 +14,7 @@ TOGETHER = (
     "tests/workshop/grading/test_neighbours.py",
     "tests/notebooks/test_browser.py",
     "tests/workshop/cli/test_site.py",
+    "tests/test_static_types.py",
     "tests/workshop/grading/test_variants.py",
     "tests/workshop/grading/test_marking.py",
     "tests/workshop/grading/test_formgrader.py",
