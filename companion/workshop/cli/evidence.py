@@ -50,10 +50,10 @@ def table_of_runs(root: Path = ROOT, path: Path = TABLE) -> list[dict[str, str]]
 
 def _longer(entry: dict) -> list[dict[str, str]]:
     """What became of each claim on training in a run with everything trained longer: of one that comes from recipes and
-    from tables that were measured longer, and from none that was not.
+    from tables that were measured longer, and from none that was not. Tables over budgets have longer training in them.
     """
     known, lesson = statements(entry["lesson"]), select_lessons([entry["lesson"]])[0]
-    tables = {path.stem for path in MEASURED.glob("*.csv")}
+    tables = {path.stem for path in MEASURED.glob("*.csv") if not path.stem.endswith("-budgets")}
     longer = {path.stem for path in kept_in(MEASURED).glob("*.csv")} | set(recipes())
     rests = [rests_on(nbformat.read(path, as_version=4), tables | longer) for path in lesson.notebooks]
     found = {id: set().union(*(each.get(id, ()) for each in rests)) for id in known}
