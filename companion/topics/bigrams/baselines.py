@@ -25,7 +25,7 @@ def bayes(tokens: Int[Tensor, "batch length"], k: int, *, order: int = 2) -> Flo
     else:
         # (batch, length - 1, k, k): a 1 where i at t is followed by j
         pairs = here[:, :-1, :, None] * here[:, 1:, None]
-        seen = torch.cat([torch.zeros_like(pairs[:, :1]), pairs.cumsum(1)], dim=1)  # pairs complete at position t
+        seen = torch.nn.functional.pad(pairs.cumsum(1), (0, 0, 0, 0, 1, 0))  # pairs complete at position t
         counts = (seen * here[..., None]).sum(2)  # the row of the token at t
     return (counts + 1) / (counts.sum(-1, keepdim=True) + k)
 
