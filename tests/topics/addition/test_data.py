@@ -1,14 +1,15 @@
 """Sums without a leak between training and testing; lines that count; company, by a double loop."""
 
 from collections import Counter
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
 import torch
+from laws import drawn, laws
 from refusals import refusals
-from scipy.stats import chisquare
 
-from companion.topics.addition.data import STEPS, batch_of, cooccurrences, counting, sums
+from companion.topics.addition.data import batch_of, cooccurrences, counting, sums
 
 
 def pairs(problems):
@@ -33,50 +34,24 @@ def test_the_share_is_one_of_unordered_pairs(share):
     assert len(testing.answers) == 900 - len(training.answers)
 
 
-def test_a_seed_is_a_split():
-    first, again, other = (sums(20, generator=seed)[0].operands for seed in (3, 3, 4))
-    drawn = sums(20, generator=torch.Generator().manual_seed(3))[0].operands
-    assert torch.equal(first, again)
-    assert torch.equal(first, drawn)
-    assert set(map(tuple, first.tolist())) != set(map(tuple, other.tolist()))
+def on_training(generator):
+    """Which unordered pairs of 0, 1, 2 are drawn for training."""
+    return tuple(sorted({tuple(sorted(pair)) for pair in pairs(sums(3, share=0.33, generator=generator)[0])}))
 
 
-def test_a_batch_is_of_the_problems_each_as_often():
-    training, _ = sums(8)
-    batch = batch_of(training, 20_000, torch.Generator().manual_seed(1))
-    assert torch.equal(batch.operands.sum(1), batch.answers)
-    often = Counter(pairs(batch))
-    assert set(often) == set(pairs(training))
-    assert chisquare(list(often.values())).pvalue > 1e-3
-
-
-def test_lines_count_by_their_steps_as_often_as_told():
-    lines = counting(20_000, 150, terms=9, generator=2)
-    assert lines.shape == (20_000, 9)
-    assert 0 <= lines.min() <= lines.max() < 150
-    steps = np.diff(lines.numpy(), axis=1)
-    assert (steps == steps[:, :1]).all()
-    found = Counter(steps[:, 0].tolist())
-    assert found.keys() == STEPS.keys()
-    assert chisquare([found[step] for step in STEPS], [20_000 * share for share in STEPS.values()]).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("step", [1, 4])
-def test_every_start_that_leaves_room_is_as_frequent(step):
-    starts = counting(20_000, 60, steps={step: 1.0}, terms=6, generator=5)[:, 0]
-    often = torch.bincount(starts)
-    assert len(often) == 60 - 5 * step
-    assert chisquare(often.numpy()).pvalue > 1e-3
+UNORDERED, (TRAINING, _) = [*combinations_with_replacement(range(3), 2)], sums(4, share=0.5)
+test_draws_follow_their_laws = laws(
+    (drawn(1000, on_training), combinations(UNORDERED, 2)),
+    (lambda g: batch_of(TRAINING, 20_000, g).operands, pairs(TRAINING)),
+    (
+        lambda g: counting(20_000, 8, steps={1: 0.7, 3: 0.3}, terms=3, generator=g),
+        {(a, a + s, a + 2 * s): p / (8 - 2 * s) for s, p in ((1, 0.7), (3, 0.3)) for a in range(8 - 2 * s)},
+    ),
+)
 
 
 def test_the_longest_line_just_fits():
     assert counting(3, 111, steps={10: 1.0})[:, [0, -1]].tolist() == [[0, 110]] * 3
-
-
-def test_the_same_seed_gives_the_same_lines():
-    first, again, other = (counting(50, 200, generator=seed) for seed in (1, 1, 2))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
 
 
 def test_company_is_counted_by_pairs():

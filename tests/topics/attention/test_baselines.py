@@ -1,9 +1,11 @@
-"""The plain look-ups, on cases that can be checked by eye and against counting with collections."""
+"""The plain look-ups, on cases that can be checked by eye and against counting."""
 
-from collections import Counter
+import math
 
 import pytest
 import torch
+from hypothesis.strategies import integers, lists
+from laws import holds
 from refusals import refusals
 
 from companion.topics.attention.baselines import backward_hops, l1_logistic, latest, ngram, shares
@@ -11,33 +13,19 @@ from companion.topics.attention.baselines import backward_hops, l1_logistic, lat
 TOKENS = torch.tensor([0, 1, 2, 0, 1, 3, 0, 1])
 
 
-def test_shares_count_what_has_been_seen():
-    assert shares(TOKENS, 4)[0].tolist() == [1, 0, 0, 0]
-    assert shares(TOKENS, 4)[3].tolist() == pytest.approx([0.5, 0.25, 0.25, 0])
-
-
-def test_the_bigram_is_what_followed_before():
-    bigram = ngram(TOKENS, 4)
-    assert bigram[:3].isnan().all()
-    assert bigram[3].tolist() == [0, 1, 0, 0]
-    assert bigram[7].tolist() == [0, 0, 0.5, 0.5]
-
-
-@pytest.mark.parametrize("n", [2, 3, 4])
-def test_ngrams_against_counting_pairs(n):
-    tokens = torch.randint(3, (60,), generator=torch.Generator().manual_seed(n))
-    words, out = tokens.tolist(), ngram(tokens, 3, n)
-    for t in range(60):
-        pairs = Counter((tuple(words[s : s + n - 1]), words[s + n - 1]) for s in range(t - n + 2))
-        context = tuple(words[t - n + 2 : t + 1]) if t >= n - 2 else None
-        total = sum(count for (key, _), count in pairs.items() if key == context)
-        expected = [pairs[context, token] / total for token in range(3)] if total else None
-        assert (out[t].tolist() == pytest.approx(expected)) if expected else out[t].isnan().all()
-
-
-def test_the_latest_match_wins_and_hops_go_on_from_what_was_found():
-    assert latest(TOKENS).tolist() == [-1, -1, -1, 1, 2, -1, 1, 3]
-    assert latest(TOKENS, hops=2).tolist() == [-1, -1, -1, 2, 0, -1, 3, 0]
+@holds(words=lists(integers(0, 2), min_size=1, max_size=12), n=integers(2, 4), hops=integers(1, 3))
+def test_look_ups_count_the_words_before(words, n, hops):
+    tokens = torch.tensor(words)
+    found = [each.tolist() for each in (shares(tokens, 3), ngram(tokens, 3, n), latest(tokens, hops))]
+    for t, (share, gram, late) in enumerate(zip(*found, strict=True)):
+        so_far, context, token = words[: t + 1], words[max(t - n + 2, 0) : t + 1], words[t]
+        assert share == pytest.approx([so_far.count(j) / (t + 1) for j in range(3)])
+        after = [words[s + n - 1] for s in range(t - n + 2) if words[s : s + n - 1] == context]
+        expected = [after.count(j) / len(after) if after else math.nan for j in range(3)]
+        assert gram == pytest.approx(expected, nan_ok=True)
+        for _ in range(hops):
+            token = ([-1] + [words[s + 1] for s in range(t) if words[s] == token])[-1]
+        assert late == token
 
 
 def test_hops_lead_back_and_stay_at_the_start():

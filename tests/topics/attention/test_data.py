@@ -1,9 +1,10 @@
 """Words, phrases that repeat and conjunctions are what their docstrings say, for other sizes and seeds too."""
 
-import math
+from itertools import permutations, product
 
 import pytest
 import torch
+from laws import drawn, laws
 from refusals import refusals
 
 from companion.topics.attention.data import Vocabulary, conjunctions, families, repetitions, shuffled_facts
@@ -49,9 +50,55 @@ def test_the_answers_to_a_question_about_families_stand_in_its_facts(seed):
     assert families(seed) == (text, mother, profession) != families(seed + 1)
 
 
-def test_every_token_is_as_likely():
-    tokens, _ = repetitions(20_000, 2, 10, generator=4)
-    assert torch.bincount(tokens.flatten()).float().div(40_000).sub(0.1).abs().max() < 0.01
+NAMES = ["Ann", "Bob", "Cy"]
+PHRASES = [phrase for n in (2, 3) for phrase in permutations(range(3), n)]  # six of either length
+FACTS = [  # who is asked about, whom each likes, and the order of the facts
+    (" ".join(["<s>", *(f"{a} likes {likes[a]} ." for a in order), name]), [likes[name], likes[likes[name]]])
+    for likes in ({"Ann": "Bob", "Bob": "Cy", "Cy": "Ann"}, {"Ann": "Cy", "Cy": "Bob", "Bob": "Ann"})
+    for name, order in product(NAMES, permutations(NAMES))
+]
+
+
+def facts_of_family(generator):
+    """John's mother and what she does, as thirds of their lists; and in which halves of the text it is said."""
+    text, mother, profession = families(generator)
+    facts = text.split(" . ")
+    told = f"The mother of John is {mother}", f"{mother} is a {profession}"
+    return (
+        "HEAIRV".index(mother[0]) // 2,
+        "dtbpjn".index(profession[0]) // 2,
+        *(facts.index(fact) // 6 for fact in told),
+    )
+
+
+def which_bit(generator):
+    """The place of the one bit that the label is."""
+    xs, ys = conjunctions(64, 3, 1, which=generator, generator=5)
+    return [torch.equal(x > 0, ys > 0) for x in xs.T].index(True)
+
+
+test_draws_follow_their_laws = laws(
+    (
+        lambda g: torch.column_stack(repetitions(30_000, 5, 3, shortest=2, longest=3, generator=g)),
+        [(*(phrase[t % len(phrase)] for t in range(5)), len(phrase)) for phrase in PHRASES],
+    ),
+    (
+        drawn(1500, lambda g: " ".join([*(text := shuffled_facts(NAMES, hops=2, generator=g)).words, *text.answers])),
+        [" ".join([words, *answers]) for words, answers in FACTS],
+    ),
+    (
+        drawn(400, facts_of_family),
+        [(m // 2, p // 2, a // 6, b // 6) for m in range(6) for p in range(6) for a, b in permutations(range(12), 2)],
+    ),
+    (drawn(600, which_bit), range(3)),
+    (
+        lambda g: torch.column_stack(conjunctions(20_000, 3, 3, generator=g)),
+        {
+            (*bits, float(bits == (1, 1, 1))): 0.5 ** (bits.count(1) / 3) * (1 - 0.5 ** (1 / 3)) ** bits.count(-1)
+            for bits in product((-1, 1), repeat=3)
+        },
+    ),
+)
 
 
 @pytest.mark.parametrize(("count", "hops", "seed"), [(5, 4, 0), (12, 4, 1), (3, 1, 2)])
@@ -68,15 +115,6 @@ def test_the_facts_say_what_the_answers_need(count, hops, seed):
         name = likes[name]
         assert name == answer
     assert len({words[-1], *answers}) == hops + 1
-
-
-def test_facts_come_in_another_order_in_each_text():
-    names = ["Ann", "Bob", "Cy", "Dan", "Eve", "Fay"]
-    distances = set()
-    for seed in range(30):
-        words, answers = shuffled_facts(names, hops=1, generator=seed)
-        distances.add(len(words) - max(i for i, word in enumerate(words) if word == answers[0]))
-    assert len(distances) > 5
 
 
 @pytest.mark.parametrize("support", [1, 3, 5])
@@ -113,8 +151,3 @@ test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: conjunctions(4, 8, 0), "support = 0"),
     (lambda: conjunctions(4, 8, 9), "support = 9: must be at most length = 8"),
 )
-
-
-def test_bits_have_the_stated_bias():
-    xs, _ = conjunctions(50_000, 6, 2, which=1, generator=9)
-    assert (xs > 0).float().mean(0).sub(math.sqrt(0.5)).abs().max() < 0.01

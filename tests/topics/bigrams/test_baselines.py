@@ -2,21 +2,23 @@
 
 import pytest
 import torch
+from hypothesis.strategies import integers, lists
+from laws import holds
 
 from companion.topics.bigrams.baselines import bayes, follower
 from companion.topics.bigrams.data import markov_chains
 
 
-@pytest.mark.parametrize(("k", "length"), [(2, 7), (4, 30)])
-def test_shares_of_what_followed(k, length):
-    tokens = torch.randint(k, (5, length))
-    unigram, bigram = bayes(tokens, k, order=1), bayes(tokens, k)
-    for b, row in enumerate(tokens.tolist()):
-        for t in range(length):
+@holds(words=lists(integers(0, 2), min_size=1, max_size=12), k=integers(3, 5))
+def test_shares_of_what_followed(words, k):
+    batch = torch.tensor([words, words[::-1]])  # rows do not mix
+    unigram, bigram, last = bayes(batch, k, order=1).tolist(), bayes(batch, k).tolist(), follower(batch).tolist()
+    for b, row in enumerate(batch.tolist()):
+        for t in range(len(row)):
             followers = [row[s + 1] for s in range(t) if row[s] == row[t]]
-            for j in range(k):
-                assert unigram[b, t, j].item() == pytest.approx((row[: t + 1].count(j) + 1) / (t + 1 + k))
-                assert bigram[b, t, j].item() == pytest.approx((followers.count(j) + 1) / (len(followers) + k))
+            assert unigram[b][t] == pytest.approx([(row[: t + 1].count(j) + 1) / (t + 1 + k) for j in range(k)])
+            assert bigram[b][t] == pytest.approx([(followers.count(j) + 1) / (len(followers) + k) for j in range(k)])
+            assert last[b][t] == [-1, *followers][-1]
 
 
 def test_the_bigram_predicts_chains_better_than_the_unigram_and_nearly_as_well_as_the_truth():
@@ -26,14 +28,6 @@ def test_the_bigram_predicts_chains_better_than_the_unigram_and_nearly_as_well_a
     truth = chains.transitions[torch.arange(400)[:, None], said]
     best = -truth.gather(2, target).log()[:, 150:].mean()
     assert best < losses[1] < best + 0.05 < losses[0]
-
-
-def test_the_latest_follower():
-    tokens = torch.randint(4, (6, 25))
-    for row, got in zip(tokens.tolist(), follower(tokens).tolist(), strict=True):
-        for t in range(25):
-            places = [s for s in range(t) if row[s] == row[t]]
-            assert got[t] == (row[places[-1] + 1] if places else -1)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """The trigger-bigram task against loops over plain lists, and against the table it is drawn from."""
 
 import csv
+from collections import Counter
+from itertools import pairwise, permutations, product
 
+import numpy as np
 import pytest
 import torch
+from laws import laws, quarters
 from refusals import refusals
 
 from companion.topics.bigrams.data import (
     SHAKESPEARE,
     Bigrams,
-    Chains,
     markov_chains,
     recurrences,
     seen_before,
@@ -77,29 +80,72 @@ def test_everything_else_follows_the_table():
             assert (counts[i] / counts[i].sum() - TABLE.bigram[i]).abs().sum() < 0.1
 
 
-def test_outputs_are_uniform_and_random_triggers_follow_the_unigram():
-    _, _, triggers, outputs = trigger_sequences(20_000, 2, TABLE, K=1, fixed=False, generator=4)
-    assert (torch.bincount(outputs.flatten(), minlength=65) / 20_000 - 1 / 65).abs().max() < 0.005
-    assert (torch.bincount(triggers.flatten(), minlength=65) / 20_000 - TABLE.unigram).abs().max() < 0.01
+SMALL = Bigrams("abc", torch.tensor([[3.0, 1, 0], [1, 1, 2], [0, 1, 1]]).double())
 
 
-def test_noise_comes_as_often_as_it_should_and_only_after_triggers():
-    tokens, _, triggers, outputs = trigger_sequences(300, 100, TABLE, K=2, noise=0.3, generator=5)
-    after = (tokens[:, :-1, None] == triggers[:, None]).any(-1)
-    noise = tokens[:, 1:] == TABLE.N
-    assert not (noise & ~after).any()
-    assert noise[after].float().mean().item() == pytest.approx(0.3, abs=0.02)
-    pairs = tokens[:, :-1, None] == triggers[:, None]
-    assert (tokens[:, 1:, None] == outputs[:, None])[pairs & ~noise[..., None]].all()
-    assert not (trigger_sequences(20, 30, TABLE, generator=5).tokens == TABLE.N).any()
+def triggered(K, fixed, noise):
+    """The law of two tokens and one, of the triggers and of their outputs, token by token."""
+    first, after, law = SMALL.unigram.tolist(), SMALL.bigram.tolist(), Counter()
+    for triggers, outputs in product(permutations(range(3), K), product(range(3), repeat=K)):
+        chance = float(triggers == (0, 1)[:K]) if fixed else first[triggers[0]]
+        if K == 2 and not fixed:
+            chance *= first[triggers[1]] / (1 - first[triggers[0]])
+        for tokens in product(range(4), repeat=3):
+            p, rows = chance, [3, *tokens]
+            for here, said in pairwise(rows):
+                if here in triggers:
+                    p *= noise if said == 3 else (1 - noise) * (said == outputs[triggers.index(here)])
+                else:
+                    p *= (*(first if here == 3 else after[here]), 0)[said]
+            if p:
+                law[(*tokens, *triggers, *outputs)] += p
+    return law
 
 
-def test_a_seed_is_a_batch():
-    first, again = (
-        trigger_sequences(3, 20, TABLE, generator=generator) for generator in (7, torch.Generator().manual_seed(7))
-    )
-    assert torch.equal(first.tokens, again.tokens)
-    assert not torch.equal(first.tokens, trigger_sequences(3, 20, TABLE, generator=8).tokens)
+def chained(cells=200):
+    """The law of two chances to stay, in quarters, and of a token and the next: mean over a grid."""
+    u = (np.arange(cells) + 0.5) / cells
+    stay, law = np.stack(np.meshgrid(u, u, indexing="ij")), Counter()
+    start = np.stack([1 - stay[1], 1 - stay[0]]) / (2 - stay.sum(0))
+    for z, y in product(range(2), repeat=2):
+        p = (start[z] * (stay[z] if z == y else 1 - stay[z])).reshape(4, cells // 4, 4, -1).mean((1, 3))
+        law.update({(i, j, z, y): p[i, j] for i, j in product(range(4), repeat=2)})
+    return law
+
+
+def chains(generator):
+    tokens, transitions = markov_chains(40_000, 2, 2, generator=generator)
+    stay = transitions.diagonal(dim1=1, dim2=2)
+    return torch.cat([quarters(stay, lambda p: p), tokens[:, :2]], 1)
+
+
+def recurring():
+    """All five tokens that end with one which stood once before, and what followed it there."""
+    for *tokens, q in product(range(3), repeat=5):
+        if tokens.count(q) == 1 and tokens[3] != q:
+            yield *tokens, q, tokens[tokens.index(q) + 1]
+
+
+OPTIONS = (
+    {"K": 2, "fixed": True, "noise": 0.0},
+    {"K": 1, "fixed": False, "noise": 0.3},
+    {"K": 2, "fixed": False, "noise": 0.0},
+)
+
+
+def columns(options):
+    def draw(generator):
+        tokens, _, triggers, outputs = trigger_sequences(60_000, 2, SMALL, generator=generator, **options)
+        return torch.cat([tokens, triggers, outputs], 1)
+
+    return draw
+
+
+test_draws_follow_their_laws = laws(
+    *((columns(options), triggered(**options)) for options in OPTIONS),
+    (chains, chained()),
+    (lambda g: torch.column_stack(recurrences(20_000, 5, 3, generator=g)), recurring()),
+)
 
 
 def test_a_trigger_that_has_been_seen_is_known():
@@ -131,35 +177,3 @@ test_other_bad_arguments_are_named = refusals(
     (lambda: recurrences(1, 5, 1), "N = 1"),
     (lambda: recurrences(0, 5, 5), "batch = 0"),
 )
-
-
-def test_a_uniform_table_is_uniform():
-    tokens, *_ = trigger_sequences(1500, 60, Bigrams.uniform(4), K=1, generator=1)
-    rest = tokens[:, 1:][tokens[:, :-1] != 0]
-    assert (torch.bincount(rest) / len(rest) - 0.25).abs().max() < 0.02
-
-
-def test_a_chain_follows_its_transitions_from_a_stationary_start():
-    chains: Chains = markov_chains(3, 60_000, 3, generator=6)
-    for row, P in zip(chains.tokens, chains.transitions, strict=True):
-        counts = torch.zeros(3, 3, dtype=torch.float64).index_put_(
-            (row[:-1], row[1:]), torch.ones(()).double(), accumulate=True
-        )
-        torch.testing.assert_close(counts / counts.sum(1, keepdim=True), P, atol=0.03, rtol=0)
-    many = markov_chains(40_000, 2, 3, generator=7)
-    first, second = (torch.bincount(many.tokens[:, t], minlength=3) / 40_000 for t in (0, 2))
-    torch.testing.assert_close(first, second, atol=0.01, rtol=0)
-    assert many.transitions.var(0).mean().item() == pytest.approx(2 / 36, rel=0.05)  # Dirichlet(1, 1, 1): variance 1/18
-
-
-@pytest.mark.parametrize(("length", "N"), [(3, 2), (8, 5), (16, 100)])
-def test_the_last_token_has_occurred_once_before(length, N):
-    tokens, targets = recurrences(500, length, N, generator=2)
-    assert 0 <= int(tokens.min()) <= int(tokens.max()) < N
-    places = set()
-    for row, target in zip(tokens.tolist(), targets.tolist(), strict=True):
-        assert row[:-1].count(row[-1]) == 1
-        place = row.index(row[-1])
-        assert row[place + 1] == target != row[-1]
-        places.add(place)
-    assert places == set(range(length - 2))

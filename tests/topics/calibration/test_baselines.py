@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from hypothesis.strategies import floats, integers, lists
+from laws import holds
 
 from companion.topics.calibration.baselines import good_turing_model, memoriser, mixture
 
@@ -10,16 +12,18 @@ SIZE = torch.tensor([10**6, 300, 80, 5, 1])  # n = 300 + 160 + 15 + 7
 N = 482
 
 
-def test_a_memoriser_repeats_its_corpus():
-    torch.testing.assert_close(memoriser(SEEN, SIZE) * N, torch.tensor([0, 300, 160, 15, 7]).double())
-
-
-def test_good_turing_moves_every_group_down_by_one_while_it_trusts_the_next():
-    g = good_turing_model(SEEN, SIZE)
-    assert (g[:2] * N).tolist() == pytest.approx([300, 160])  # N_1 / n for the unseen; the threes are too few
-    assert g.sum().item() == pytest.approx(1)
-    rest = memoriser(SEEN, SIZE)[2:]
-    torch.testing.assert_close(g[2:] / g[2:].sum(), rest / rest.sum())
+@holds(often=lists(integers(1, 90), min_size=1, max_size=6), unseen=floats(0, 1))
+def test_masses_are_those_of_plain_loops(often, unseen):
+    """``often[k]`` candidates are seen k + 1 times each, none more often; a thousand are not."""
+    n = sum((k + 1) * size for k, size in enumerate(often))
+    mass = [0, *((k + 1) * size / n for k, size in enumerate(often))]
+    trusted = next((k for k, size in enumerate(often) if size < 30), len(often))  # groups that take the next one's mass
+    left, beyond = 1 - sum(mass[1 : trusted + 1]), sum(mass[trusted:])
+    good = mass[1 : trusted + 1] + [m * left / beyond for m in mass[trusted:]] if beyond else [*mass[1:], left]
+    groups = torch.arange(len(often) + 1), torch.tensor([1000, *often])
+    assert memoriser(*groups).tolist() == pytest.approx(mass)
+    assert good_turing_model(*groups).tolist() == pytest.approx(good)
+    assert mixture(*groups, unseen).tolist() == pytest.approx([unseen, *((1 - unseen) * m for m in mass[1:])])
 
 
 def test_a_mixture_lies_between():

@@ -1,7 +1,10 @@
 """Worlds are distributions with false candidates beside the facts, and a corpus follows them."""
 
+from itertools import permutations, product
+
 import pytest
 import torch
+from laws import drawn, laws
 from refusals import refusals
 
 from companion.topics.calibration.data import FactWorld, biographies, corpus, even_facts, zipf_facts
@@ -15,12 +18,18 @@ def test_facts_are_as_likely_as_told():
     assert (zipf.facts, zipf.sparsity) == (100, 100 / 900)
 
 
-def test_a_corpus_follows_its_world():
-    world = zipf_facts(20, 100)
-    drawn = corpus(world, 200_000, generator=1)
-    shares = torch.bincount(drawn, minlength=20) / len(drawn)
-    torch.testing.assert_close(shares.double(), world.p, atol=0.004, rtol=0)
-    assert torch.equal(corpus(world, 5, generator=7), corpus(world, 5, generator=7))
+WORLD, TRIPLES = zipf_facts(3, 9), [*product(range(2), repeat=3)]
+CHANCES = WORLD.p.tolist()
+test_draws_follow_their_laws = laws(
+    (
+        lambda g: corpus(WORLD, 20_000, generator=g).view(-1, 2),
+        {(i, j): CHANCES[i] * CHANCES[j] for i, j in product(range(3), repeat=2)},
+    ),
+    (
+        drawn(2000, lambda g: str(biographies(2, 2, generator=g).tolist())),
+        [str([*map(list, two)]) for two in permutations(TRIPLES, 2)],
+    ),
+)
 
 
 def test_biographies_differ_and_use_every_word():

@@ -2,15 +2,18 @@
 
 import pytest
 import torch
+from hypothesis.strategies import integers
+from laws import holds
 
 from companion.topics.calibration.data import biographies, corpus, zipf_facts
 from companion.topics.calibration.model import BiographyModel, BiographyModelConfig
 from companion.topics.calibration.probes import by_probability, by_times_seen
 
 
-def test_groups_are_those_of_a_list_of_all_candidates():
+@holds(seed=integers(0, 99), n=integers(1, 200))
+def test_groups_are_those_of_a_list_of_all_candidates(seed, n):
     world = zipf_facts(40, 1000)
-    drawn = corpus(world, 60, generator=1)
+    drawn = corpus(world, n, generator=seed)
     counts = torch.bincount(drawn, minlength=1000)  # every candidate, the false ones at the end
     p = torch.cat([world.p, torch.zeros(960)])
     groups = by_times_seen(drawn, world.p, world.candidates)

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from hypothesis.strategies import integers, lists, tuples
+from laws import holds
 
 from companion.topics.facts.data import counts, every_fact, random_world, sentences
 from companion.topics.facts.exercises import saw_gradient
@@ -10,13 +12,14 @@ from companion.topics.facts.probes import conserved, knowledge, recall_accuracy
 from companion.topics.facts.recipes import facts_of
 
 
-def test_knowledge_is_counted():
-    logits = torch.tensor([[9.0, 0, 0, 0], [0, 0, 0, 9], [0, 9, 0, 0], [0, 9, 0, 0]])
-    known = knowledge(logits, torch.tensor([0, 2, 3, 1]), 2)
-    assert known.answer == 0.5
-    assert known.relation == 0.75
+@holds(each=integers(1, 3), pairs=lists(tuples(integers(0, 5), integers(0, 5)), min_size=1, max_size=8))
+def test_knowledge_is_counted(each, pairs):
+    guesses, answers = torch.tensor(pairs).T
+    known = knowledge(torch.eye(6)[guesses], answers, each)
+    assert known.answer.item() == pytest.approx(sum(a == b for a, b in pairs) / len(pairs))
+    assert known.relation.item() == pytest.approx(sum(a // each == b // each for a, b in pairs) / len(pairs))
     with pytest.raises(ValueError, match="each = 0"):
-        knowledge(logits, torch.tensor([0, 2, 3, 1]), 0)
+        knowledge(torch.eye(6)[guesses], answers, 0)
 
 
 def test_each_member_is_asked_about_its_own_world():

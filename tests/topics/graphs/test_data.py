@@ -1,20 +1,38 @@
 """Graphs are what they say, names do not matter, and filters keep what they should."""
 
+from itertools import combinations, permutations, product
+from math import comb
+
 import pytest
 import torch
+from laws import drawn, laws
 from refusals import refusals
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from companion.topics.graphs.data import connected, disjoint, erdos_renyi, matched, reach, within
 
 
-def test_random_graphs_have_self_loops_no_direction_and_the_edges_asked_for():
-    graphs = erdos_renyi(400, 9, 0.2, 0.2, generator=1)
-    assert torch.equal(graphs, graphs.mT) and (graphs.diagonal(dim1=1, dim2=2) == 1).all()
-    assert set(graphs.unique().tolist()) == {0.0, 1.0}
-    assert ((graphs.sum() - 400 * 9) / (400 * 72)).item() == pytest.approx(0.2, abs=0.01)
-    spread = erdos_renyi(400, 9, 0.0, 1.0, generator=1).sum((1, 2)).std()
-    assert spread > 3 * graphs.sum((1, 2)).std()
+def adjacency(n, edges):
+    """A graph with these edges and its self-loops, row by row."""
+    edges = {*edges, *((j, i) for i, j in edges), *((i, i) for i in range(n))}
+    return tuple(float((i, j) in edges) for i, j in product(range(n), repeat=2))
+
+
+TRIANGLE, SAME = [(0, 1), (0, 2), (1, 2)], disjoint(4, "chain", (2, 2), generator=0)
+test_draws_follow_their_laws = laws(
+    (
+        lambda g: erdos_renyi(20_000, 3, 0.0, 1.0, generator=g),  # of k edges: the integral of p^k (1 - p)^(3 - k)
+        {adjacency(3, edges): 1 / comb(3, k) for k in range(4) for edges in combinations(TRIANGLE, k)},
+    ),
+    (
+        lambda g: disjoint(4000, "chain", (3, 1), generator=g),
+        [adjacency(4, [order[:2], order[1:3]]) for order in permutations(range(4))],
+    ),
+    (
+        drawn(600, lambda g: tuple(matched(SAME, torch.tensor([True, True, False, False]), generator=g).tolist())),
+        permutations([True, True, False, False]),
+    ),
+)
 
 
 def test_reach_and_answers_are_scipys():
@@ -36,7 +54,6 @@ def test_components_stand_side_by_side_under_other_names(kind, degrees):
     assert torch.equal(graphs, graphs.mT)
     assert (graphs.sum(1).sort(-1).values == torch.tensor(degrees, dtype=torch.float)).all()
     assert sorted(connected(graphs)[0].sum(1).tolist()) == [1, 2, 2, 4, 4, 4, 4]
-    assert len(graphs.flatten(1).unique(dim=0)) > 10
 
 
 def test_the_filter_keeps_diameters_up_to_the_steps():

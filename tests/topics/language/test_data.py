@@ -1,14 +1,20 @@
 import re
+from itertools import combinations, permutations, product
 
 import pytest
 import torch
+from laws import drawn, laws
 
 from companion.topics.language.data import (
     HOPS,
+    INVENTED,
     MOODS,
+    NAMES,
+    PLACES,
     RELATIONS,
     REMARKS,
     SENTENCES,
+    THINGS,
     hop_questions,
     indirect_objects,
     invented_countries,
@@ -29,6 +35,57 @@ def test_a_giver_comes_again_in_either_order_and_another_name_in_the_others():
         first += words[1] == giver
     assert first == 10
     assert indirect_objects(20, generator=1) == drawn != indirect_objects(20, generator=2)
+
+
+def handed_over(generator):
+    """In which half of the names giver and receiver are, in which third the place, and in which half the thing."""
+    [text], _, [receiver], [giver] = indirect_objects(1, generator=generator)
+    words = re.findall(r"\w+", text)
+    assert words[1::2][:1] + words[3:4] == [giver, receiver]
+    lists = (NAMES, 8), (NAMES, 8), (PLACES, 2), (THINGS, 3)
+    return tuple(each.split().index(words[at]) // n for (each, n), at in zip(lists, (1, 3, 7, 11), strict=True))
+
+
+def order_told(generator):
+    """The order in which the first three children's mothers' teachers are told, and of whom it is asked."""
+    [(text, teachers, right)] = hop_questions(HOPS[1], 1, generator=generator)
+    return *sorted(range(3), key=lambda i: text.index(f"is {teachers[i]}.")), right
+
+
+def moods_told(generator):
+    """The order of six moods, and in which half of its list the last remark stands."""
+    [(text, _, _)] = mood_questions(1, generator=generator)
+    *told, last = text.split("\n")
+    return *(line.endswith(MOODS[1]) for line in told), REMARKS[0].split(", ").index(last[:-1]) // 4
+
+
+def again_law(again):
+    """The law of four of three tokens, said again, or not, after two or three, and of the mask of the second saying."""
+    for period, first, anew in product((2, 3), permutations(range(3)), permutations(range(3))):
+        second = first if again else anew
+        yield *first[:period], *second[: 4 - period], *(t >= period for t in range(4))
+
+
+COUNTRIES = ["".join(parts) for parts in product(*map(str.split, INVENTED))]
+test_draws_follow_their_laws = laws(
+    (
+        drawn(400, handed_over),
+        [(a // 8, b // 8, c, d) for a, b in permutations(range(16), 2) for c in range(3) for d in range(2)],
+    ),
+    (drawn(300, order_told), [(*order, 0) for order in permutations(range(3))]),
+    (
+        drawn(400, moods_told),
+        [(*(i in up for i in range(6)), q) for up in combinations(range(6), 3) for q in range(2)],
+    ),
+    (
+        drawn(150, lambda g: tuple(COUNTRIES.index(name) // 96 for name in invented_countries(2, generator=g))),
+        [(a // 96, b // 96) for a, b in permutations(range(384), 2)],
+    ),
+    *(
+        (lambda g, again=again: torch.cat(said_again(20_000, 4, 3, again=again, generator=g), 1), again_law(again))
+        for again in (True, False)
+    ),
+)
 
 
 @pytest.mark.parametrize("kind", HOPS)

@@ -10,6 +10,7 @@ from companion.topics.language.probes import (
     streams_and_writers,
     streams_at,
     toward_followers,
+    toward_receivers,
     turned_by,
 )
 
@@ -62,6 +63,14 @@ def test_what_followed_an_earlier_occurrence_is_weighed_and_nothing_else():
     weights = toward_followers(torch.tensor([[5, 6, 5, 5], [1, 2, 3, 1]]))
     due = torch.zeros(2, 4, 4)
     due[0, 2, 1] = due[0, 3, 1] = due[0, 3, 3] = due[1, 3, 1] = 1 / 3
+    torch.testing.assert_close(weights, due)
+
+
+def test_the_receiver_is_weighed_against_the_giver_where_each_first_stands():
+    weights = toward_receivers(torch.tensor([[5, 6, 5, 8], [1, 2, 3, 1]]), [6, 1], [5, 3])
+    due = torch.zeros(2, 4, 4)
+    due[0, 3, 1] = due[1, 3, 0] = 1 / 2
+    due[0, 3, 0] = due[1, 3, 2] = -1 / 2
     torch.testing.assert_close(weights, due)
 
 

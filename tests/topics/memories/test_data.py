@@ -1,7 +1,10 @@
 """Embeddings, frequencies, tokens and patterns are what their docstrings say, for other sizes and seeds too."""
 
+from itertools import product
+
 import pytest
 import torch
+from laws import laws, quarters
 from refusals import refusals
 
 from companion.topics.memories.data import embeddings, flipped, sign_patterns, tokens, zipf
@@ -33,18 +36,27 @@ def test_zipf_is_a_power_law(alpha):
     assert (p[7] / p[31]).item() == pytest.approx((32 / 8) ** alpha)
 
 
-def test_tokens_come_with_their_frequencies():
-    p = zipf(20, 1.5)
-    z = tokens(p, 20_000, runs=3, generator=4)
-    assert z.shape == (3, 20_000)
-    share = torch.stack([row.bincount(minlength=20) for row in z]) / 20_000
-    assert (share - p).abs().max() < 4 * 0.5 / 20_000**0.5
+def angles(generator):
+    """The quarter of the circle that each of two unit vectors points to."""
+    U = embeddings(2, 2, runs=(20_000,), unit=True, generator=generator)
+    return quarters(torch.atan2(U[..., 1], U[..., 0]), lambda angle: angle / (2 * torch.pi) + 0.5)
 
 
-def test_patterns_are_even_signs_and_noise_flips_its_share():
+SIGNS, P = [*product((-1, 1), repeat=2)], (0.5, 0.3, 0.2)
+test_draws_follow_their_laws = laws(
+    (lambda g: quarters(2**0.5 * embeddings(2, 2, runs=(20_000,), generator=g)), product(range(4), repeat=4)),
+    (angles, product(range(4), repeat=2)),
+    (
+        lambda g: tokens(torch.tensor(P), 2, runs=20_000, generator=g),
+        {(i, j): P[i] * P[j] for i, j in product(range(3), repeat=2)},
+    ),
+    (lambda g: sign_patterns(20_000, 2, generator=g), SIGNS),
+    (lambda g: flipped(torch.ones(20_000, 2), 0.2, generator=g), {s: 4.0 ** s.count(1) for s in SIGNS}),
+)
+
+
+def test_noise_flips_its_share():
     X = sign_patterns(200, 300, generator=5)
-    assert set(X.unique().tolist()) == {-1.0, 1.0}
-    assert abs(X.mean().item()) < 0.02
     assert (flipped(X, 0.2, generator=6) != X).float().mean().item() == pytest.approx(0.2, abs=0.01)
     assert torch.equal(flipped(X, 0.0), X)
 

@@ -1,10 +1,13 @@
 """Teachers answer by the formula, are degenerate where they say so, and bad sizes are named."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from laws import laws, quarters
 from refusals import refusals
 from scipy.special import softmax
 
@@ -36,11 +39,49 @@ def test_scores_have_the_stated_sharpness_and_w_its_size(sharpness):
     assert layer.ws.var().item() == pytest.approx(1 / 40, rel=0.1)
 
 
-def test_tokens_are_signs_or_normal():
-    assert set(sequences(50, 2, 6, generator=1).unique().tolist()) == {-1.0, 1.0}
-    X = sequences(4000, 2, 6, kind="gaussian", generator=1)
-    assert abs(X.mean()) < 0.02
-    assert X.std().item() == pytest.approx(1, rel=0.02)
+def entries(generator):
+    """An entry of each matrix of two heads after the other, in quarters of what its law should be."""
+    layer = teacher(60, 2, sharpness=2.0, generator=generator)
+    return quarters(torch.cat([30 * layer.thetas, 60**0.5 * layer.ws]).flatten(1).mT)
+
+
+test_draws_follow_their_laws = laws(
+    (lambda g: sequences(20_000, 2, 2, generator=g), product((-1, 1), repeat=4)),
+    (lambda g: quarters(sequences(20_000, 2, 2, kind="gaussian", generator=g)), product(range(4), repeat=4)),
+    (entries, product(range(4), repeat=4)),
+    (
+        lambda g: quarters(with_noise(torch.ones(9000, 1, 3), 0.5, generator=g).sub(1) / 0.5),
+        product(range(4), repeat=3),
+    ),
+)
+
+
+def attending(attend):
+    """The answers of two heads, token by token, to ``attend(scores)``."""
+
+    def label(X, generator):
+        heads = teacher(X.shape[2], 2, generator=generator)
+        pairs = [*zip(heads.thetas, heads.ws, strict=True)]
+        return torch.stack(
+            [torch.stack([sum(attend(x @ (t.mT @ here)) @ x @ w for t, w in pairs) for here in x]) for x in X]
+        )
+
+    return label
+
+
+WRONG = {
+    "another sequence's labels": lambda X, g: teacher(6, 2, generator=g)(X[[-1, *range(len(X) - 1)]]),
+    "hard attention": attending(lambda scores: F.one_hot(scores.argmax(), len(scores)).double()),
+    "attention without a softmax": attending(lambda scores: scores / len(scores)),
+    "three heads": lambda X, g: teacher(6, 3, generator=g)(X),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_hostile_labels_are_what_their_name_says(kind):
+    generator = torch.Generator().manual_seed(3)
+    X = sequences(20, 3, 6, generator=generator)
+    torch.testing.assert_close(hostile(kind, 20, 3, 6, generator=3)[1], WRONG[kind](X, generator))
 
 
 @pytest.mark.parametrize("rank", [0, 1, 3])

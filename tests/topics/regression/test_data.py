@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from laws import laws, quarters
 from refusals import refusals
 from scipy import stats
 
@@ -15,6 +16,30 @@ FIVE_SIGMA = 5.0
 
 def within_standard_errors(estimate, expected, standard_error):
     return ((estimate - expected).abs() < FIVE_SIGMA * standard_error).all()
+
+
+def signs(generator):
+    """Of two examples and the query of a prompt whose examples lie in one orthant."""
+    return shifted_prompts("other orthant", 20_000, 2, 2, generator=generator).xs.sign()
+
+
+def noises(generator):
+    """Of three labels, in quarters of its law."""
+    xs, ys, ws = prompts(9000, 3, 2, noise=0.3, generator=generator)
+    return quarters((ys - torch.einsum("bnd,bd->bn", xs, ws)) / 0.3)
+
+
+def numbers(draw):
+    """Two inputs of one dimension, and the weight, in quarters of their law."""
+    return lambda generator: quarters(torch.cat([(drawn := draw(generator)).xs.flatten(1), drawn.ws], 1))
+
+
+QUARTERS, SIGNS = [*itertools.product(range(4), repeat=3)], [*itertools.product((-1, 1), repeat=2)]
+test_draws_follow_their_laws = laws(
+    (numbers(lambda g: prompts(20_000, 2, 1, generator=g)), QUARTERS),
+    (noises, QUARTERS),
+    (signs, [(*examples, *examples, *query) for examples in SIGNS for query in SIGNS]),
+)
 
 
 def test_shapes_and_names():

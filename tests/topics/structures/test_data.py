@@ -5,10 +5,11 @@ counts.
 import inspect
 import math
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, permutations, product
 
 import pytest
 import torch
+from laws import laws, quarters
 from refusals import refusals
 from scipy.stats import chisquare, kstest
 from sklearn.datasets import load_digits
@@ -40,6 +41,60 @@ DRAWS = {
     "numbers": lambda generator: numbers(40, 9, generator=generator),
     "pictures": lambda generator: pictures(*numbers(40, 9, generator=0), generator=generator),
 }
+
+
+def coordinates(generator):
+    """Of a point in the plane and of a query, in quarters of what is uniform on -1 to 1."""
+    points, query, _ = uniform(20_000, 1, 2, generator=generator)
+    return quarters(torch.cat([points[:, 0], query], 1), lambda x: (x + 1) / 2)
+
+
+def numbers_and_asked(generator):
+    """Two numbers that are shown, and two that are asked for, in quarters; all numbers come, and none twice."""
+    shown, asked = numbers(20_000, 2, queries=2, generator=generator)
+    assert shown.unique().tolist() == asked.unique().tolist() == list(range(200)) and (shown[:, 0] != shown[:, 1]).all()
+    return torch.cat([shown, asked.view(-1, 2)], 1) // 50
+
+
+def tree_of_three(generator):
+    """A root and how far its children lie to the left and right, in quarters; and the places of the three."""
+    points = hard(20_000, 2, generator=generator).points[..., 0]
+    left, root, right = points.sort(1).values.unbind(1)
+    apart = torch.stack([root / 49 / 2 + 0.5, (root - left) / 7, (right - root) / 7], 1)
+    return torch.cat([quarters(apart, lambda x: x), points.argsort(1)], 1)
+
+
+def copies(generator):
+    """Which of a set's places names the point nearest to each of two queries."""
+    points, nearest = torch.arange(3.0).view(1, 3, 1).expand(9000, 3, 1), torch.tensor([[0, 1]]).expand(9000, 2)
+    many, which = with_copies(points, nearest, 7, generator)
+    assert many[0, :, 0].tolist() == [0, 0, 0, 1, 1, 2, 2]
+    return which
+
+
+def stream_law():
+    """Of three arrivals of three items, whichever item is the most popular: the r-th as 1 / r."""
+    law = Counter()
+    for stream, rank in product(product(range(3), repeat=3), permutations((1, 2, 3))):
+        law[stream] += math.prod(1 / rank[item] for item in stream)
+    return law
+
+
+test_draws_follow_their_laws = laws(
+    (coordinates, product(range(4), repeat=4)),
+    (
+        numbers_and_asked,
+        {
+            (a, b, *asked): 50 - (a == b)
+            for a, b in product(range(4), repeat=2)
+            for asked in product(range(4), repeat=2)
+        },
+    ),
+    (tree_of_three, [(*apart, *order) for apart in product(range(4), repeat=3) for order in permutations(range(3))]),
+    (lambda g: quarters(gumbel(20_000, 3, generator=g), lambda x: (-(-x).exp()).exp()), product(range(4), repeat=3)),
+    (copies, product(range(3), (3, 4))),
+    (lambda g: zipf_streams(20_000, 3, 3, generator=g), stream_law()),
+)
 
 
 @pytest.mark.parametrize("kind", DRAWS)
@@ -110,13 +165,6 @@ def test_zipf_queries_fall_off_as_they_should_and_points_are_uniform():
     assert chisquare((even[:, 0].long() - 1).bincount(minlength=200).numpy()).pvalue > 1e-3
 
 
-def test_uniform_points_fill_the_cube():
-    points, query, _ = uniform(2000, 4, 2, generator=4)
-    for axis in range(2):
-        for x in (points[..., axis].flatten(), query[:, axis]):
-            assert kstest(x.numpy(), "uniform", (-1, 2)).pvalue > 1e-3
-
-
 def test_spherical_points_are_of_length_one_and_in_no_direction():
     points, query, _ = sphere(20_000, 2, 30, generator=5)
     torch.testing.assert_close(points.norm(dim=-1), torch.ones(20_000, 2))
@@ -179,15 +227,6 @@ def test_coordinates_of_the_hard_plane_are_hard_sets_of_their_own():
 
 
 # --- Pictures of numbers
-
-
-def test_numbers_are_different_and_asked_for_at_random():
-    shown, asked = numbers(3000, 30, generator=11)
-    assert all(len(set(row)) == 30 for row in shown.tolist())
-    for drawn in (shown.flatten(), asked):
-        assert chisquare(drawn.bincount(minlength=200).numpy()).pvalue > 1e-3
-    assert shown.unique().tolist() == list(range(200))
-    assert numbers(2, 200, generator=1)[0].sort(1).values.tolist() == 2 * [list(range(200))]
 
 
 @pytest.mark.parametrize("held_out", [False, True])
@@ -299,29 +338,10 @@ def test_ranks_follow_zipf_s_law(exponent):
         assert chisquare([*by_rank[:4], by_rank[4:].sum()], [*expected[:4], expected[4:].sum()]).pvalue > 1e-3
 
 
-def test_every_item_is_as_often_the_most_popular():
-    first = item_counts(zipf_streams(4000, 60, 8, exponent=2.0, generator=2), 8).argmax(1).bincount(minlength=8)
-    assert chisquare(first.numpy()).pvalue > 1e-3
-
-
-def test_arrivals_do_not_depend_on_those_before():
-    stream = zipf_streams(20_000, 2, 5, generator=3)
-    law = 1 / torch.arange(1, 6, dtype=torch.float64)
-    law /= law.sum()
-    assert (stream[:, 0] == stream[:, 1]).double().mean().item() == pytest.approx(law.square().sum().item(), abs=0.015)
-
-
 def test_counts_are_counter_s():
     stream = zipf_streams(5, 30, 10, generator=4)
     for row, counted in zip(stream.tolist(), item_counts(stream, 10).tolist(), strict=True):
         assert counted == [Counter(row)[item] for item in range(10)]
-
-
-def test_a_seed_is_a_stream():
-    assert torch.equal(
-        zipf_streams(3, 9, 7, generator=5), zipf_streams(3, 9, 7, generator=torch.Generator().manual_seed(5))
-    )
-    assert not torch.equal(zipf_streams(3, 9, 7, generator=5), zipf_streams(3, 9, 7, generator=6))
 
 
 test_bad_streams_are_named_with_their_value = refusals(
@@ -358,11 +378,3 @@ def test_gumbel_noise_draws_from_the_softmax():
     logits = torch.tensor([0.0, 1.0, -1.0, 2.0, 0.5])
     drawn = (logits + noise).argmax(1).bincount(minlength=5)
     assert chisquare(drawn.numpy(), (100_000 * logits.double().softmax(0)).numpy()).pvalue > 1e-3
-
-
-def test_copies_are_equally_many_and_any_of_them_is_the_nearest():
-    points, nearest = torch.arange(3.0).view(1, 3, 1).expand(400, 3, 1), torch.ones(400, 5, dtype=torch.long)
-    many, which = with_copies(points, nearest, 7, torch.Generator().manual_seed(3))
-    assert many[0, :, 0].tolist() == [0, 0, 0, 1, 1, 2, 2]
-    assert set(which.flatten().tolist()) == {3, 4}
-    assert 0.4 < (which == 3).float().mean() < 0.6
