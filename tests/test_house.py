@@ -230,3 +230,21 @@ def test_a_docstring_says_first_what_the_function_does():
             texts = [(function.name, ast.get_docstring(function) or "") for function in functions]
             found += [f"{place}: {name}: {text}" for name, text in texts if CLAUSES.match(text)]
     assert found == []
+
+
+def untested(name: str) -> list[str]:
+    """Modules of a topic's part, such as ``data``, without a test file; samplers in them that it does not name."""
+    topics, found = ROOT / "companion/topics", []
+    for path in sorted([*topics.glob(f"*/{name}.py"), *topics.glob(f"*/{name}/[!_]*.py")]):
+        place = path.relative_to(topics)
+        test = ROOT / "tests/topics" / place.with_name(f"test_{path.name}")
+        text = test.read_text(encoding="utf-8") if test.is_file() else ""
+        functions = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)]
+        draws = [f.name for f in functions if "generator" in {arg.arg for arg in (*f.args.args, *f.args.kwonlyargs)}]
+        found += [str(place)] * (not text) + [f"{place}: {f}" for f in draws if f[0] != "_" and f"{f}(" not in text]
+    return found
+
+
+@pytest.mark.parametrize("name", ["data", "baselines", "by_hand", "probes"])
+def test_samplers_baselines_constructions_and_probes_have_their_test_file(name):
+    assert untested(name) == []
