@@ -30,7 +30,8 @@ test_what_is_no_sentence_of_the_vocabulary_is_refused = refusals(
     ("length", "vocabulary", "shortest", "longest"), [(40, 32, 6, 14), (12, 5, 2, 5), (30, 9, 9, 9)]
 )
 def test_a_phrase_of_different_tokens_is_said_over_and_over(length, vocabulary, shortest, longest):
-    tokens, periods = repetitions(300, length, vocabulary, shortest=shortest, longest=longest, generator=3)
+    tokens, periods = drawn = repetitions(300, length, vocabulary, shortest=shortest, longest=longest, generator=3)
+    assert drawn.settled.tolist() == [[t >= period for t in range(1, length)] for period in periods.tolist()]
     assert tokens.shape == (300, length)
     assert periods.unique().tolist() == list(range(shortest, longest + 1))
     for sequence, period in zip(tokens.tolist(), periods.tolist(), strict=True):

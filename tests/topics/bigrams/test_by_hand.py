@@ -102,6 +102,7 @@ def test_the_first_step_is_the_lemmas():
     """
     tokens, targets = recurrences(3000, 8, 10, generator=4)
     model = three_steps(lambda generator: (tokens, targets), 10, 8, d=12, generator=5)
+    assert model.embed.std().item() == pytest.approx(12**-0.5, rel=0.3)
     x = (model.embed @ model.S.mT)[tokens].mean(1)
     error = F.one_hot(targets, 10).float() - 0.1
     lemma = (error @ model.unembed).mT @ x

@@ -40,6 +40,12 @@ def test_rounds_are_logarithms_of_the_diameter(length):
         assert rounds(chains, factors).tolist() == [exact] * 3
 
 
+def test_pointers_that_are_followed_are_counted():
+    assert [
+        union_find(graph)[1] for graph in (torch.eye(3), torch.ones(2, 2), disjoint(1, "clique", (3,), generator=0)[0])
+    ] == [0, 1, 4]
+
+
 def test_graphs_in_one_batch_are_counted_apart():
     batch = torch.cat([disjoint(1, "chain", (10,), generator=3), disjoint(1, "clique", (10,), generator=3)])
     assert rounds(batch, 3).tolist() == [2, 0] and rounds(batch, 2).tolist() == [4, 0]

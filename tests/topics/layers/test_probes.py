@@ -45,6 +45,7 @@ def test_the_numbers_carried_are_those_of_the_state(name, state):
 def test_what_only_a_function_is_can_be_asked_too():
     found = jacobian(lambda x: x.cumsum(1), torch.zeros(3, 2))
     assert torch.allclose(found, torch.einsum("st,ij->sitj", torch.ones(3, 3).triu(), torch.eye(2)).double())
+    assert jacobian(nn.Linear(2, 1), torch.zeros(3, 2)).shape == (3, 2, 3, 1)
     assert numbers_carried.answer(found, 2) == 2  # a sum of all so far is a state of one number for each
 
 

@@ -110,6 +110,7 @@ def test_a_low_rank_memory_is_near_the_full_one_when_the_rank_is_large():
     wide = embeddings(30, 400, generator=1), embeddings(30, 400, generator=2)
     full = write(*wide, torch.arange(30))
     left, right = random_factors(full, 400, generator=3)
+    assert left.var().item() == pytest.approx(1 / 400, rel=0.05)
     assert accuracy(read(left.mT @ right, *wide), torch.arange(30)) == 1
 
 

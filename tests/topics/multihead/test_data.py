@@ -49,6 +49,7 @@ test_draws_follow_their_laws = laws(
     (lambda g: sequences(20_000, 2, 2, generator=g), product((-1, 1), repeat=4)),
     (lambda g: quarters(sequences(20_000, 2, 2, kind="gaussian", generator=g)), product(range(4), repeat=4)),
     (entries, product(range(4), repeat=4)),
+    (lambda g: quarters(hostile("random labels", 20_000, 2, 2, generator=g)[1]), product(range(4), repeat=4)),
     (
         lambda g: quarters(with_noise(torch.ones(9000, 1, 3), 0.5, generator=g).sub(1) / 0.5),
         product(range(4), repeat=3),
@@ -74,6 +75,7 @@ WRONG = {
     "hard attention": attending(lambda scores: F.one_hot(scores.argmax(), len(scores)).double()),
     "attention without a softmax": attending(lambda scores: scores / len(scores)),
     "three heads": lambda X, g: teacher(6, 3, generator=g)(X),
+    "as much noise as signal": lambda X, g: with_noise(Y := teacher(6, 2, generator=g)(X), Y.std().item(), generator=g),
 }
 
 
@@ -88,6 +90,8 @@ def test_hostile_labels_are_what_their_name_says(kind):
 def test_a_cancelling_teacher_has_a_sum_of_the_given_rank(rank):
     singular = torch.linalg.svdvals(cancelling_teacher(8, rank=rank, generator=5).ws.sum(0))
     assert int((singular > 1e-10).sum()) == rank
+    if rank:  # of entries sum_r L_ir R_jr / d
+        assert cancelling_teacher(60, rank=rank).ws.sum(0).std().item() == pytest.approx(rank**0.5 / 60, rel=0.2)
 
 
 @pytest.mark.parametrize("support", [2, 3, 4])

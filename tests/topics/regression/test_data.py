@@ -38,6 +38,12 @@ QUARTERS, SIGNS = [*itertools.product(range(4), repeat=3)], [*itertools.product(
 test_draws_follow_their_laws = laws(
     (numbers(lambda g: prompts(20_000, 2, 1, generator=g)), QUARTERS),
     (noises, QUARTERS),
+    (
+        lambda g: quarters(
+            torch.cat([(p := prompts_with_spectrum(9000, 3, torch.ones(1), generator=g)).xs[:, -1], p.ws], 1)
+        ),
+        itertools.product(range(4), repeat=2),
+    ),
     (signs, [(*examples, *examples, *query) for examples in SIGNS for query in SIGNS]),
 )
 

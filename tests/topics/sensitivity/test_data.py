@@ -1,6 +1,9 @@
 """Strings, sparse functions, noise and corruptions are what they say, and bad arguments are named."""
 
+import re
+from importlib import resources
 from itertools import product
+from pydoc_data.topics import topics
 
 import pytest
 import torch
@@ -118,6 +121,13 @@ def test_windows_are_as_many_from_either_manual():
     tokens, labels = windows(24, 400)
     assert tokens.shape == (len(labels), 24) and labels.double().mean() == 0.5 and len(labels) > 300
     assert tokens.min() == 0 and tokens.max() == 399
+    described = sorted(resources.files("sklearn.datasets.descr").glob("*.rst"))
+    manuals = [topics[name] for name in sorted(topics)], [file.read_text("utf-8") for file in described]
+    words, numbers = [re.findall("[a-z]+", "\n".join(texts).lower()) for texts in manuals], {}
+    for side in (0, 1):  # a word has one number wherever it stands, and an own one if it is no rare word
+        for word, number in zip(words[side], tokens[labels == side].flatten().tolist(), strict=False):
+            assert numbers.setdefault(word, number) == number
+    assert sorted(filter(None, numbers.values())) == list(range(1, 400))
 
 
 test_bad_arguments_are_named_with_their_value = refusals(
