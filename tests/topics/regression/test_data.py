@@ -64,13 +64,6 @@ def test_isotropic_inputs_and_weights_are_standard_normal(d):
         assert stats.kstest(values.flatten().numpy(), "norm").pvalue > 1e-3
 
 
-def test_inputs_of_a_sequence_do_not_depend_on_each_other_or_on_the_weights():
-    drawn = prompts(batch=20_000, n=3, d=2, dtype=torch.float64)
-    values = torch.cat([drawn.xs.flatten(1), drawn.ws], dim=1)  # (batch, 8) numbers, all independent
-    covariance = values.mT @ values / len(values)
-    assert within_standard_errors(covariance - torch.diag(covariance.diagonal()), 0, len(values) ** -0.5)
-
-
 @pytest.mark.parametrize("d", [2, 5, 6])
 @pytest.mark.parametrize("kappa", [4, 100])
 def test_half_of_the_eigenvalues_rounded_down_are_kappa_and_the_rest_one(d, kappa):

@@ -1,5 +1,7 @@
 """Readouts and similarities against scikit-learn and plain loops, and on cases with a known answer."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from companion.topics.regression.model import InContextRegressor, RegressorConfi
 from companion.topics.regression.probes import (
     best_match,
     errors_by_gap,
+    errors_when_shifted,
     growth_rate,
     induced_weights,
     order_sensitivity,
@@ -170,6 +173,16 @@ def test_order_sensitivity_is_a_squared_difference_over_the_squared_labels(n, sc
     expected = np.mean(changes) / np.mean(labels)
     assert expected > 0.1
     assert order_sensitivity(running_sum, xs, ys, seed=seed) == pytest.approx(expected, rel=1e-4)
+
+
+def test_errors_when_shifted_are_the_last_ones_over_d():
+    def errors(shift, count, model):
+        model.config, model.read_in = SimpleNamespace(d=3), torch.nn.Linear(1, 1)
+        return errors_when_shifted(model, shift, count=count)
+
+    knows_all_but_the_last = lambda xs, ys: torch.cat([ys[:, :-1], 0 * ys[:, -1:]], 1)  # noqa: E731
+    assert errors("inputs times 3", 20_000, knows_all_but_the_last) == pytest.approx([9, 9], rel=0.1)
+    assert errors("query orthogonal", 4, lambda xs, ys: ys) == [0, 0]
 
 
 def test_only_what_reads_in_order_is_sensitive_to_it():

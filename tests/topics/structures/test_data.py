@@ -369,12 +369,3 @@ def test_another_kind_of_problem_is_refused_with_what_there_is(kind):
 def test_a_tree_has_only_some_numbers_of_points(kind, n):
     with pytest.raises(ValueError, match=f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes"):
         problems(kind, n)
-
-
-def test_gumbel_noise_draws_from_the_softmax():
-    noise = gumbel(100_000, 5, generator=torch.Generator().manual_seed(2))
-    assert noise.mean().item() == pytest.approx(0.5772, abs=0.01)  # Euler's constant
-    assert noise.var().item() == pytest.approx(math.pi**2 / 6, rel=0.02)
-    logits = torch.tensor([0.0, 1.0, -1.0, 2.0, 0.5])
-    drawn = (logits + noise).argmax(1).bincount(minlength=5)
-    assert chisquare(drawn.numpy(), (100_000 * logits.double().softmax(0)).numpy()).pvalue > 1e-3
