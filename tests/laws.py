@@ -64,6 +64,6 @@ def quarters(x: Tensor, cdf: Callable[[Tensor], Tensor] = torch.special.ndtr) ->
 
 
 def holds(**strategies: hypothesis.strategies.SearchStrategy) -> Callable:
-    """Return a decorator: a test of what holds for all arguments of a kind is given the same sixty in each run."""
+    """Return a decorator: a test of what holds for all arguments of a kind is given sixty of them."""
     settings = hypothesis.settings(derandomize=True, deadline=None, database=None, max_examples=60)
     return lambda test: settings(hypothesis.given(**strategies)(test))
