@@ -72,7 +72,8 @@ SMALL = Bigrams("abc", torch.tensor([[3.0, 1, 0], [1, 1, 2], [0, 1, 1]]).double(
 
 def triggered(K, fixed, noise):
     """The law of two tokens and one, of the triggers and of their outputs, token by token."""
-    first, after, law = SMALL.unigram.tolist(), SMALL.bigram.tolist(), Counter()
+    sums, law = SMALL.counts.sum(1, keepdim=True), Counter()
+    first, after = (sums[:, 0] / sums.sum()).tolist(), (SMALL.counts / sums).tolist()
     for triggers, outputs in product(permutations(range(3), K), product(range(3), repeat=K)):
         chance = float(triggers == (0, 1)[:K]) if fixed else first[triggers[0]]
         if K == 2 and not fixed:

@@ -67,6 +67,12 @@ def test_prefix_matching_is_the_attention_to_what_came_next_before():
 
 
 def test_copying_compares_with_what_a_head_says_anyway():
+    logits, own = torch.randn(2, 3, 4, 5), torch.randint(5, (2, 4))
+    shares = torch.zeros(3)
+    for b, head, t in np.ndindex(2, 3, 4):
+        raised = [logits[b, head, t, j] - np.mean(logits[:, head, :, j].tolist()) for j in range(5)]
+        shares[head] += (np.argmax(raised) == own[b, t]) / 8
+    torch.testing.assert_close(copying(logits, own), shares)
     own = torch.tensor([[2, 0, 1], [1, 2, 0]])
     copies = torch.nn.functional.one_hot(own, 3).float()
     loud = torch.tensor([0.0, 50.0, 0.0])  # what it says wherever it looks

@@ -57,7 +57,7 @@ def test_a_part_of_the_world_can_be_asked_about():
 
 def test_every_fact_is_told_as_often():
     drawn = every_fact(WORLD, 7, rounds=2, generator=5)
-    assert torch.bincount(drawn.subject * 3 + drawn.relation).tolist() == [2] * 36
+    assert (drawn.subject * 3 + drawn.relation).tolist() == [*range(36), *range(36)]
     assert torch.equal((drawn.tokens < 12).sum(1), torch.ones(72, dtype=torch.long))
 
 

@@ -27,7 +27,7 @@ def test_the_best_answer_under_noise_is_right_most_often(table, tenths):
         for clean, value in enumerate(table):
             apart = (seen ^ clean).bit_count()
             odds[value] += tenths**apart * (10 - tenths) ** (3 - apart)
-        assert best == (odds[1] > odds[0]) or odds[0] == odds[1]
+        assert best == (odds[1] > odds[0]) or (odds[0] == odds[1] and tenths != 5)  # other ties are rounded
 
 
 def test_no_noise_and_full_noise():
