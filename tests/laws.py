@@ -1,5 +1,7 @@
 """Tests that many modules need: a sampler draws what its law says, and what is said of all arguments holds for many."""
 
+import functools
+import inspect
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
@@ -19,7 +21,10 @@ def laws(*cases: tuple[Callable[[Generator], Iterable], Law | Iterable]) -> Call
     all outcomes, as often as they are equally likely. A tensor's rows are its outcomes, flat, as tuples of numbers.
     """
 
-    @pytest.mark.parametrize(("draw", "law"), cases)
+    sources = [inspect.unwrap(draw).__code__ for draw, _ in cases]
+    names = ["-".join(code.co_names) if code.co_name == "<lambda>" else code.co_name for code in sources]
+
+    @pytest.mark.parametrize(("draw", "law"), cases, ids=names)  # a draw in a line is called by what it calls
     def test(draw, law):
         first, again, other = (outcomes(draw(Generator().manual_seed(seed))) for seed in (1, 1, 2))
         assert first == again != other, "a seed decides"
@@ -55,7 +60,7 @@ def fits(often: np.ndarray, p: np.ndarray) -> None:
 
 def drawn(many: int, draw: Callable[[Generator], Hashable]) -> Callable[[Generator], list[Hashable]]:
     """Return a draw of many outcomes by one generator, one at a time."""
-    return lambda generator: [draw(generator) for _ in range(many)]
+    return functools.wraps(draw)(lambda generator: [draw(generator) for _ in range(many)])
 
 
 def quarters(x: Tensor, cdf: Callable[[Tensor], Tensor] = torch.special.ndtr) -> Tensor:
