@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from hypothesis.strategies import integers, lists
+from laws import holds
 
 from companion.topics.structures.baselines.search import tree_search
 from companion.topics.structures.baselines.trees import optimal_search_tree, treap
@@ -33,32 +35,25 @@ def zipf_weights(n, seed):
     return (1 / torch.arange(1.0, n + 1))[torch.randperm(n, generator=torch.Generator().manual_seed(seed))]
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 8])
-def test_no_tree_is_better_than_the_optimal_one(n):
-    trees = torch.tensor(list(all_depths(0, n))).double()
-    assert len(trees) == {1: 1, 2: 2, 5: 42, 8: 1430}[n]
-    for seed in range(5):
-        weights = zipf_weights(n, seed)
-        ours = depths(optimal_search_tree(weights)).double()
-        assert any(torch.equal(ours, tree) for tree in trees)
-        assert (ours @ weights.double()).item() == pytest.approx((trees @ weights.double()).min().item())
+def heaviest_first(values, depth=1):
+    """How deep keys lie in the tree that has the heaviest one, the first among equals, on top everywhere."""
+    if not values:
+        return []
+    top = values.index(max(values))
+    return [*heaviest_first(values[:top], depth + 1), depth, *heaviest_first(values[top + 1 :], depth + 1)]
+
+
+@holds(values=lists(integers(0, 5), min_size=1, max_size=6))
+def test_no_tree_is_better_than_the_optimal_one_and_a_treap_has_the_heaviest_key_on_top(values):
+    weights, trees = torch.tensor(values).float(), torch.tensor([*all_depths(0, len(values))])
+    assert len(trees) == [1, 2, 5, 14, 42, 132][len(values) - 1]
+    ours = depths(optimal_search_tree(weights))
+    assert (ours == trees).all(1).any() and ours @ weights.long() == (trees @ weights.long()).min()
+    assert depths(treap(weights)).tolist() == heaviest_first(values)
 
 
 def test_keys_of_equal_weight_make_a_tree_as_flat_as_can_be():
     assert depths(optimal_search_tree(torch.ones(31))).bincount().tolist() == [0, 1, 2, 4, 8, 16]
-
-
-def test_a_treap_has_the_heaviest_key_on_top_everywhere():
-    def by_hand(values, depth=1):
-        if not values:
-            return []
-        top = values.index(max(values))
-        return [*by_hand(values[:top], depth + 1), depth, *by_hand(values[top + 1 :], depth + 1)]
-
-    for seed in range(5):
-        weights = zipf_weights(40, seed)
-        assert depths(treap(weights)).tolist() == by_hand(weights.tolist())
-    assert depths(treap(torch.tensor([4.0, 3, 2, 1]))).tolist() == [1, 2, 3, 4]
 
 
 def test_zipf_queries_take_as_many_lookups_as_their_keys_are_deep():
