@@ -78,6 +78,22 @@ def test_the_best_tuple_is_the_best_of_all_fits():
     assert torch.equal(best, points[list(min(losses, key=losses.get))])
 
 
+@pytest.mark.parametrize(("heads", "axis"), [(1, 9), (2, 41), (3, 9), (4, 9)])
+def test_the_net_is_the_grid_points_of_a_ball(heads, axis):
+    base = torch.tensor([[3.0, 0], [0, 4]]).double()  # of norm 5
+    net = algorithm.hull_net(algorithm.Hull(base, torch.zeros(heads - 1, 2, 2).double()), heads)
+    radius = 15 * heads**0.5
+    grid = itertools.product(np.linspace(-radius, radius, axis), repeat=heads - 1)
+    np.testing.assert_allclose(net, [at for at in grid if np.linalg.norm(at) < radius + 1e-9], atol=1e-12)
+
+
+def test_the_last_stages_solve_for_w_and_go_down():
+    layer, X = teacher(5, 2, generator=8), sequences(300, 3, 5, generator=9)
+    torch.testing.assert_close(algorithm.solve_ws(X, layer(X), layer.thetas), layer.ws, rtol=0, atol=1e-6)
+    goal = torch.tensor([[1.0], [-2.0]]).double()
+    torch.testing.assert_close(algorithm.descend(lambda at: (at - goal).square().sum() + 1, 0 * goal), goal)
+
+
 @cache
 def refined(kind, sharpness, seed):
     """A layer, its inputs, and what stages 2 to 4 make of its labels without noise."""
@@ -158,9 +174,9 @@ def test_a_bad_fit_does_not_loosen_the_bar(monkeypatch):
 
 @pytest.fixture(scope="module")
 def plainly_learned():
-    """A layer, its inputs, and what is learned of them as they are."""
+    """A layer, its inputs, and what is found of them as they are."""
     layer, X = teacher(12, 2, generator=7300), sequences(5000, 2, 12, generator=7301)
-    return layer, X, learn(X, layer(X), heads=2)
+    return layer, X, algorithm.fit_layer(X, layer(X), heads=2)
 
 
 @pytest.mark.parametrize(("of_x", "of_y"), [(1, 1e-12), (1, 1e6), (1e-3, 1), (7, 1e-6)])

@@ -5,6 +5,8 @@ import pytest
 import scipy.linalg
 import scipy.sparse.linalg
 import torch
+from hypothesis.strategies import integers, lists
+from laws import holds
 from sklearn.linear_model import LinearRegression
 
 from companion.topics.regression.baselines import (
@@ -12,6 +14,7 @@ from companion.topics.regression.baselines import (
     gradient_descent,
     gradient_descent_plus_plus,
     least_squares,
+    moments,
     newton,
     online_gradient_descent,
     predict,
@@ -76,12 +79,18 @@ def test_least_squares_agrees_with_scikit_learn_once_examples_suffice():
         np.testing.assert_allclose(least_squares(xs, ys)[batch, -1], fit.coef_, rtol=1e-9)
 
 
-def test_least_squares_takes_repeated_and_zero_inputs():
-    xs, ys, ws = (tensor.clone() for tensor in sample())
-    xs[:, 3], xs[:, 5] = xs[:, 1], 0
-    ys = (xs * ws[:, None]).sum(-1)
+@holds(rows=lists(lists(integers(-2, 2), min_size=4, max_size=4), min_size=1, max_size=7))
+def test_each_prefix_of_any_rank_is_solved_alone(rows):
+    """Inputs that come again or are 0, and labels that no weights explain: two prompts, each the other's reverse."""
+    prompt = torch.tensor([rows, rows[::-1]]).double()
+    xs, ys = prompt[..., :3], prompt[..., 3]
+    S, b = moments(xs, ys)
+    torch.testing.assert_close(b, each_prefix(xs, ys, lambda X, y: X.T @ y))
+    for i in range(3):
+        torch.testing.assert_close(S[..., i], each_prefix(xs, ys, lambda X, y, i=i: X.T @ X[:, i]))
     expected = each_prefix(xs, ys, lambda X, y: np.linalg.lstsq(X, y, rcond=None)[0])
-    torch.testing.assert_close(least_squares(xs, ys), expected, rtol=1e-7, atol=1e-7)
+    for ws in (least_squares(xs, ys), newton(xs, ys, [50])[0]):  # where Newton's iteration ends
+        torch.testing.assert_close(ws, expected, rtol=1e-7, atol=1e-7)
 
 
 def test_ridge_states_are_ridge_regression_before_each_prediction():
