@@ -233,15 +233,19 @@ def test_a_docstring_says_first_what_the_function_does():
 
 
 def untested(name: str) -> list[str]:
-    """Modules of a topic's part, such as ``data``, without a test file; samplers in them that it does not name."""
+    """Return the modules of a topic's part, such as ``data``, without a test file, and their public functions that it
+    does not import (what is imported is used: ruff).
+    """
     topics, found = ROOT / "companion/topics", []
     for path in sorted([*topics.glob(f"*/{name}.py"), *topics.glob(f"*/{name}/[!_]*.py")]):
         place = path.relative_to(topics)
         test = ROOT / "tests/topics" / place.with_name(f"test_{path.name}")
-        text = test.read_text(encoding="utf-8") if test.is_file() else ""
-        functions = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)]
-        draws = [f.name for f in functions if "generator" in {arg.arg for arg in (*f.args.args, *f.args.kwonlyargs)}]
-        found += [str(place)] * (not text) + [f"{place}: {f}" for f in draws if f[0] != "_" and f"{f}(" not in text]
+        nodes = [*ast.walk(ast.parse(test.read_text("utf-8") if test.is_file() else ""))]
+        named = {node.name for node in nodes if isinstance(node, ast.alias)}
+        named |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        functions = [node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)]
+        found += [str(place)] * (not test.is_file())
+        found += [f"{place}: {function}" for function in functions if function[0] != "_" and function not in named]
     return found
 
 
