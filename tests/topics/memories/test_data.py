@@ -38,7 +38,7 @@ def angles(generator):
     return quarters(torch.atan2(U[..., 1], U[..., 0]), lambda angle: angle / (2 * torch.pi) + 0.5)
 
 
-SIGNS, P = [*product((-1, 1), repeat=2)], (0.5, 0.3, 0.2)
+SIGNS, SIGNED, P = [*product((-1, 1), repeat=2)], torch.tensor([[1.0, -1.0]]).expand(20_000, 2), (0.5, 0.3, 0.2)
 test_draws_follow_their_laws = laws(
     (lambda g: quarters(2**0.5 * embeddings(2, 2, runs=(20_000,), generator=g)), product(range(4), repeat=4)),
     (angles, product(range(4), repeat=2)),
@@ -47,7 +47,7 @@ test_draws_follow_their_laws = laws(
         {(i, j): P[i] * P[j] for i, j in product(range(3), repeat=2)},
     ),
     (lambda g: sign_patterns(20_000, 2, generator=g), SIGNS),
-    (lambda g: flipped(torch.ones(20_000, 2), 0.2, generator=g), {s: 4.0 ** s.count(1) for s in SIGNS}),
+    (lambda g: flipped(SIGNED, 0.2, generator=g), {(a, b): 4.0 ** ((a == 1) + (b == -1)) for a, b in SIGNS}),
 )
 
 

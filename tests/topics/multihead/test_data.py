@@ -45,15 +45,13 @@ def entries(generator):
     return quarters(torch.cat([30 * layer.thetas, 60**0.5 * layer.ws]).flatten(1).mT)
 
 
+LABELS = torch.arange(4.0, dtype=torch.float64).view(1, 2, 2).expand(9000, 2, 2)
 test_draws_follow_their_laws = laws(
     (lambda g: sequences(20_000, 2, 2, generator=g), product((-1, 1), repeat=4)),
     (lambda g: quarters(sequences(20_000, 2, 2, kind="gaussian", generator=g)), product(range(4), repeat=4)),
     (entries, product(range(4), repeat=4)),
     (lambda g: quarters(hostile("random labels", 20_000, 2, 2, generator=g)[1]), product(range(4), repeat=4)),
-    (
-        lambda g: quarters(with_noise(torch.ones(9000, 1, 3), 0.5, generator=g).sub(1) / 0.5),
-        product(range(4), repeat=3),
-    ),
+    (lambda g: quarters(with_noise(LABELS, 0.5, generator=g).sub(LABELS) / 0.5), product(range(4), repeat=4)),
 )
 
 
