@@ -1,4 +1,4 @@
-"""The plain look-ups, on cases that can be checked by eye and against counting."""
+"""The plain look-ups, against counting; what an L1 penalty leaves, by its conditions."""
 
 import math
 
@@ -16,33 +16,17 @@ TOKENS = torch.tensor([0, 1, 2, 0, 1, 3, 0, 1])
 @holds(words=lists(integers(0, 2), min_size=1, max_size=12), n=integers(2, 4), hops=integers(1, 3))
 def test_look_ups_count_the_words_before(words, n, hops):
     tokens = torch.tensor(words)
-    found = [each.tolist() for each in (shares(tokens, 3), ngram(tokens, 3, n), latest(tokens, hops))]
-    for t, (share, gram, late) in enumerate(zip(*found, strict=True)):
-        so_far, context, token = words[: t + 1], words[max(t - n + 2, 0) : t + 1], words[t]
+    found = shares(tokens, 3), ngram(tokens, 3, n), latest(tokens, hops), backward_hops(tokens, hops)
+    for t, (share, gram, late, back) in enumerate(zip(*(each.tolist() for each in found), strict=True)):
+        so_far, context, token, place = words[: t + 1], words[max(t - n + 2, 0) : t + 1], words[t], t
         assert share == pytest.approx([so_far.count(j) / (t + 1) for j in range(3)])
         after = [words[s + n - 1] for s in range(t - n + 2) if words[s : s + n - 1] == context]
         expected = [after.count(j) / len(after) if after else math.nan for j in range(3)]
         assert gram == pytest.approx(expected, nan_ok=True)
         for _ in range(hops):
             token = ([-1] + [words[s + 1] for s in range(t) if words[s] == token])[-1]
-        assert late == token
-
-
-def test_hops_lead_back_and_stay_at_the_start():
-    assert backward_hops(TOKENS, 1).tolist() == [0, 0, 0, 1, 2, 0, 4, 5]
-    assert backward_hops(TOKENS, 2).tolist() == [0, 0, 0, 0, 0, 0, 2, 0]
-    assert backward_hops(torch.tensor([3, 3, 3]), 1).tolist() == [0, 1, 2]
-    tokens = torch.randint(4, (60,), generator=torch.Generator().manual_seed(5))
-    once = backward_hops(tokens, 1)
-    assert torch.equal(backward_hops(tokens, 3), once[once[once]])
-    assert torch.equal(tokens[once], torch.where(once > 0, latest_or_same(tokens), tokens[0]))
-
-
-def latest_or_same(tokens):
-    """The word after the latest match, from a sentence that may also end in the match itself."""
-    return torch.tensor(
-        [next((tokens[s] for s in range(t, 0, -1) if tokens[s - 1] == tokens[t]), -1) for t in range(len(tokens))]
-    )
+            place = ([0] + [s + 1 for s in range(place) if words[s] == words[place]])[-1]
+        assert (late, back) == (token, place)
 
 
 @pytest.mark.parametrize(("bits", "strength", "seed"), [(6, 0.05, 0), (12, 0.02, 1), (12, 0.2, 2)])

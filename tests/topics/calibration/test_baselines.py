@@ -4,12 +4,9 @@ import pytest
 import torch
 from hypothesis.strategies import floats, integers, lists
 from laws import holds
+from refusals import refusals
 
 from companion.topics.calibration.baselines import good_turing_model, memoriser, mixture
-
-SEEN = torch.tensor([0, 1, 2, 3, 7])
-SIZE = torch.tensor([10**6, 300, 80, 5, 1])  # n = 300 + 160 + 15 + 7
-N = 482
 
 
 @holds(often=lists(integers(1, 90), min_size=1, max_size=6), unseen=floats(0, 1))
@@ -26,10 +23,6 @@ def test_masses_are_those_of_plain_loops(often, unseen):
     assert mixture(*groups, unseen).tolist() == pytest.approx([unseen, *((1 - unseen) * m for m in mass[1:])])
 
 
-def test_a_mixture_lies_between():
-    assert torch.equal(mixture(SEEN, SIZE, 0.0), memoriser(SEEN, SIZE))
-    assert mixture(SEEN, SIZE, 1.0).tolist() == [1, 0, 0, 0, 0]
-    half = mixture(SEEN, SIZE, 0.5)
-    assert half[0] == 0.5 and half.sum().item() == pytest.approx(1)
-    with pytest.raises(ValueError, match=r"unseen = 1\.5: must be 0 to 1"):
-        mixture(SEEN, SIZE, 1.5)
+test_more_than_all_mass_is_refused = refusals(
+    (lambda: mixture(torch.arange(2), torch.arange(2), 1.5), r"unseen = 1\.5: must be 0 to 1")
+)

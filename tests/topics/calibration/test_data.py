@@ -32,12 +32,6 @@ test_draws_follow_their_laws = laws(
 )
 
 
-def test_biographies_differ_and_use_every_word():
-    facts = biographies(900, 10, generator=2)
-    assert facts.shape == (900, 3) and len(facts.unique(dim=0)) == 900
-    assert all(len(column.unique()) == 10 for column in facts.T)
-
-
 test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: even_facts(0, 5), "facts = 0"),
     (lambda: even_facts(5, 5), "candidates = 5: must be at least 6"),
