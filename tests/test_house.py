@@ -250,5 +250,5 @@ def untested(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["data", "baselines", "by_hand", "probes"])
-def test_samplers_baselines_constructions_and_probes_have_their_test_file(name):
+def test_functions_are_tested_in_the_file_of_their_module(name):
     assert untested(name) == []
