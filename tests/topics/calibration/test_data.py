@@ -29,6 +29,7 @@ test_draws_follow_their_laws = laws(
         drawn(2000, lambda g: str(biographies(2, 2, generator=g).tolist())),
         [str([*map(list, two)]) for two in permutations(TRIPLES, 2)],
     ),
+    (drawn(600, lambda g: tuple(biographies(1, 3, generator=g)[0].tolist())), product(range(3), repeat=3)),
 )
 
 
