@@ -35,7 +35,7 @@ from tqdm.auto import tqdm
 from companion import SCALES
 from companion.core.files import atomic_write, make_room, read_kept
 from companion.core.recipe import kept_in, times
-from companion.core.registry import HOME, rooms
+from companion.core.registry import HOME, one_of_many, rooms
 from companion.core.training import resumable
 
 MEASURED = HOME / "measured"
@@ -138,10 +138,10 @@ def measurements() -> dict[str, Measurement]:
 
 def look_up(name: str) -> Measurement:
     """Return one measurement; its topic's module alone is imported, and where that does not have it, the one on models
-    that others trained. Raises ValueError, naming what there is, for an unknown name.
+    that others trained. Raises ValueError, naming what is like it, for an unknown name.
     """
     if not any(name in _registered for _ in rooms("measured", name.partition("-")[0])):
-        raise ValueError(f"name = {name!r}: must be one of {', '.join(measurements())}")
+        raise ValueError(f"name = {name!r}: must be one of {one_of_many(name, measurements(), 'measure')}")
     return _registered[name]
 
 
@@ -332,8 +332,8 @@ class Table:
 
 def measured_table(name: str) -> Table:
     """Return a table that the course measured; where everything is trained longer (`companion.core.recipe.times`), the
-    longer one, if it was measured. Raises ValueError, naming what there is, for an unknown name, and, naming the file,
-    for one that `read_table` cannot read.
+    longer one, if it was measured. Raises ValueError, naming what is like it, for an unknown name, and, naming the
+    file, for one that `read_table` cannot read.
     """
     there = {
         path.stem: path
@@ -341,7 +341,7 @@ def measured_table(name: str) -> Table:
         for path in sorted(folder.glob("*.csv"))
     }
     if name not in there:
-        raise ValueError(f"name = {name!r}: must be one of {', '.join(there)}")
+        raise ValueError(f"name = {name!r}: must be one of {one_of_many(name, there, 'measure')}")
     return read_table(there[name])
 
 

@@ -7,7 +7,6 @@ GPU). With ``COURSE_TIMES=3`` in the environment all is trained three times as l
 import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 
 from companion import SCALES
 from companion.core.defaults import torch_defaults
-from companion.core.registry import rooms
+from companion.core.registry import one_of_many, rooms
 from companion.core.training import History, Schedule, pick_device, seeded, train
 
 TIMES = (1, 3, 10)  # budgets: what is said of training is measured at so many times a recipe's steps
@@ -161,13 +160,12 @@ def recipes() -> dict[str, dict[str, Recipe]]:
 def recipe(name: str, scale: str = "course") -> Recipe:
     """Return one recipe; only its topic's, the first word of the name, are imported.
 
-    Raises ValueError, naming what there is, for an unknown name or scale.
+    Raises ValueError, naming what is like it, for an unknown name, or scale.
     """
     found = any(name in _registered for _ in rooms("recipes", name.partition("-")[0]))
     known = _registered if found else recipes()
     if name not in known:
-        near = "".join(f"; nearest: {each}" for each in get_close_matches(name, known, 1))
-        raise ValueError(f"recipe = {name!r}: must be one of {', '.join(sorted(known))}{near}")
+        raise ValueError(f"recipe = {name!r}: must be one of {one_of_many(name, sorted(known), 'train')}")
     if scale not in known[name]:
         raise ValueError(f"scale = {scale!r}: {name} has {', '.join(known[name])}")
     chosen = known[name][scale]

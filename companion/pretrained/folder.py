@@ -12,6 +12,7 @@ import tokenizers
 from safetensors import SafetensorError, safe_open
 
 from companion.core.files import in_its_place
+from companion.core.registry import like
 from companion.pretrained.fetching import MODELS, is_fetched, model_folder
 
 BELOW = ("*", "snapshots/*", "*/snapshots/*", "*/*/snapshots/*")  # a folder's models; those of Hugging Face's cache
@@ -36,7 +37,8 @@ def existing(folder: str | Path) -> Path:
         return model_folder(folder)
     folder = Path(folder).expanduser()
     if not folder.is_dir():
-        wrong = "a file" if folder.is_file() else "no such folder"
+        near = "".join(f", nor a model of this name (nearest: {name})" for name in like(folder.name, MODELS))
+        wrong = "a file" if folder.is_file() else f"no such folder{near}"
         raise PretrainedError(
             f"folder = {str(folder)!r}: {wrong}; must be one on this machine that holds "
             "model.safetensors and tokenizer.json (nothing is downloaded)"

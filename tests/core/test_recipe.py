@@ -98,7 +98,11 @@ def test_a_seed_is_a_model():
     "name, scale, message",
     [
         ("nothing", "course", "recipe = 'nothing'"),
-        ("regresion-live", "course", "; nearest: regression-live$"),
+        (
+            "regresion-live",
+            "course",
+            "recipe = 'regresion-live': must be one of regression-live, .* that `python -m companion train` lists$",
+        ),
         ("regression-live", "huge", "scale = 'huge'"),
     ],
 )

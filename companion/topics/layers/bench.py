@@ -20,6 +20,7 @@ import torch
 from companion.core.defaults import torch_defaults
 from companion.core.files import atomic_write, make_room
 from companion.core.measuring import Row, Table, make_table, measured_table, read_table
+from companion.core.registry import nearest_first
 from companion.core.task import Task
 from companion.core.task import tasks as tasks_at
 from companion.core.training import seeded
@@ -59,7 +60,7 @@ def _bench(layers, tasks, seeds, scale, jobs, out) -> Table:
     named, known = dict(map(_named, layers)), tasks_at(scale)
     chosen = list(known if tasks is None else tasks)
     if unknown := [task for task in chosen if task not in known]:
-        raise ValueError(f"tasks = {unknown[0]!r}: must be one of {', '.join(known)}")
+        raise ValueError(f"tasks = {unknown[0]!r}: must be one of {', '.join(nearest_first(unknown[0], known))}")
     if not (named and chosen and seeds) or len(named) < len(layers):
         raise ValueError("layers, tasks, seeds: must be at least one each, and no layers of one name")
     lengths = {n: task for task in chosen for n in _lengths(known[task])}
@@ -98,7 +99,8 @@ def _named(layer: str | Layer) -> tuple[str, Layer]:
     file, colon, name = layer.rpartition(":")
     if not colon or not Path(file).is_file():
         lacks = f"; there is no file {file!r} here" if colon else ""
-        raise ValueError(f"layer = {layer!r}: must be one of {', '.join(KNOWN)}, or FILE.py:NAME of a file{lacks}")
+        names = ", ".join(nearest_first(layer, KNOWN))
+        raise ValueError(f"layer = {layer!r}: must be one of {names}, or FILE.py:NAME of a file{lacks}")
     if (folder := str(Path(file).resolve().parent)) not in sys.path:
         sys.path.insert(0, folder)  # it stays: a layer may import what lies beside it late, and in other processes
     try:

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from companion.core.files import FileError, atomic_write
+from companion.core.registry import nearest_first
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.notebooks import read_notebook
 
@@ -128,7 +129,8 @@ def select_lessons(words: list[str], root: Path = ROOT, *, among: list[Lesson] |
             if (lesson.name.startswith(f"{word}-") if word.isdigit() else word in lesson.name)
         ]
         if len(fits) != 1:
-            there = ", ".join(lesson.name for lesson in fits or lessons) or "no lesson yet"
+            names = [lesson.name for lesson in fits or lessons]
+            there = ", ".join(nearest_first(word, names)) or "no lesson yet"
             raise LessonError(
                 f"LESSON = {word!r}: {'fits more than one' if fits else 'there is no such lesson'}; there is {there}"
             )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
+from companion.core.registry import nearest_first
 from companion.workshop.cli.lessons import LessonError, all_lessons, select_lessons
 from companion.workshop.cli.setup import ROOT, go_on_as
 
@@ -102,8 +103,9 @@ def named(words: Iterable[str], root: Path = ROOT) -> set[str]:
         try:
             lessons = known.get(word) or [lesson.name for lesson in select_lessons([word], root)]
         except LessonError:
-            there = ", ".join(f"{topic} ({', '.join(names)})" for topic, names in sorted(known.items()))
-            raise TopicError(f"TOPIC = {word!r}: there is no such topic or lesson; there is {there}") from None
+            there = ", ".join(f"{topic} ({', '.join(known[topic])})" for topic in nearest_first(word, sorted(known)))
+            said = f"TOPIC = {word!r}: there is no such topic or lesson; there" if word else "which TOPIC? There"
+            raise TopicError(f"{said} is {there}") from None
         due = {topic for topic, names in known.items() if set(names) & set(lessons)}
         if not due:
             wanted = "from companion.topics.TOPIC import exercises"

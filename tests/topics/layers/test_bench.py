@@ -164,7 +164,7 @@ def test_what_is_wrong_is_named(mine, tmp_path):
         (["none.py:Mean"], {}, "there is no file 'none.py' here"),
         ([mine.replace("Mean", "Median")], {}, "defines no Median that can be called"),
         ([mine.replace("Mean", "Peeking")], {}, "Peeking: future: what comes out before position 1 changes"),
-        (["linear"], {"tasks": ["recalling"]}, "tasks = 'recalling': must be one of addition, "),
+        (["linear"], {"tasks": ["recalling"]}, "tasks = 'recalling': must be one of recall, addition, "),
         (["linear"], {"scale": "huge"}, "scale = 'huge': must be one of smoke, course, paper"),
         ([], {}, "layers, tasks, seeds: must be at least one each"),
         (["linear", "linear"], {}, "no layers of one name"),
