@@ -24,6 +24,6 @@ def main(arguments: Namespace) -> int:
         return 2
     width, steps, positions = BUDGETS[arguments.scale]
     print(*reading(table.rows), f"Table and picture: {arguments.out or 'in build/bench'}", sep="\n")
-    print(f"The budget: width {width}, {steps} steps of about {positions} positions. What is not learned within it may")
-    print("be learned within a larger one: that a layer cannot is nowhere said.")
+    print(f"The budget: width {width}, {steps} steps of about {positions} positions. What is not learned")
+    print("within it may be learned within a larger one: not learned here does not mean that it cannot be.")
     return 0
