@@ -19,7 +19,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         lessons = select_lessons(arguments.lessons, among=released(root))
     except LessonError as error:
         print(f"progress: {error}")
-        return 1
+        return 2
     try:
         news = work.refresh(root)
     except OSError as error:

@@ -44,11 +44,12 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     try:
         course, unread = whole_course(root)
         print(*unread, sep="\n", end="\n" * bool(unread))
-        lessons = [
-            lesson
-            for lesson in select_lessons(arguments.lessons, among=course)
-            if lesson.source.is_relative_to(root / "solutions")
-        ]
+        try:
+            named = select_lessons(arguments.lessons, among=course)
+        except LessonError as error:
+            print(f"release: {error}")
+            return 2
+        lessons = [lesson for lesson in named if lesson.source.is_relative_to(root / "solutions")]
         whole = not arguments.lessons and not unread
         sources = [path for lesson in lessons for path in lesson.notebooks]
         write = not arguments.check

@@ -207,7 +207,7 @@ def test_progress_says_what_is_solved_and_predicted(root, capsys):
     )
     assert show(root, "08") == 0
     assert "07-doubling" not in capsys.readouterr().out
-    assert show(root, "09") == 1
+    assert show(root, "09") == 2
     assert "LESSON = '09': there is no such lesson" in capsys.readouterr().out
 
 
