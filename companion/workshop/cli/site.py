@@ -8,23 +8,30 @@ from pathlib import Path
 from companion.workshop.cli import launch
 from companion.workshop.cli.lessons import Lesson, all_lessons, notation
 from companion.workshop.cli.setup import ROOT
-from companion.workshop.site.build import build
+from companion.workshop.site.build import PICTURES, build
 from companion.workshop.site.course import HUB, Chapter, Course
 
 ROOMS = ("core", "topics", "lesson", "pretrained")
 
 
 def main(arguments: Namespace, root: Path = ROOT) -> int:
-    """Build the site; 1 if a lesson has not been executed or has stopped, or Sphinx warned of something."""
-    run = Path(arguments.run)
+    """Build the site; 1 if a lesson has not been executed or has stopped, or Sphinx warned of something; 2 if something
+    else lies where it is to go.
+    """
+    run, out = Path(arguments.run), Path(arguments.out)
+    if out.is_dir() and any(out.iterdir()) and not (out / PICTURES).is_dir():  # all that is there will be deleted
+        print(
+            f"site: out = {str(out)!r}: holds no site; must be a new folder, an empty one, or that of an earlier site"
+        )
+        return 2
     if problems := unfit(root, run):
         print("\n".join(f"site: {problem}" for problem in problems))
         print("No page was made: they show all lessons, with their answers.")
         return 1
-    warned = build(course(root, run, modules(root)), Path(arguments.out))
+    warned = build(course(root, run, modules(root)), out)
     for line in warned:
         print(line)
-    index = Path(arguments.out) / "html/index.html"
+    index = out / "html/index.html"
     print(f"The site is {index}" + f"; Sphinx warned {len(warned)} times" * bool(warned))
     if arguments.open:
         webbrowser.open(index.resolve().as_uri())

@@ -15,6 +15,7 @@ from companion.workshop.site import atlas, notebooks, pages
 from companion.workshop.site.course import Course
 
 HERE = Path(__file__).parent
+PICTURES = "source/_static/pictures"
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2")
 
 
@@ -22,7 +23,7 @@ def build(course: Course, out: Path) -> list[str]:
     """Make the site of ``course`` in ``out/html``; what Sphinx warned of."""
     shutil.rmtree(out, ignore_errors=True)
     source, static = out / "source", out / "source/_static"
-    pictures = static / "pictures"
+    pictures = out / PICTURES
     pictures.mkdir(parents=True)
     for name, text in pages.every(course).items():
         atomic_write(source / name, text)
