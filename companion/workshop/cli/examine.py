@@ -26,8 +26,6 @@ def main(arguments: Namespace) -> int:
     folder = arguments.folder
     out = Path(arguments.out) if arguments.out else None
     try:
-        if out and (out.suffix != ".png" or out.is_dir()):
-            raise ValueError(f"out = {arguments.out!r}: must be a file that ends in .png")
         match arguments.topic:
             case "regression":
                 figure = in_context.examine(published_regressor(folder), name=folder, kappa=arguments.kappa)

@@ -19,6 +19,9 @@ def main(arguments: Namespace) -> int:
     if name not in (None, *MODELS):
         print(f"fetch: MODEL = {name!r}: must be one of {', '.join(MODELS)}", file=sys.stderr)
         return 2
+    if name is None and (arguments.remove or arguments.source):
+        print(f"fetch: which MODEL? There is {', '.join(MODELS)}", file=sys.stderr)
+        return 2
     try:
         if arguments.list or name is None:
             print(*map(_line, MODELS), sep="\n")

@@ -22,23 +22,21 @@ Run = tuple[str, str, int]  # a recipe, a scale, a seed
 
 def main(arguments: Namespace) -> int:
     """Train ``arguments.recipe`` and save it, or all that is missing; without either, list what there is."""
+    try:
+        chosen = recipe(arguments.recipe, arguments.scale) if arguments.recipe is not None else None
+        pick_device(arguments.device, float64=bool(chosen and chosen.needs_float64))
+        share()
+    except ValueError as error:
+        print(f"train: {error}")
+        return 2
     if arguments.missing:
         return _missing(arguments)
-    if arguments.recipe is None:
+    if chosen is None:
         known = recipes()
         for name, scales in sorted(known.items()):
             print(f"{name:{max(map(len, known))}}  {', '.join(scales):22} {next(iter(scales.values())).about}")
         return 0
     out = Path(arguments.out or f"build/train/{arguments.recipe}-{arguments.scale}.safetensors")
-    try:
-        chosen = recipe(arguments.recipe, arguments.scale)
-        pick_device(arguments.device, float64=chosen.needs_float64)
-        share()
-        if out.suffix != ".safetensors" or out.is_dir():
-            raise ValueError(f"out = {str(out)!r}: must be a file that ends in .safetensors")
-    except ValueError as error:
-        print(f"train: {error}")
-        return 2
     make_room(out.parent)
     try:
         said = _trained(chosen, arguments.seed, arguments.device, out)

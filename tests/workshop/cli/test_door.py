@@ -44,25 +44,6 @@ def test_a_reader_that_has_enough_ends_the_command():
     assert answer.stderr == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["lesson"], "invalid choice: 'lesson'"),
-        (["run", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
-        (["run", "--sead", "1"], "unrecognized arguments: --sead"),
-        (["train", "--seed", "one"], "--seed: invalid int value: 'one'"),
-        (["examine"], "required: regression | numbers | induction | facts"),
-        (["examine", "attention", "folder"], "invalid choice: 'attention'"),
-        (["examine", "induction"], "required: FOLDER"),
-    ],
-)
-def test_bad_input_is_named(arguments, message):
-    answer = companion(*arguments)
-    assert answer.returncode == 2
-    assert message in answer.stderr
-    assert "Traceback" not in answer.stderr
-
-
 def test_the_package_without_its_checkout_benches_a_layer_and_names_what_needs_one(tmp_path):
     shutil.copytree(ROOT / "companion", tmp_path / "companion", ignore=shutil.ignore_patterns("weights", "__pycache__"))
     program, env = [sys.executable, "-m", "companion"], os.environ | {"PYTHONPATH": str(tmp_path)}

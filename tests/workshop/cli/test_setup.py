@@ -80,8 +80,10 @@ def tiny(tmp_path_factory):
         "__main__.py",
         "core/__init__.py",
         "core/files.py",
+        "core/registry.py",
         "workshop/__init__.py",
         "workshop/cli/__init__.py",
+        "workshop/cli/arguments.py",
         "workshop/cli/setup.py",
     ):
         (root / "companion" / name).write_bytes((ROOT / "companion" / name).read_bytes())

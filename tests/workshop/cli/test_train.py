@@ -78,7 +78,7 @@ def test_without_a_recipe_it_lists_them(capsys):
     [
         ({"recipe": "addition-xl"}, "recipe = 'addition-xl': must be one of "),
         ({"device": "tpu"}, "device = 'tpu': this machine has "),
-        ({"out": "weights.pt"}, "out = 'weights.pt': must be a file that ends in .safetensors"),
+        ({"recipe": None, "missing": True, "device": "tpu"}, "device = 'tpu': this machine has "),
     ],
 )
 def test_bad_input_is_named(capsys, changes, message):
