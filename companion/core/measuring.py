@@ -154,7 +154,7 @@ def measure(
     out: Path | None = None,
 ) -> Path:
     """Measure a table, with a progress bar, and write it; return where it lies. Raises ValueError for an unknown name
-    or scale, or for no seeds.
+    or scale, or for no seeds, or one twice.
 
     A measurement that was stopped goes on where it was: cells that are finished, ``build/measured/NAME.partial.json``,
     are not measured again, and what the others train goes on from its last state, 20 seconds old at most.
@@ -168,8 +168,8 @@ def measure(
     """
     chosen = look_up(name)
     todo = chosen.jobs(scale, seeds)
-    if not todo:
-        raise ValueError(f"seeds = {seeds!r}: must be at least one")
+    if not todo or (seeds and len(set(seeds)) < len(seeds)):
+        raise ValueError(f"seeds = {seeds!r}: must be at least one, and none twice")
     longer = times() > 1
     command = [f"{f'COURSE_TIMES={times()} ' if longer else ''}python -m companion measure", name]
     if seeds is not None and tuple(seeds) != chosen.seeds:

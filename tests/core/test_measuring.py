@@ -1,5 +1,6 @@
 """Tables that are measured: their jobs, their text and back, what a wrong file is told, a cluster of Dask."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -76,8 +77,9 @@ def test_unknown_names_scales_and_seeds_are_named():
             find("regression-none")
     with pytest.raises(ValueError, match="scale = 'large': must be one of smoke, course, paper"):
         measure("sensitivity-sharpness", scale="large")
-    with pytest.raises(ValueError, match="seeds = \\[\\]: must be at least one"):
-        measure("sensitivity-sharpness", seeds=[])
+    for seeds in ([], [0, 0]):
+        with pytest.raises(ValueError, match=rf"seeds = {re.escape(str(seeds))}: must be at least one, and none twice"):
+            measure("sensitivity-sharpness", seeds=seeds)
     look_up("sensitivity-sharpness")
     with pytest.raises(ValueError, match="there is a measurement of this name already"):
         measurement("sensitivity-sharpness", "another", tolerance=0, because="none")

@@ -48,7 +48,7 @@ def bench(
     ``jobs``: how many runs at a time; as many as joblib is told, unless said.
     ``out``: the table's file, beside which the picture lies as PNG; ``build/bench/LAYERS.csv`` unless told.
 
-    Raises ValueError for an unknown task, layer or scale, for none, and for a layer of which
+    Raises ValueError for an unknown task, layer or scale, for none, for one twice, and for a layer of which
     `companion.topics.layers.questions.ask` finds something wrong.
     """
     with torch_defaults(), torch.inference_mode(False), torch.enable_grad():
@@ -61,8 +61,9 @@ def _bench(layers, tasks, seeds, scale, jobs, out) -> Table:
     chosen = list(known if tasks is None else tasks)
     if unknown := [task for task in chosen if task not in known]:
         raise ValueError(f"tasks = {unknown[0]!r}: must be one of {', '.join(nearest_first(unknown[0], known))}")
-    if not (named and chosen and seeds) or len(named) < len(layers):
-        raise ValueError("layers, tasks, seeds: must be at least one each, and no layers of one name")
+    many = [(named, layers), (set(chosen), chosen), (set(seeds), seeds)]
+    if any(not given or len(once) < len(given) for once, given in many):
+        raise ValueError("layers, tasks, seeds: must be at least one each, none twice, and no layers of one name")
     lengths = {n: task for task in chosen for n in _lengths(known[task])}
     for name, layer in named.items():
         try:

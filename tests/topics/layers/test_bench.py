@@ -167,6 +167,7 @@ def test_what_is_wrong_is_named(mine, tmp_path):
         (["linear"], {"tasks": ["recalling"]}, "tasks = 'recalling': must be one of recall, addition, "),
         (["linear"], {"scale": "huge"}, "scale = 'huge': must be one of smoke, course, paper"),
         ([], {}, "layers, tasks, seeds: must be at least one each"),
+        (["linear"], {"seeds": [0, 0]}, "none twice"),
         (["linear", "linear"], {}, "no layers of one name"),
     ):
         with pytest.raises(ValueError, match=said):
