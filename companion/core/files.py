@@ -1,4 +1,4 @@
-"""Files that are never half written, those that people write, and where those lie that other packages bring."""
+"""Files that are never half written, and those that people write."""
 
 import codecs
 import errno
@@ -9,10 +9,8 @@ import time
 import tomllib
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -230,9 +228,3 @@ def rename_over(beside: Path, path: Path) -> None:
     browser or a scanner, has ``path`` open. Raises OSError after that.
     """
     patiently(lambda: os.replace(beside, path), path.parent)
-
-
-def mathjax() -> Path:
-    """The folder with MathJax 3 (``tex-chtml.js``, its parts and fonts), which the package ``mathjax`` brings."""
-    package: ModuleType = __import__("mathjax")
-    return Path(str(files(package))) / "static/mathjax/es5"

@@ -10,7 +10,8 @@ import nbformat
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from companion.core.files import atomic_write, mathjax
+from companion.core.files import atomic_write
+from companion.workshop.formulas import mathjax_folder
 from companion.workshop.site import atlas, notebooks, pages
 from companion.workshop.site.course import Course
 
@@ -62,11 +63,11 @@ def build(course: Course, out: Path) -> list[str]:
 def _mathjax(there: Path) -> None:
     """MathJax's script and fonts, from the package that brings them."""
     for part in MATHJAX:
-        if (mathjax() / part).is_dir():
-            shutil.copytree(mathjax() / part, there / part)
+        if (mathjax_folder() / part).is_dir():
+            shutil.copytree(mathjax_folder() / part, there / part)
         else:
             there.mkdir(parents=True, exist_ok=True)
-            shutil.copy(mathjax() / part, there)
+            shutil.copy(mathjax_folder() / part, there)
 
 
 def settings(course: Course) -> dict:

@@ -23,7 +23,8 @@ from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry, Submitted
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution
 from sqlalchemy.exc import SQLAlchemyError
 
-from companion.core.files import atomic_write, mathjax, rename_over
+from companion.core.files import atomic_write, rename_over
+from companion.workshop.formulas import mathjax_folder
 from companion.workshop.grading.course.book import Book, Given, Persons
 from companion.workshop.grading.notebook.handout import Handout
 from companion.workshop.notebooks import node
@@ -265,7 +266,7 @@ def serve(root: Path, *, open_browser: bool = True) -> None:
     command = [sys.executable, "-m", "jupyter_server", f"--ServerApp.jpserver_extensions={extensions}"]
     command += ["--ServerApp.default_url=/formgrader/gradebook", f"--ServerApp.open_browser={open_browser}"]
     command += [f"--ServerApp.tornado_settings={ {'headers': {'Content-Security-Policy': POLICY}} }"]
-    command += [f"--ServerApp.extra_static_paths={[str(mathjax())]}"]
+    command += [f"--ServerApp.extra_static_paths={[str(mathjax_folder())]}"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")
     ours = [str(Path(__file__).parent / "jupyter"), *filter(None, [os.environ.get("JUPYTER_PATH")])]
