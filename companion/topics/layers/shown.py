@@ -1,4 +1,4 @@
-"""How the bench is read: a picture from floor to ceiling, and the same in words."""
+"""The picture of a bench: how far each layer has come from floor to ceiling."""
 
 from collections.abc import Sequence
 from itertools import cycle, pairwise
@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from companion.core.measuring import Row
 from companion.lesson.figures import COLORS, Picture, style_figures
+from companion.topics.layers.readings import LITTLE, from_floor, reading, row_name
 
-LITTLE = 0.1  # of the way from floor to ceiling; less is not learned within the budget
 KNOWN_COLORS = {
     "softmax": COLORS["transformer"],
     "linear": COLORS["second"],
@@ -22,15 +22,6 @@ LEGEND = """from the floor (0, the context ignored) to the ceiling (1, the best 
 dots are means of seeds, lines reach from the least to the most
 grey: not learned within this budget"""
 OTHER_COLORS = ("black", COLORS["highlight"], "#7F3C8D", "#8C564B", "#777777")
-
-
-def from_floor(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list[float]]]:
-    """Return how far each layer has come from floor, 0, to ceiling, 1, in every seed: by task, size and axis."""
-    found: dict[tuple[str, int, str], dict[str, list[float]]] = {}
-    for row in rows:
-        share = (row["score"] - row["floor"]) / (row["ceiling"] - row["floor"])
-        found.setdefault((row["task"], row["size"], row["axis"]), {}).setdefault(row["layer"], []).append(share)
-    return dict(sorted(found.items()))
 
 
 @plt.rc_context()
@@ -56,24 +47,7 @@ def picture(rows: Sequence[Row], title: str = "") -> Picture:
             ax.axhline(place + 0.5, color="#999999", linewidth=0.6)
     ax.axvspan(-0.13, LITTLE, color="#eeeeee", zorder=0)
     ax.set(title=title, xlim=(-0.13, 1.03), ylim=(len(found) - 0.5, -0.5), xlabel=LEGEND)
-    ax.set_yticks(range(len(found)), [_named(*place) for place in found])
+    ax.set_yticks(range(len(found)), [row_name(*place) for place in found])
     ax.grid(False, axis="y")
     figure.legend(loc="outside upper center", ncols=min(6, len(layers)))
     return Picture(figure, alt="\n".join(reading(rows)))
-
-
-def reading(rows: Sequence[Row]) -> list[str]:
-    """Return the same as lines of text: how far each layer has come, 0 to 1, as the mean of its seeds [least, most]."""
-    lines = []
-    for place, by_layer in from_floor(rows).items():
-        said = [
-            f"{layer} {np.mean(seeds):.2f} [{min(seeds):.2f}, {max(seeds):.2f}]"
-            + " (not learned within this budget)" * bool(np.mean(seeds) < LITTLE)
-            for layer, seeds in by_layer.items()
-        ]
-        lines.append(f"{_named(*place)}: {'; '.join(said)}")
-    return lines
-
-
-def _named(task: str, size: int, axis: str) -> str:
-    return f"{task} {size}" if task == axis else f"{task}, {axis} {size}"

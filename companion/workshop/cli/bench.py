@@ -5,8 +5,8 @@ from argparse import Namespace
 from companion.core.task import tasks
 from companion.topics.layers.bench import bench
 from companion.topics.layers.known import KNOWN
+from companion.topics.layers.readings import reading
 from companion.topics.layers.runs import BUDGETS
-from companion.topics.layers.shown import reading
 
 
 def main(arguments: Namespace) -> int:
