@@ -13,6 +13,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from companion.core.extras import MissingExtra
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -38,10 +40,10 @@ class FileError(ValueError):
 
 
 def told(error: Exception, command: str) -> str:
-    """Return what a person needs to know who called a ``command`` that ended with this ``error`` of a file or a disk;
-    empty for one that only a traceback explains.
+    """Return what a person needs to know who called a ``command`` that ended with this ``error`` of a file, of a disk
+    or of an extra; empty for one that only a traceback explains.
     """
-    if isinstance(error, FileError):
+    if isinstance(error, FileError | MissingExtra):
         return f"{command}: {error}"
     if not isinstance(error, OSError) or error.errno not in REFUSED or not error.filename:
         return ""

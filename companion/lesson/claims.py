@@ -20,11 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pybtex.database import BibliographyData, parse_file
 
 from companion import SCALES
+from companion.core.extras import Extra
 from companion.core.files import read_toml
 from companion.lesson.verdicts import NONE_PUBLISHED, UNASSESSED, Construction, Experiment, decide, too_few
+
+with Extra("lessons"):
+    from pybtex.database import BibliographyData, parse_file
 
 MIME = "application/vnd.companion.claims+json"
 EVIDENCE = "application/vnd.companion.evidence+json"

@@ -12,17 +12,20 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.rcsetup import cycler
 from torch import Tensor
 
 from companion.core.defaults import set_back
+from companion.core.extras import Extra
+
+with Extra("lessons"):
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+    from matplotlib.rcsetup import cycler
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -121,7 +124,8 @@ def heat_map(
     ``best``: 'column' or 'row', of each of which the largest is framed; None for no frames.
     ``low``, ``high``: the ends of the colours; those of the values unless told.
     """
-    import seaborn as sns  # noqa: PLC0415 - heavy: see above
+    with Extra("lessons"):
+        import seaborn as sns  # noqa: PLC0415 - heavy: see above
 
     values = np.asarray(values, dtype=float)
     # two digits behind the point, or none from 10 on: a cell has room for four characters
@@ -177,7 +181,8 @@ def mean_and_range(
     ``label``, ``color``: of the line; the band has the same colour, paler.
     ``line``: what else the line has, such as a marker.
     """
-    import seaborn as sns  # noqa: PLC0415 - heavy: see above
+    with Extra("lessons"):
+        import seaborn as sns  # noqa: PLC0415 - heavy: see above
 
     if ax.get_yscale() != "linear":
         raise ValueError(f"ax: its y-axis is {ax.get_yscale()}; must be linear until the mean is drawn")

@@ -13,16 +13,19 @@ who acts: `FIRST` and `SECOND` are the layers, `OUTPUT` what is said, `STREAM` w
 from collections.abc import Sequence
 from math import pi
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
-from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
-from matplotlib.text import Text
-from matplotlib.transforms import Bbox
 from torch import Tensor
 
+from companion.core.extras import Extra
 from companion.lesson.figures import COLORS
+
+with Extra("lessons"):
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
 
 INK, STREAM = "#222222", COLORS["control"]
 FIRST, SECOND, OUTPUT = COLORS["transformer"], COLORS["newton"], COLORS["gradient descent"]

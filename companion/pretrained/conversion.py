@@ -14,9 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from gguf import GGUFReader
-from gguf.quants import dequantize
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from companion.core.extras import Extra
+
+with Extra("pretrained"):
+    from gguf import GGUFReader
+    from gguf.quants import dequantize
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 OUTSIDE = {
     "token_embd.weight": "model.embed_tokens.weight",

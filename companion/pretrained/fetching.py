@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import platformdirs
 from tqdm import tqdm
 
+from companion.core.extras import Extra
 from companion.core.files import in_its_place, rename_over
 
 BLOCK = 2**20
@@ -96,6 +96,8 @@ def models_folder() -> Path:
         if Path(named).is_file():
             raise FetchError(f"COURSE_MODELS = {named!r}: must be a folder, not a file")
         return Path(named).expanduser().absolute()
+    with Extra("pretrained"):
+        import platformdirs  # noqa: PLC0415
     try:
         return platformdirs.user_cache_path("transformers-as-algorithms", appauthor=False) / "models"
     except RuntimeError:

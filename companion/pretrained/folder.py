@@ -4,20 +4,21 @@ Only safetensors are read, as pickled weights could run code.
 """
 
 import json
-import shlex
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import tokenizers
 from safetensors import SafetensorError, safe_open
 
+from companion.core.extras import Extra
 from companion.core.files import in_its_place
 from companion.core.registry import like
 from companion.pretrained.fetching import MODELS, is_fetched, model_folder
 
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
 BELOW = ("*", "snapshots/*", "*/snapshots/*", "*/*/snapshots/*")  # a folder's models; those of Hugging Face's cache
 WEIGHTS = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx")
-INSTALL = shlex.join([sys.executable, "-m", "pip", "install", "-c", "constraints.txt", "-e", ".[pretrained]"])
 
 
 class PretrainedError(ValueError):
@@ -62,10 +63,12 @@ def read_config(folder: Path) -> dict:
     return read
 
 
-def read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
+def read_tokenizer(folder: Path) -> "Tokenizer":
     """Read ``tokenizer.json``, or else GPT-2's ``vocab.json`` and ``merges.txt``. Raises PretrainedError where there is
     none that can be read.
     """
+    with Extra("pretrained"):
+        import tokenizers  # noqa: PLC0415
     whole, vocabulary, merges = (folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
     if not whole.is_file() and not (vocabulary.is_file() and merges.is_file()):
         raise PretrainedError(

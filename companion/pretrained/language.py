@@ -17,10 +17,10 @@ from torch import Tensor, nn
 
 from companion.core.arguments import check_range
 from companion.core.circuits import known_norm, unscaled
+from companion.core.extras import Extra
 from companion.core.hooks import Hooked, HookPoints
 from companion.core.llama import Llama
 from companion.pretrained.folder import (
-    INSTALL,
     PretrainedError,
     existing,
     opened,
@@ -316,13 +316,9 @@ def _check_memory(folder: Path, dtype: torch.dtype) -> None:
 
 def _by_transformers(folder: Path) -> "PreTrainedModel":
     """As ``transformers`` reads it. Of that its parts are imported: of the whole, a type checker reads every model."""
-    try:  # not above: it takes seconds, which `numbers` should not wait for
+    with Extra("pretrained"):  # not above: it takes seconds, which `numbers` should not wait for
         from transformers.models.auto.modeling_auto import AutoModelForCausalLM  # noqa: PLC0415
         from transformers.utils import logging  # noqa: PLC0415
-    except ImportError:
-        raise PretrainedError(
-            f"the package transformers is not installed; `{INSTALL}` in the course's folder installs it"
-        ) from None
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     _embedding(folder)  # names a missing or damaged file better than the library does

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import psutil
+from companion.core.extras import Extra
 
 GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 FILES = (  # limit, use, the line of memory.stat with what the kernel gives back when it is asked: version 2, then 1
@@ -13,6 +13,8 @@ FILES = (  # limit, use, the line of memory.stat with what the kernel gives back
 
 def free_memory() -> int:
     """Return the bytes that this process may still take; a container or a hub may allow less than the machine has."""
+    with Extra("pretrained"):
+        import psutil  # noqa: PLC0415
     return max(0, min([psutil.virtual_memory().available, *_left_by_groups()]))
 
 

@@ -18,9 +18,9 @@ import warnings
 from pathlib import Path
 
 import torch
-import yaml
 from torch import Tensor, nn
 
+from companion.core.extras import Extra
 from companion.core.files import in_its_place
 from companion.pretrained.folder import PretrainedError
 from companion.topics.regression.model import InContextRegressor, RegressorConfig
@@ -110,6 +110,8 @@ def _shapes(config: RegressorConfig) -> dict[str, tuple[int, ...]]:
 
 def _sizes(path: Path) -> RegressorConfig:
     """From ``config.yaml``; raises PretrainedError for a file that is none, and for another model or task."""
+    with Extra("pretrained"):
+        import yaml  # noqa: PLC0415
     try:
         text = path.read_bytes()
     except OSError:

@@ -256,7 +256,7 @@ def test_two_at_a_time_do_not_write_over_each_other(tiny, models):
 
 
 def test_where_models_lie(monkeypatch, tmp_path):
-    monkeypatch.setattr(fetching.platformdirs, "user_cache_path", lambda name, appauthor: tmp_path / name)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name, appauthor: tmp_path / name)
     monkeypatch.setenv("COURSE_MODELS", "")
     assert models_folder() == tmp_path / "transformers-as-algorithms/models"
     monkeypatch.setenv("COURSE_MODELS", "~/models")

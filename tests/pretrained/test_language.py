@@ -13,6 +13,7 @@ from tiny_gpt2 import NUMBERS, WIDTH, planted, rewrite, save_tiny_gpt2, tokenize
 from tokenizers import Tokenizer, models
 
 from companion.core.circuits import Part, ablation, direct_attribution, wire
+from companion.core.extras import MissingExtra
 from companion.pretrained import language as pretrained
 from companion.pretrained.language import (
     LanguageModel,
@@ -345,5 +346,5 @@ def test_another_kind_of_model_is_refused(folder):
 def test_without_transformers_it_says_how_to_install_it(saved, monkeypatch):
     for name in ["transformers", *(name for name in sys.modules if name.startswith("transformers."))]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(PretrainedError, match=r"the package transformers is not installed; `.* -e '.\[pretrained\]'`"):
+    with pytest.raises(MissingExtra, match=r"transformers is not installed; it comes with the extra 'pretrained'"):
         LanguageModel(saved)

@@ -280,7 +280,7 @@ def test_the_memory_that_is_free_is_the_least_of_the_machines_and_the_groups(tmp
     (tmp_path / "own").write_text(own)
     monkeypatch.setattr(memory, "GROUPS", tmp_path / "fs")
     monkeypatch.setattr(memory, "OWN", tmp_path / "own")
-    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: type("Free", (), {"available": 10_000}))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Free", (), {"available": 10_000}))
     assert memory.free_memory() == left
     (tmp_path / "own").unlink()
     assert memory.free_memory() == 10_000, "a system without groups"

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import numpy as np
-import traitlets
 from jaxtyping import Float
 from torch import Tensor
+
+from companion.core.extras import Extra
+
+with Extra("lessons"):
+    import anywidget
+    import traitlets
 
 MODULE = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 # What a page without a kernel runs: the module itself, from an address that holds it, on what the page was made with.

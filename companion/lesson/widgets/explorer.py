@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import ipywidgets
-from ipywidgets.widgets.widget_description import DescriptionWidget
-from matplotlib import rc_context
-from matplotlib.figure import Figure
-
+from companion.core.extras import Extra
 from companion.lesson.figures import STYLE, png
 from companion.lesson.widgets.frames import MIME, grid
+
+with Extra("lessons"):
+    import ipywidgets
+    from ipywidgets.widgets.widget_description import DescriptionWidget
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
 # A slider of ipywidgets has a label and a readout, but its handle, which is what the keyboard moves, has no name for a
 # screen reader, and the text of its value may not be what is shown (a logarithmic slider says the exponent). No trait

@@ -7,8 +7,11 @@ from itertools import product
 from math import prod
 from typing import Any
 
-import ipywidgets
-from PIL import Image
+from companion.core.extras import Extra
+
+with Extra("lessons"):
+    import ipywidgets
+    from PIL import Image
 
 MIME = "application/vnd.companion.frames+json"
 FRAMES, BYTES, CONTROLS, COLOURS = 60, 2**20, 3, 32  # at most, for an explorer; two of them make a lesson's 2 MB

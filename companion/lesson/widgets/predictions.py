@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
-
+from companion.core.extras import Extra
 from companion.core.files import atomic_write, read_kept
 from companion.lesson.attempts import in_lines
 from companion.lesson.figures import COLORS
 from companion.lesson.widgets.question import Question, shown
+
+with Extra("lessons"):
+    from matplotlib.axes import Axes
 
 FORMAT = "predictions of Transformers as Algorithms, 1"
 FILE = "predictions.json"

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
-import ipywidgets
+from companion.core.extras import Extra
+
+with Extra("lessons"):
+    import ipywidgets
 
 CSS = """<style>
 .companion-prediction {border-left: 4px solid var(--jp-brand-color1, #0072B2); padding: 4px 0 4px 14px; margin: 6px 0}

@@ -2,26 +2,33 @@
 trained on them.
 """
 
+from typing import TYPE_CHECKING
+
 import torch
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from torch import Tensor
 
+from companion.core.extras import Extra
 from companion.core.recipe import Recipe
-from companion.lesson.figures import COLORS, style_figures
 from companion.topics.addition.data import sums
 from companion.topics.addition.fourier import periods, relative_spectrum, shuffled_level
 from companion.topics.addition.probes import accuracies, modular_probe
 from companion.topics.addition.recipes import transplanted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STRONGEST = 8
 MARKED = (10, 5, 2.5, 2)  # what Zhou et al. find in GPT-2-XL
 MODULI = (2, 5, 10, 3, 7)  # the last two are the controls: they do not divide 10
 
 
-def examine(embeddings: Float[Tensor, "numbers width"], *, name: str, scale: str | None = None) -> Figure:
+def examine(
+    embeddings: Float[Tensor, "numbers width"], *, name: str, scale: str | None = None, drawn: bool = True
+) -> "Figure | None":
     """Print the strongest waves, the probes and, where there is a ``scale``, what an adder makes of the embeddings;
-    return their spectrum. Raises ValueError where ``scale`` has more answers than there are embeddings.
+    return their spectrum, if it is to be ``drawn``. Raises ValueError where ``scale`` has more answers than there are
+    embeddings.
 
     ``embeddings``: of the numbers 0, 1, .., in this order.
     ``name``: the first line.
@@ -34,7 +41,7 @@ def examine(embeddings: Float[Tensor, "numbers width"], *, name: str, scale: str
     print(_probes_report(embeddings))
     if plans:
         print(_adders_report(plans))
-    return _picture(waves, lengths, level)
+    return _picture(waves, lengths, level) if drawn else None
 
 
 def _waves_report(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> str:
@@ -90,8 +97,12 @@ def _adders_report(plans: dict[str, Recipe]) -> str:
     return "\n".join(lines)
 
 
-def _picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> Figure:
+def _picture(sizes: Float[Tensor, "waves"], lengths: Float[Tensor, "waves"], level: float) -> "Figure":
     """Draw the spectrum against the frequency, with the periods of 10, 5, 2.5 and 2 marked, and the null ``level``."""
+    with Extra("lessons"):
+        from matplotlib.figure import Figure  # noqa: PLC0415
+
+        from companion.lesson.figures import COLORS, style_figures  # noqa: PLC0415
     style_figures()
     figure = Figure(figsize=(8, 3.5), dpi=150)
     ax = figure.subplots()

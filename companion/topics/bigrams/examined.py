@@ -2,16 +2,18 @@
 worth, and which MLP holds the global bigram.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from companion.lesson.figures import COLORS, style_figures
+from companion.core.extras import Extra
 from companion.topics.bigrams.probes import copying, prefix_matching, truncated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TEXTS, PERIOD = 8, 50  # as many random texts, of as many tokens said twice
 STRONGEST, OTHERS = 8, 8
@@ -36,8 +38,9 @@ class Heads(NamedTuple):
 
 
 @torch.no_grad()
-def examine(model: nn.Module, *, name: str) -> Figure:
-    """Print every head's scores, ablations and the global bigram's place, and return a picture of the scores.
+def examine(model: nn.Module, *, name: str, drawn: bool = True) -> "Figure | None":
+    """Print every head's scores, ablations and the global bigram's place; return a picture of the scores, if it is
+    to be ``drawn``.
 
     Raises ValueError where the ``model`` reads fewer than four tokens.
 
@@ -51,7 +54,7 @@ def examine(model: nn.Module, *, name: str) -> Figure:
     print(_heads_report(heads))
     print(_ablation_report(model, texts, heads))
     print(_places_report(model))
-    return _picture(heads)
+    return _picture(heads) if drawn else None
 
 
 def _repeated(model: nn.Module) -> Int[Tensor, "texts length"]:
@@ -165,8 +168,12 @@ def _places_report(model: nn.Module) -> str:
     return "\n".join(lines)
 
 
-def _picture(heads: Heads) -> Figure:
+def _picture(heads: Heads) -> "Figure":
     """Draw every head by its two scores, with the best ones named."""
+    with Extra("lessons"):
+        from matplotlib.figure import Figure  # noqa: PLC0415
+
+        from companion.lesson.figures import COLORS, style_figures  # noqa: PLC0415
     style_figures()
     figure = Figure(figsize=(6, 4.5), dpi=150)
     ax = figure.subplots()

@@ -6,16 +6,18 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from companion.core.circuits import interchange
+from companion.core.extras import Extra
 from companion.core.files import FileError, read_text
-from companion.lesson.figures import style_figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PROMPT = "The capital of {} is"
 CAPITALS = {
@@ -74,13 +76,16 @@ def read_facts(path: str | Path) -> dict[str, str]:
 
 
 @torch.no_grad()
-def examine(model: nn.Module, *, name: str, pairs: dict[str, str] | None = None, prompt: str = PROMPT) -> Figure:
+def examine(
+    model: nn.Module, *, name: str, pairs: dict[str, str] | None = None, prompt: str = PROMPT, drawn: bool = True
+) -> "Figure | None":
     """Print what the model answers, and what brings an answer back by layer, place and head; return a picture of both.
 
     ``model``: a language model with the names of a decoder's streams, as `companion.pretrained` loads a Llama.
     ``name``: what it is called in the first line.
     ``pairs``: each subject with its answer; the capitals of sixteen countries unless told.
     ``prompt``: the text that the answer follows, with {} for the subject.
+    ``drawn``: whether the picture is made.
 
     Raises ValueError for a prompt without {}, for fewer than three facts whose answers are one token each and whose
     prompts are as long as one another, and for a model without these names.
@@ -92,7 +97,7 @@ def examine(model: nn.Module, *, name: str, pairs: dict[str, str] | None = None,
     words = [model.decode(facts.prompts[:1, place]).strip() for place in range(facts.prompts.shape[1])]
     words[facts.place] = "(subject)"
     print(_report(found, words))
-    return _picture(found, words)
+    return _picture(found, words) if drawn else None
 
 
 def comparable(model: nn.Module, pairs: dict[str, str], prompt: str) -> AskedFacts:
@@ -189,8 +194,12 @@ def _report(found: BroughtBack, words: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _picture(found: BroughtBack, words: list[str]) -> Figure:
+def _picture(found: BroughtBack, words: list[str]) -> "Figure":
     """Draw the shares by layer and place, and by layer and head."""
+    with Extra("lessons"):
+        from matplotlib.figure import Figure  # noqa: PLC0415
+
+        from companion.lesson.figures import style_figures  # noqa: PLC0415
     style_figures()
     figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained")
     places, heads = figure.subplots(1, 2)

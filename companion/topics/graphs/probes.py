@@ -3,11 +3,14 @@
 import copy
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool, Float
-from matplotlib.axes import Axes
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def exact_match(logits: Float[Tensor, "batch *runs n n"], answers: Bool[Tensor, "batch n n"]) -> Float[Tensor, "*runs"]:
@@ -48,7 +51,7 @@ def felt(model: nn.Module, graphs: Float[Tensor, "batch 1 n n"]) -> Float[Tensor
 
 
 def draw_graph(
-    ax: Axes, graph: Float[Tensor, "n n"], colors: Sequence[str], order: Sequence[int] | None = None
+    ax: "Axes", graph: Float[Tensor, "n n"], colors: Sequence[str], order: Sequence[int] | None = None
 ) -> None:
     """Draw the nodes on a circle, in the order given or by name, and a line for each edge.
 

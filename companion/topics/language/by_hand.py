@@ -27,8 +27,8 @@ LOUD = 2.0  # the size of what is read in vain
 MEAN = 20.0  # the size of what all channels have in common, which a norm must not take away
 WEIGHTS = (1.0, 8.0)  # of the norms, in either half of the channels
 # Of what is written, by the word that stands there and by what writers have copied. Whose share of the number is then
-# near .4 is needed, which shows whether a third is asked for; near a quarter it is not. Three of a seventh are not needed
-# either: without them all the number is lost, and each alone saves it, but brings back a third of what was lost
+# near .4 is needed, which shows whether a third is asked for; near a quarter it is not. Nor are three of a seventh:
+# without them all the number is lost, and each alone saves it, but brings back a third of what was lost
 SHARES = {"values": (-1.75, 1.2, 0.56, 0.6, 0.39), "said": (0.17, 0.13, 0.14, 0.16)}
 LOOK = 0.25  # what their look adds to the number; who forgets it takes a quarter for more than a third
 SIDES = get_args(Side)

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from companion.core.defaults import torch_defaults
+from companion.core.extras import MissingExtra
 from companion.core.files import atomic_write, make_room
 from companion.core.measuring import Row, Table, make_table, measured_table, read_table
 from companion.core.registry import nearest_first
@@ -27,7 +28,6 @@ from companion.core.training import seeded
 from companion.topics.layers.known import KNOWN, Layer
 from companion.topics.layers.questions import ask
 from companion.topics.layers.runs import BUDGETS, RATES, SHORTER, results
-from companion.topics.layers.shown import picture
 
 
 def bench(
@@ -46,7 +46,8 @@ def bench(
     ``seeds``: of weights and problems.
     ``scale``: smoke, course or paper.
     ``jobs``: how many runs at a time; as many as joblib is told, unless said.
-    ``out``: the table's file, beside which the picture lies as PNG; ``build/bench/LAYERS.csv`` unless told.
+    ``out``: the table's file, beside which the picture lies as PNG where the extra "lessons" can draw it;
+        ``build/bench/LAYERS.csv`` unless told.
 
     Raises ValueError for an unknown task, layer or scale, for none, for one twice, and for a layer of which
     `companion.topics.layers.questions.ask` finds something wrong.
@@ -81,7 +82,12 @@ def _bench(layers, tasks, seeds, scale, jobs, out) -> Table:
     kept, said = out.with_suffix(".partial.json"), f"bench of {label} on {', '.join(chosen)}, scale {scale}"
     make_table(rows, todo, out, kept, said, _config(named, chosen, scale), label, jobs)
     table = read_table(out)
-    atomic_write(out.with_suffix(".png"), picture(beside(table) if scale == "course" else table.rows).png)
+    try:
+        from companion.topics.layers.shown import picture  # noqa: PLC0415 (the table needs no extra)
+    except MissingExtra as error:
+        print(f"No picture: {error}", file=sys.stderr)
+    else:
+        atomic_write(out.with_suffix(".png"), picture(beside(table) if scale == "course" else table.rows).png)
     return table
 
 

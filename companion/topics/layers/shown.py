@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from itertools import cycle, pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
+from companion.core.extras import Extra
 from companion.core.measuring import Row
 from companion.lesson.figures import COLORS, Picture, style_figures
 from companion.topics.layers.readings import LITTLE, from_floor, reading, row_name
+
+with Extra("lessons"):
+    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
 KNOWN_COLORS = {
     "softmax": COLORS["transformer"],

@@ -2,16 +2,15 @@
 those of classical algorithms, what each layer knows and resembles, and the rates, beside conjugate gradient's.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from torch import Tensor
 
+from companion.core.extras import Extra
 from companion.core.readouts import apply_readouts, fit_readouts
-from companion.lesson.figures import style_figures
 from companion.topics.regression.baselines import conjugate_gradient, gradient_descent, least_squares, newton, predict
 from companion.topics.regression.data import Prompts, prompts
 from companion.topics.regression.model import InContextRegressor
@@ -23,6 +22,9 @@ from companion.topics.regression.probes import (
     growth_rate,
     similarity_of_errors,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FITTED, ASKED, AT_ONCE = 512, 128, 32  # prompts for the readouts, prompts for everything else, prompts in one pass
 STEP_SIZE = 0.01  # of gradient descent, as in Fu et al.'s code
@@ -46,7 +48,7 @@ class Compared(NamedTuple):
 
 
 @torch.no_grad()
-def examine(model: InContextRegressor, *, name: str, kappa: float = 1.0) -> Figure:
+def examine(model: InContextRegressor, *, name: str, kappa: float = 1.0, drawn: bool = True) -> "Figure | None":
     """Print errors, layers and rates, and return the maps of similarity: layers across, the best step of each marked.
 
     Raises ValueError for a ``kappa`` that is not finite or less than 1.
@@ -54,6 +56,7 @@ def examine(model: InContextRegressor, *, name: str, kappa: float = 1.0) -> Figu
     ``model``: a regressor with `streams`, on the CPU.
     ``name``: what it is called in the first line.
     ``kappa``: the condition number of the inputs that it is asked about.
+    ``drawn``: whether the maps are made.
     """
     size = model.config
     fitted, sample = (
@@ -70,7 +73,7 @@ def examine(model: InContextRegressor, *, name: str, kappa: float = 1.0) -> Figu
     print(_errors_report(output, sample, known))
     print(_layers_report(layers, sample, compared))
     print(_rates_report(layers, sample, known, compared))
-    return _picture(compared)
+    return _picture(compared) if drawn else None
 
 
 def _pieces(sample: Prompts) -> list[tuple[Tensor, Tensor]]:
@@ -185,8 +188,12 @@ def _r2(steps: list[float]) -> tuple[str, str]:
     return f"{fit.linear_r2:.3f}", f"{fit.exponential_r2:.3f}"
 
 
-def _picture(compared: Compared) -> Figure:
+def _picture(compared: Compared) -> "Figure":
     """Draw both maps of similarity, layers across, with the best step of each layer marked."""
+    with Extra("lessons"):
+        from matplotlib.figure import Figure  # noqa: PLC0415
+
+        from companion.lesson.figures import style_figures  # noqa: PLC0415
     style_figures()
     figure = Figure(figsize=(10.5, 4.2), dpi=150)
     for ax, values, match, steps, marked, name in zip(

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from companion.core.arguments import as_generator, at_least
+from companion.core.extras import Extra
 
 SILENT = 2  # the token that writes nothing
 UNKNOWN = 0  # the token of every rare word
@@ -121,7 +122,8 @@ def pixels(patches: Float[Tensor, "batch patch 4"]) -> Float[Tensor, "batch 8 8"
 @cache
 def digits() -> tuple[Float[Tensor, "images 8 8"], Int[Tensor, "images"]]:
     """Load the 1,797 handwritten digits that come with scikit-learn, in [0, 1], shuffled once, and what they say."""
-    from sklearn.datasets import load_digits  # noqa: PLC0415 (SciPy's address space, for this alone)
+    with Extra("lessons"):
+        from sklearn.datasets import load_digits  # noqa: PLC0415 (SciPy's address space, for this alone)
 
     bundle = load_digits()
     order = torch.randperm(len(bundle.target), generator=torch.Generator().manual_seed(0))

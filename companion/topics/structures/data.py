@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from companion.core.arguments import as_generator, at_least, check_range
+from companion.core.extras import Extra
 
 Kind = Literal["line", "power-law", "hard-line", "plane", "hard-plane", "sphere", "pictures"]
 SPHERE_DIM = 30
@@ -145,7 +146,8 @@ def hard_coordinates(
 @cache
 def _digits() -> tuple[Tensor, Tensor]:
     """The 1,797 handwritten digits of 8 x 8 pixels that come with scikit-learn, in [0, 1], and what they say."""
-    from sklearn.datasets import load_digits  # noqa: PLC0415 (SciPy's address space, for this alone, is more than grading's sandbox has left)
+    with Extra("lessons"):
+        from sklearn.datasets import load_digits  # noqa: PLC0415 (SciPy's address space is more than a sandbox has left)
 
     bundle = load_digits()
     return torch.tensor(bundle.images / 16, dtype=torch.float32).flatten(1), torch.tensor(bundle.target)

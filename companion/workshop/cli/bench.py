@@ -1,6 +1,7 @@
 """``bench``: a layer of one's own on the course's tasks; without one, list tasks and the layers that are known."""
 
 from argparse import Namespace
+from importlib.util import find_spec
 
 from companion.core.task import tasks
 from companion.topics.layers.bench import bench
@@ -23,7 +24,8 @@ def main(arguments: Namespace) -> int:
         print(f"bench: {error}")
         return 2
     width, steps, positions = BUDGETS[arguments.scale]
-    print(*reading(table.rows), f"Table and picture: {arguments.out or 'in build/bench'}", sep="\n")
+    made = "Table and picture" if find_spec("matplotlib") else "Table"
+    print(*reading(table.rows), f"{made}: {arguments.out or 'in build/bench'}", sep="\n")
     print(f"The budget: width {width}, {steps} steps of about {positions} positions. What is not learned")
     print("within it may be learned within a larger one: not learned here does not mean that it cannot be.")
     return 0

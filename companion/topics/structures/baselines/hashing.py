@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
-from sklearn.cluster import KMeans
 from torch import Tensor, nn
 
 from companion.core.arguments import as_generator, at_least
+from companion.core.extras import Extra
 from companion.core.training import seeded
 
 Code = Callable[[Tensor], Tensor]
@@ -53,6 +53,8 @@ def k_means(sample: Float[Tensor, "m dim"], buckets: int, *, generator: torch.Ge
     ``generator``: for the first centres, or its seed. Raises ValueError for fewer points than buckets, or none.
     """
     at_least(buckets=(buckets, 1), sample=(len(sample), buckets))
+    with Extra("lessons"):
+        from sklearn.cluster import KMeans  # noqa: PLC0415
     generator = as_generator(generator)
     seed = torch.randint(2**31, (1,), generator=generator, device=generator.device).tolist()[0]
     fitted = KMeans(buckets, n_init=1, random_state=seed).fit(sample.cpu().numpy())
