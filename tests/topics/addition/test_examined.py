@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 from tiny_gpt2 import NUMBERS, WIDTH, rewrite, save_tiny_gpt2
 
+from companion.topics.addition import examined as addition
 from companion.workshop.cli import examine
 
 
@@ -68,10 +69,13 @@ def test_where_nothing_is_planted_nothing_is_seen(saved, tmp_path, capsys):
     assert all(right < chance + 4 * (chance * (1 - chance) / 150) ** 0.5 for right, _, chance in probes.values())
 
 
-def test_it_draws_the_spectrum(saved, tmp_path, capsys):
+def test_it_draws_the_spectrum_where_somebody_says_where(saved, tmp_path, capsys, monkeypatch):
     out = tmp_path / "new folder/spectrum.png"
     out.parent.mkdir()
     out.write_text("an older one")
+    monkeypatch.setattr(addition, "_picture", lambda *_: pytest.fail("drawn, though nobody asked"))
+    assert examine.main(arguments(saved)) == 0
+    monkeypatch.undo()
     assert examine.main(arguments(saved, out=str(out))) == 0
     assert f"The spectrum is drawn in {out}\n" in capsys.readouterr().out
     with Image.open(out) as image:
