@@ -24,20 +24,20 @@ from companion import SCALES
 from companion.workshop.cli.arguments import JOBS, PORT, SEED, Parser, in_range, to_read, to_write
 
 EXTRAS = {
-    "lab": (),
+    "lab": ("lessons",),
     "progress": None,  # reads files, and installs nothing
     "test": ("test",),
-    "run": (),
+    "run": ("lessons",),
     "release": ("grading",),
-    "fetch": (),
-    "train": (),
-    "measure": (),
-    "bench": (),
-    "examine": (),
+    "fetch": ("lessons",),
+    "train": ("lessons",),
+    "measure": ("lessons",),
+    "bench": ("lessons",),
+    "examine": ("lessons",),
     "grade": ("grading",),
     "site": ("site",),
 }
-FROM_WHEEL = ("fetch", "train", "measure", "bench", "examine")  # what works where the package alone is installed
+FROM_WHEEL = ("fetch", "train", "measure", "bench", "examine")  # what the package alone does, or names a missing extra
 
 
 def parser() -> argparse.ArgumentParser:
@@ -310,7 +310,9 @@ def main(argv: list[str]) -> int:
         if arguments.command not in FROM_WHEEL:
             cli.error(f"{arguments.command} needs a checkout of the course; here is the package alone")
     elif EXTRAS[arguments.command] is not None:
-        import_module("companion.workshop.cli.setup").ensure(EXTRAS[arguments.command], argv, cpu=arguments.cpu)
+        setup = import_module("companion.workshop.cli.setup")
+        suffices = arguments.command in FROM_WHEEL and not setup.missing(())
+        setup.ensure(() if suffices else EXTRAS[arguments.command], argv, cpu=arguments.cpu)
     gc.disable()  # imports leave no garbage, and looking for it takes a tenth of their time
     machinery = import_module(f"companion.workshop.cli.{arguments.command}")
     gc.enable()
@@ -328,7 +330,7 @@ def go_on_in_utf8() -> None:
 
 def command() -> int:
     """Run `main` as a program of its own: ``companion lab``. Where nobody reads on, as in ``| head``, it ends. What a
-    disk refuses, and a file that is damaged, is a sentence."""
+    disk refuses, a file that is damaged, and an extra that is not installed, is a sentence."""
     go_on_in_utf8()
     try:
         status = main(sys.argv[1:])
@@ -336,12 +338,12 @@ def command() -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python's own flush at its exit fails again
         return 1
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         said = import_module("companion.core.files").told(error, sys.argv[1])
         if not said:
             raise
         print(said, file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, ImportError) else 1
     return status
 
 

@@ -37,7 +37,7 @@ def test_torch_is_the_build_for_cpus():
     lines = (ROOT / "binder/requirements.txt").read_text().splitlines()
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in lines
     assert "-c ../constraints.txt" in lines
-    assert "-e ." in lines
+    assert "-e .[lessons]" in lines
     assert "jupyterlab>=4.4,<5" in lines
 
 

@@ -205,5 +205,5 @@ def test_the_container_installs_as_binder_does():
     container = (ROOT / ".devcontainer.json").read_text(encoding="utf-8")
     version = (ROOT / "binder/runtime.txt").read_text().strip().removeprefix("python-")
     assert f"devcontainers/python:{version}" in container
-    for option in ("-c constraints.txt", "-e .", "--extra-index-url https://download.pytorch.org/whl/cpu"):
+    for option in ("-c constraints.txt", "-e '.[lessons]'", "--extra-index-url https://download.pytorch.org/whl/cpu"):
         assert option in container

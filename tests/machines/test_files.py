@@ -217,8 +217,8 @@ PROJECT = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(enc
 MARKS = '<<<<<<< HEAD\nversion = "0.4.0"\n=======\nversion = "0.5.0"\n>>>>>>> theirs\n'
 NO_PROJECTS = {
     "a merge conflict": (PROJECT.replace('version = "0.4.0"\n', MARKS), r"git has left a merge conflict .*\(line 7\)"),
-    "half a list": (PROJECT[: PROJECT.index('    "gguf')], r"Invalid value \(at its end, line 14\)"),
-    "a comma lost": (PROJECT.replace('0.9",\n', '0.9"\n', 1), r"Unclosed array \(at line 15"),
+    "half a list": (PROJECT[: PROJECT.index('    "gguf')], r"Invalid value \(at its end, line 26\)"),
+    "a comma lost": (PROJECT.replace('0.9",\n', '0.9"\n', 1), r"Unclosed array \(at line 27"),
     "half a table": (PROJECT[: PROJECT.index("dependencies")], "ends in line 12, without dependencies"),
     "extras lost": (PROJECT[: PROJECT.index("site = [")], "has lost its 'site'"),
     "no requirement": (PROJECT.replace("numpy>=", "numpy=>"), "Expected .* numpy=>1.26"),

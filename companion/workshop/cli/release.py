@@ -156,7 +156,8 @@ def colab(repository: str) -> nbformat.NotebookNode:
     """Return a folded cell that installs the companion on Colab, with the torch that is there, and does nothing
     elsewhere.
     """
-    source = f'import sys\n\nif "google.colab" in sys.modules:\n    %pip install -q git+https://github.com/{repository}'
+    what = f"transformers-as-algorithms[lessons] @ git+https://github.com/{repository}"
+    source = f'import sys\n\nif "google.colab" in sys.modules:\n    %pip install -q "{what}"'
     fold = {"tags": ["colab"], "jupyter": {"source_hidden": True}, "cellView": "form"}
     return nbformat.v4.new_code_cell(source, id="colab", metadata=fold)
 

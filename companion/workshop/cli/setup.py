@@ -258,4 +258,4 @@ def _requirements(project: dict, extras: tuple[str, ...]) -> list[str]:
         for requirement in project["optional-dependencies"][extra]:
             own = re.fullmatch(re.escape(project["name"]) + r"\[([\w,]+)\]", requirement)
             found += _requirements(project | {"dependencies": []}, tuple(own[1].split(","))) if own else [requirement]
-    return found
+    return list(dict.fromkeys(found))

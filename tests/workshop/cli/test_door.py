@@ -3,13 +3,15 @@
 import ast
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from companion.__main__ import main
+from companion.workshop.cli import setup
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = ["lab", "progress", "test", "run", "release", "fetch", "train", "examine", "grade", "site"]
@@ -44,12 +46,13 @@ def test_a_reader_that_has_enough_ends_the_command():
     assert answer.stderr == ""
 
 
-def test_the_package_without_its_checkout_benches_a_layer_and_names_what_needs_one(tmp_path):
-    shutil.copytree(ROOT / "companion", tmp_path / "companion", ignore=shutil.ignore_patterns("weights", "__pycache__"))
-    program, env = [sys.executable, "-m", "companion"], os.environ | {"PYTHONPATH": str(tmp_path)}
-    for command, status, said in (("bench", 0, "layers: "), ("lab", 2, "lab needs a checkout of the course")):
-        answer = subprocess.run([*program, command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        assert (answer.returncode, said in answer.stdout + answer.stderr) == (status, True), answer.stderr
+@pytest.mark.parametrize(("lacks", "needs"), [([], ()), (["torch>=2.9"], ("lessons",))])
+def test_where_the_base_is_installed_research_goes_on_in_it(monkeypatch, lacks, needs):
+    asked = []
+    monkeypatch.setattr(setup, "missing", lambda extras: lacks)
+    monkeypatch.setattr(setup, "ensure", lambda extras, argv, cpu: asked.append(extras))
+    assert main(["fetch", "--list"]) == 0
+    assert asked == [needs]
 
 
 def test_what_a_console_cannot_show_is_written_by_its_number():

@@ -28,7 +28,7 @@ from pathlib import Path
 NAME = "tiny-0.1-py3-none-any.whl"
 METADATA = (
     "Metadata-Version: 2.1\\nName: tiny\\nVersion: 0.1\\n"
-    "Provides-Extra: test\\nRequires-Dist: pip; extra == 'test'\\n"
+    "Provides-Extra: lessons\\nProvides-Extra: test\\nRequires-Dist: pip; extra == 'test'\\n"
 )
 
 
@@ -58,6 +58,7 @@ name = "tiny"
 version = "0.1"
 dependencies = []
 [project.optional-dependencies]
+lessons = []
 test = ["pip"]
 """
 INSTALLS = "Set-up: installing"
@@ -79,6 +80,7 @@ def tiny(tmp_path_factory):
         "__init__.py",
         "__main__.py",
         "core/__init__.py",
+        "core/extras.py",
         "core/files.py",
         "core/registry.py",
         "workshop/__init__.py",
@@ -134,7 +136,7 @@ def test_it_makes_a_venv_once_and_mends_it(tiny):
     mended = run(tiny, "lab")
     assert INSTALLS in mended.stdout, "somebody uninstalled a package"
     assert mended.returncode == 5
-    assert json.loads((tiny / ".venv/companion.json").read_text())["extras"] == ["test"], "from before"
+    assert json.loads((tiny / ".venv/companion.json").read_text())["extras"] == ["lessons", "test"], "from before"
 
 
 def test_it_installs_again_for_another_extra_and_for_other_constraints(tmp_path, monkeypatch):
