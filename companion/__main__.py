@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="The first command installs what it needs into .venv, unless it is there already. "
         "Options for pip: COURSE_PIP_ARGS.",
     )
-    common = argparse.ArgumentParser(add_help=False)
+    common = Parser(add_help=False)
     common.add_argument(
         "--cpu", action="store_true", help="when something must be installed, take PyTorch's CPU-only build"
     )

@@ -38,7 +38,7 @@ ON_TRUST = {  # declared and not imported here: programs and plug-ins that are s
     "site": {"myst-nb", "sphinx-book-theme", "sphinx-copybutton", "sphinx-design", "sphinxcontrib-bibtex"},
     "test": {
         "codespell", "coverage", "distributed", "import-linter", "jupyter-repo2docker", "nbstripout", "nbval",
-        "pytest-benchmark", "pytest-xdist", "ruff",
+        "pyright", "pytest-benchmark", "pytest-xdist", "ruff",
     },
 }  # fmt: skip
 TORCHS_OWN = {"jinja2", "networkx"}  # torch needs them, so that the base has them

@@ -22,8 +22,9 @@ class Extra:
         pass
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("companion"):
+        package = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else "companion"
+        if package != "companion":
             raise MissingExtra(
-                f"{error.name} is not installed; it comes with the extra {self.name!r}: "
+                f"{package} is not installed; it comes with the extra {self.name!r}: "
                 f'{sys.executable} -m pip install "transformers-as-algorithms[{self.name}]"'
             ) from None

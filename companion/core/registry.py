@@ -28,7 +28,7 @@ def like(word: str, known: Iterable[str]) -> list[str]:
         return max(SequenceMatcher(None, str(word).casefold(), part.casefold()).ratio() for part in parts)
 
     scores = {name: likeness(name) for name in known}
-    return sorted((name for name in scores if scores[name] >= ALIKE), key=scores.get, reverse=True)[:12]
+    return sorted((name for name in scores if scores[name] >= ALIKE), key=scores.__getitem__, reverse=True)[:12]
 
 
 def nearest_first(word: str, known: Iterable[str]) -> list[str]:

@@ -18,6 +18,7 @@ from companion.topics.language.data import (
     hop_questions,
     indirect_objects,
     invented_countries,
+    known_facts,
     mood_questions,
     paragraphs,
     said_again,
@@ -85,6 +86,10 @@ test_draws_follow_their_laws = laws(
         for again in (True, False)
     ),
 )
+
+
+def test_a_fact_is_a_subject_and_all_that_follows():
+    assert known_facts("France French, Peru Peruvian Spanish") == {"France": "French", "Peru": "Peruvian Spanish"}
 
 
 @pytest.mark.parametrize("kind", HOPS)
