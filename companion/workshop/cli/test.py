@@ -104,7 +104,7 @@ def named(words: Iterable[str], root: Path = ROOT) -> set[str]:
             lessons = known.get(word) or [lesson.name for lesson in select_lessons([word], root)]
         except LessonError:
             there = ", ".join(f"{topic} ({', '.join(known[topic])})" for topic in nearest_first(word, sorted(known)))
-            said = f"TOPIC = {word!r}: there is no such topic or lesson; there" if word else "which TOPIC? There"
+            said = f"TOPIC = {word!r}: no lesson has this name or topic; there" if word else "which TOPIC? There"
             raise TopicError(f"{said} is {there}") from None
         due = {topic for topic, names in known.items() if set(names) & set(lessons)}
         if not due:

@@ -219,7 +219,7 @@ def test_every_exercise_belongs_to_a_lesson():
 def test_an_unknown_word_is_answered_with_what_there_is(tmp_path, capsys):
     checkout(tmp_path, closing="from companion.topics.waves import exercises")
     assert processors.main(["stars"], tmp_path) == 2
-    assert "TOPIC = 'stars': there is no such topic or lesson; there is waves (07-doubling)" in capsys.readouterr().out
+    assert "TOPIC = 'stars': no lesson has this name or topic; there is waves (07-doubling)" in capsys.readouterr().out
     assert parser().parse_args(["test", "--processors"]).processors
 
 
