@@ -181,7 +181,8 @@ def test_no_public_name_means_two_things():
 def test_an_exercise_shares_its_name_with_the_function_that_it_rebuilds_alone():
     names, places = exercises(), defined()
     assert len(names) == len(set(names)) > 100
-    assert {name: "".join(places[name]) for name in names if name in places} == REBUILT
+    shared = {name: "".join(places[name]) for name in names if name in places}
+    assert shared == REBUILT, "give the exercise a name that no function has, or list it in REBUILT"
 
 
 def unexplained(path: Path) -> list[str]:
@@ -229,7 +230,7 @@ def test_a_docstring_says_first_what_the_function_does():
             functions = public_functions(ast.parse(path.read_text(encoding="utf-8")))
             texts = [(function.name, ast.get_docstring(function) or "") for function in functions]
             found += [f"{place}: {name}: {text}" for name, text in texts if CLAUSES.match(text)]
-    assert found == []
+    assert found == [], "begin with what it does: Return, Draw, Train"
 
 
 def untested(name: str) -> list[str]:
@@ -251,4 +252,4 @@ def untested(name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["data", "baselines", "by_hand", "probes"])
 def test_functions_are_tested_in_the_file_of_their_module(name):
-    assert untested(name) == []
+    assert untested(name) == [], f"import and test each in tests/topics/TOPIC/test_{name}.py or {name}/test_MODULE.py"

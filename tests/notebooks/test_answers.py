@@ -30,7 +30,7 @@ def test_the_answers_are_the_exercises_own(path):
 
 def test_every_exercise_stands_in_one_notebook_once():
     names = [place.exercise.name for path in NOTEBOOKS for place in places(path, nbformat.read(path, as_version=4))]
-    assert sorted(names) == sorted(EXERCISES)
+    assert sorted(names) == sorted(EXERCISES), f"not both an exercise and in a notebook: {EXERCISES ^ {*names}}"
 
 
 @pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)

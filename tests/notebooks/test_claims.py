@@ -84,7 +84,8 @@ def test_a_notebook_may_keep_that_it_has_no_published_claims():
 
 
 def test_every_lesson_has_its_file_and_every_file_its_lesson():
-    assert [file.stem for file in sorted(PUBLISHED.glob("*.toml"))] == [lesson.name for lesson in all_lessons()]
+    files = [file.stem for file in sorted(PUBLISHED.glob("*.toml"))]
+    assert files == [lesson.name for lesson in all_lessons()], "write companion/published/NN-topic.toml"
 
 
 MAKE = 'claims = Claims("99-sample", SCALE)'

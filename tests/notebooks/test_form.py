@@ -90,8 +90,8 @@ def test_its_second_notebook_can_be_read(lesson):
 def test_the_picture_at_its_head_is_there_and_answered(lesson):
     head = nbformat.read(lesson.source, as_version=4).cells[0].source
     assert "](figure.png)" in head
-    assert lesson.source.with_name("figure.png").is_file()
-    assert lesson.source.with_name("answer.png").is_file()
+    missing = [name for name in ("figure.png", "answer.png") if not lesson.source.with_name(name).is_file()]
+    assert not missing, f"{missing}: python3 -m companion run {lesson.name[:2]} --pictures"
 
 
 HINTS = "".join(f"<details><summary>Hint {number}: a step</summary>One.</details>\n" for number in range(1, 5))

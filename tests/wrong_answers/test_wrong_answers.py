@@ -142,8 +142,8 @@ def test_there_are_answers_for_every_exercise_and_no_other():
 @pytest.mark.parametrize("key", EXERCISES, ids="-".join)
 def test_every_exercise_has_at_least_five_wrong_answers_and_three_right_ones(key):
     messages = [case.message for case in CASES[key]]
-    assert sum(message is None for message in messages) >= 3
-    assert len({message for message in messages if message}) >= 5
+    assert sum(message is None for message in messages) >= 3, "write three right answers"
+    assert len({message for message in messages if message}) >= 5, "write wrong answers with five different messages"
     assert len({case.source for case in CASES[key]}) == len(messages)
 
 
