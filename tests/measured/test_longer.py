@@ -2,12 +2,14 @@
 that would cost.
 """
 
+import ast
 import csv
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
+from loops import LOOPS, needed
 from sources import LESSONS
 
 from companion.core.checkpoints import shipped, weights_path
@@ -15,7 +17,7 @@ from companion.core.measuring import look_up, measurements
 from companion.core.recipe import recipe, times
 from companion.lesson.claims import statements
 from companion.workshop.cli.evidence import LONGER, table_of_runs
-from companion.workshop.site.again import rests_on
+from companion.workshop.site.again import MEASURES, rests_on
 
 OPEN = Path(__file__).parent / "open-budgets.csv"
 CLAIMS = {(name, id): claim for name in LESSONS for id, claim in statements(name).items()}
@@ -47,8 +49,36 @@ def test_that_is_what_its_checkpoints_recipes_say(key):
 def test_it_is_measured_at_three_times_as_long_or_it_is_written_down_what_that_costs():
     with OPEN.open(newline="", encoding="utf-8") as file:
         left = {(row["lesson"], row["claim"]): float(row["minutes"]) for row in csv.DictReader(file)}
-    assert set(left) == ON_TRAINING - BY_RUN - BY_TABLE
+    assert set(left) == ON_TRAINING - BY_RUN - BY_TABLE and BY_RUN <= ON_TRAINING
     assert all(minutes > 0 for minutes in left.values())
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_the_loops_of_a_notebook_that_are_lengthened_are_there(name):
+    claims, edits = LOOPS[name]
+    (path,) = (path for path in LESSONS[name.removesuffix("-further")].notebooks if path.stem == name)
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    run = "\n".join(needed(cells, claims))
+    assert set(claims) <= set(MEASURES.findall(run))
+    for short, long in edits.items():
+        assert run.count(short) == 1 and "TIMES * " in long
+        run = run.replace(short, long)
+    ast.parse(run)
+
+
+def test_only_what_a_claim_rests_on_runs_again():
+    cells = [
+        "import math\nclaims = Claims()",
+        "steps, figure = 3, 1",
+        "def fit(start):\n    found = start + steps\n    return found",
+        "found = other(figure)",
+        "kept = {}\nfor start in (1, 2):\n    kept[start] = fit(start)",
+        "figure = draw(kept)\nprint(figure)",
+        'figure = draw(found)\nclaims.record("another", run=figure)',
+        'figure = draw(kept)\nclaims.record("one", run=figure)',
+    ]
+    assert needed(cells, ("one",)) == [cells[place] for place in (0, 1, 2, 4, 7)]
+    assert needed(cells, ("another",)) == [cells[place] for place in (0, 1, 3, 6)]
 
 
 def test_where_all_is_trained_longer_recipes_checkpoints_and_tables_are(monkeypatch, tmp_path):

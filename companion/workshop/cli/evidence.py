@@ -25,13 +25,22 @@ BUDGET = "lesson", "claim", "times", "seed", "expected", "checkpoint", "run"
 
 def add(entries: Iterable[dict], root: Path = ROOT) -> None:
     """Write what each entry of a report measured in the place of what the table had of its lesson and seed. Where
-    everything was trained longer (`companion.core.recipe.times`), another table gets what became of the claims.
+    everything was trained longer (`companion.core.recipe.times`), another table gets what became of the claims, each in
+    its own place: those that rest on loops of a notebook's own come from ``tests/loops.py``.
     """
     path, columns, found = (TABLE, COLUMNS, _measured) if times() == 1 else (LONGER, BUDGET, _longer)
     rows = table_of_runs(root, path)
     for entry in entries:
-        run = (entry["lesson"], str(entry["seed"]), str(times()))
-        rows = [row for row in rows if (row["lesson"], row["seed"], row.get("times", "1")) != run] + found(entry)
+        run, new = (entry["lesson"], str(entry["seed"]), str(times())), found(entry)
+        others = {row["claim"] for row in rows if times() > 1} - {row["claim"] for row in new}
+        rows = [
+            row for row in rows if (row["lesson"], row["seed"], row.get("times", "1")) != run or row["claim"] in others
+        ] + new
+    put(rows, path, columns, root)
+
+
+def put(rows: list[dict[str, str]], path: Path, columns: tuple[str, ...], root: Path = ROOT) -> None:
+    """Write a table's rows in their order."""
     rows.sort(key=lambda row: (row["lesson"], row["claim"], int(row.get("times", "1")), int(row["seed"])))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -59,15 +68,13 @@ def _longer(entry: dict) -> list[dict[str, str]]:
     found = {id: set().union(*(each.get(id, ()) for each in rests)) for id in known}
     found = {id for id, names in found.items() if names & longer and not names & (tables - longer)}
     head = {"lesson": entry["lesson"], "times": str(times()), "seed": str(entry["seed"])}
-    return [
-        head | {"claim": id, "expected": " ".join(sorted(set(claim["expected"].values())))} | _figures(claim)
-        for claim in entry["claims"]
-        if known[id := claim["id"]].trained and id in found
-    ]
+    return [head | became(claim) for claim in entry["claims"] if known[claim["id"]].trained and claim["id"] in found]
 
 
-def _figures(claim: dict) -> dict[str, str]:
-    return {name: claim[name] for name in ("checkpoint", "run") if claim[name] != "-"}
+def became(claim: dict) -> dict[str, str]:
+    """What became of a claim, by its row in a report."""
+    figures = {name: claim[name] for name in ("checkpoint", "run") if claim[name] != "-"}
+    return {"claim": claim["id"], "expected": " ".join(sorted(set(claim["expected"].values())))} | figures
 
 
 def _measured(entry: dict) -> list[dict[str, str]]:

@@ -46,7 +46,7 @@ def rests_on(notebook: NotebookNode, names: set[str]) -> dict[str, list[str]]:
     """Return, for each claim that the ``notebook`` measures, those of ``names`` that its figures come from: where they
     stand in its code, or an f-string is filled in to one.
     """
-    code = [each for cell in notebook.cells if cell.cell_type == "code" for each in _steps(_parsed(cell.source))]
+    code = [each for cell in notebook.cells if cell.cell_type == "code" for each in steps(_parsed(cell.source))]
     filled = {
         pattern: {name: set(found.groups()) for name in names if (found := re.fullmatch(pattern, name))}
         for statement in code
@@ -56,7 +56,7 @@ def rests_on(notebook: NotebookNode, names: set[str]) -> dict[str, list[str]]:
     imported = {name: set(found) & words for statement in code for name, found in _imported(statement)}
     flows, rests = defaultdict(set, imported), defaultdict(set)
     for statement in code:
-        reads, writes = _names(statement)
+        reads, writes = flow(statement)
         constants = {str(node.value) for node in ast.walk(statement) if isinstance(node, ast.Constant)}
         said = (constants & words).union(_patterns(statement), *(flows[name] for name in reads - SHEETS))
         flows |= dict.fromkeys(writes - SHEETS - imported.keys(), said)
@@ -74,17 +74,17 @@ def _parsed(source: str) -> list[ast.stmt]:
         return []
 
 
-def _steps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def steps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements in the order in which they run, those of a loop and of a `with` one by one."""
     for statement in body:
         if isinstance(statement, ast.For):
             yield ast.Assign([statement.target], statement.iter, lineno=0)
-            yield from _steps(statement.body)
+            yield from steps(statement.body)
             yield ast.Assign([statement.target], ast.Constant(None), lineno=0)  # below, nobody reads it
         elif isinstance(statement, ast.With):
             heads = [(each.optional_vars, each.context_expr) for each in statement.items]
             yield from (ast.Assign([name], value, lineno=0) if name else ast.Expr(value) for name, value in heads)
-            yield from _steps(statement.body)
+            yield from steps(statement.body)
         else:
             yield statement
 
@@ -105,7 +105,7 @@ def _patterns(statement: ast.stmt) -> Iterator[str]:
             yield "".join(re.escape(part.value) if isinstance(part, ast.Constant) else "(.+)" for part in node.values)
 
 
-def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+def flow(statement: ast.stmt) -> tuple[set[str], set[str]]:
     """The names through which something flows into a statement, and those through which it flows out: what it binds,
     and what it changes, as ``kept`` in ``kept[name].append(1)``.
     """
