@@ -68,11 +68,12 @@ class Summit(Exercise):
     repeatable: bool = field(default=False, kw_only=True)
     seed: str = field(default="", kw_only=True)
     compared: Callable[[Tensor], Tensor] = field(default=lambda answer: answer, kw_only=True)
+    _known: dict[tuple[int, Callable[..., Tensor]], Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def _examine(self, function: Callable[..., Any], seeds: Sequence[int], **_: bool) -> list[str]:  # no advice
         examined.add(self)
         try:
-            self._measure(self._drawn(seeds[0]), function)
+            self._measure(seeds[0], function)
         finally:
             examined.discard(self)
         return []
@@ -108,19 +109,28 @@ class Summit(Exercise):
             raise Mistake(f"{self.name}: {not_finite(got)}{where}")
         return got.detach()
 
-    def _measure(self, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
+    def _gives(self, function: Callable[..., Tensor], seed: int, inputs: dict[str, Any]) -> Tensor:
+        """Return what the course's answer or a listed mistake gives for the inputs of a seed, or for their first steps.
+        It is computed once, for whoever tries again is checked by the same inputs.
+        """
+        if (seed, function) not in self._known:
+            self._known[seed, function] = function(**copied(_asked(inputs))).detach()
+        return self._known[seed, function]
+
+    def _measure(self, seed: int, function: Callable[..., Any]) -> None:
         """Raise a `Mistake` unless the answer is right: with what it does if that is known, else with the first stage
         that is missing.
         """
+        inputs = self._drawn(seed)
         if self.first_steps is not None:
             few = self.first_steps(inputs)
             begun = self._answered(function, few)
-            if _alike(begun, self.answer(**copied(_asked(few)))):
+            if _alike(begun, self._gives(self.answer, seed, few)):
                 return
-            if twin := self._twin(few, begun):
+            if twin := self._twin(seed, few, begun):
                 raise Mistake(f"{self.name}: {twin}")
-            for seed in SEEDS if self.any_start else ():
-                with reseeded(seed):
+            for start in SEEDS if self.any_start else ():
+                with reseeded(start):
                     if _alike(begun, self.answer(**copied(_asked(few)))):
                         return
             if self.retaught is not None and torch.equal(begun, self._answered(function, self.retaught(inputs))):
@@ -132,7 +142,7 @@ class Summit(Exercise):
             raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
         for stage in self.stages:
             if missing := stage(inputs, got):
-                twin = "" if self.first_steps else self._twin(inputs, got)
+                twin = "" if self.first_steps else self._twin(seed, inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
         if self.seed:
             if not torch.equal(got, self._answered(function, inputs)):
@@ -140,11 +150,11 @@ class Summit(Exercise):
             if torch.equal(got, self._answered(function, inputs | {self.seed: inputs[self.seed] + 1})):
                 raise Mistake(f"{self.name}: gives the same answer for another {self.seed}: {self.seed} is not used")
 
-    def _twin(self, inputs: dict[str, Any], got: Tensor) -> str:
+    def _twin(self, seed: int, inputs: dict[str, Any], got: Tensor) -> str:
         """Return the name of the listed mistake that gives what the answer gave; empty if none does."""
         for sentence, wrong in (self.mistakes or {}).items():
             try:
-                if _alike(self.compared(got), self.compared(wrong(**copied(_asked(inputs))))):
+                if _alike(self.compared(got), self.compared(self._gives(wrong, seed, inputs))):
                     return sentence
             except CRASHES:  # a mistake that crashes on these inputs is not the answer's, which did not
                 continue

@@ -165,6 +165,18 @@ def test_a_listed_mistake_is_named_where_a_stage_refuses(summit):
         told.check(lambda xs, ys, fresh: -fit(xs, ys, fresh))
 
 
+def test_what_a_listed_mistake_gives_is_computed_once_for_each_seed(summit):
+    def wrong(xs, ys, fresh):
+        calls.append(len(xs))
+        return -2 * fit(xs, ys, fresh)
+
+    calls, told = [], replace(summit, mistakes={"twice too far": wrong})
+    for examine in (told.check, told.check, told.grade, told.grade):
+        with pytest.raises(Mistake, match="signs are right"):
+            examine(lambda xs, ys, fresh: -fit(xs, ys, fresh))
+    assert len(calls) == 2
+
+
 def test_the_line_in_which_the_first_nan_arises_is_told(summit):
     def fit(xs, ys, fresh):
         nothing = 0 * ys[0]
