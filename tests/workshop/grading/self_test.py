@@ -52,9 +52,16 @@ HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 # -- honest
 
 
-@functools.cache
 def lesson(number: int) -> tuple[Handout, dict]:
-    """A lesson's questions, and its solved notebook as its learners hold it: checks without their hidden part."""
+    """A lesson's questions, and its solved notebook as its learners hold it: checks without their hidden part. The
+    notebook is a new one each time, for whoever asks may change it.
+    """
+    given, solved = _read(number)
+    return given, json.loads(solved)
+
+
+@functools.cache
+def _read(number: int) -> tuple[Handout, str]:
     source = all_lessons()[number].source
     given = handout(source, source.parents[2] / "lessons" / source.parent.name / source.name)
     notebook = json.loads(source.read_text(encoding="utf-8"))
@@ -64,7 +71,7 @@ def lesson(number: int) -> tuple[Handout, dict]:
         cell["source"] = "\n".join(line for line in lines if not line.strip().startswith("### "))
         if name.endswith("-check"):
             cell["source"] = given.sources[name]
-    return given, notebook
+    return given, json.dumps(notebook)
 
 
 def grade_id(cell: dict) -> str:
