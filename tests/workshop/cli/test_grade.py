@@ -200,8 +200,8 @@ def test_names_in_any_script_are_kept_where_the_locale_is_ascii(tmp_path):
 @safe
 def test_ctrl_c_ends_in_a_sentence_leaves_no_process_and_loses_nothing(tmp_path, marked):
     root = checkout(tmp_path)
-    for name in ("anna", "bert", "carl", "dora", "emil"):  # none of the last ends by itself: that takes a while
-        body = "return M" if name < "d" else "while True:\n        pass"
+    for name in ("anna", "bert", "carl", "dora", "emil"):  # the last does not end by itself: that takes a while
+        body = "return M" if name < "e" else "while True:\n        pass"
         hand_in(root, name, solved(newton_step=f"@exercises.newton_step\ndef newton_step(M, S):\n    {body}"))
     process, results = program(root), root / "grading" / NAME / "results"
     while process.poll() is None and not list(results.glob("*.json")):
