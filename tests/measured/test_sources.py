@@ -26,16 +26,22 @@ def test_what_a_run_has_measured_since_is_no_exception():
     assert all(differences(EVIDENCE[key], MEASURED.get(key, {})) for key in EXCEPTED)
 
 
+@pytest.fixture(scope="module")
+def made() -> set[str]:
+    """What the course's commands make."""
+    return set(commands(ROOT / "companion"))
+
+
 @pytest.mark.parametrize("lesson", LESSONS.values(), ids=LESSONS)
-def test_what_it_names_is_there_and_the_notebooks_figures_come_from_it(lesson):
-    made, resting = commands(ROOT / "companion"), {}
+def test_what_it_names_is_there_and_the_notebooks_figures_come_from_it(lesson, made):
+    resting = {}
     for path in lesson.notebooks:
-        for id, names in rests_on(nbformat.read(path, as_version=4), set(made)).items():
+        for id, names in rests_on(nbformat.read(path, as_version=4), made).items():
             resting.setdefault(id, set()).update(names)
     for (name, id), evidence in EVIDENCE.items():
         if name == lesson.name:
             assert all(look_up(table).path.is_file() for table in evidence.stored), id
-            assert set(evidence.checkpoint) <= (set(made) if evidence.stored else resting[id.split("/")[0]]), id
+            assert set(evidence.checkpoint) <= (made if evidence.stored else resting[id.split("/")[0]]), id
             assert not evidence.run or evidence.run in [path.stem for path in lesson.notebooks], id
 
 

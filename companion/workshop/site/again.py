@@ -47,18 +47,18 @@ def rests_on(notebook: NotebookNode, names: set[str]) -> dict[str, list[str]]:
     stand in its code, or an f-string is filled in to one.
     """
     code = [each for cell in notebook.cells if cell.cell_type == "code" for each in steps(_parsed(cell.source))]
+    texts = [set(_patterns(statement)) for statement in code]
     filled = {
         pattern: {name: set(found.groups()) for name in names if (found := re.fullmatch(pattern, name))}
-        for statement in code
-        for pattern in _patterns(statement)
+        for pattern in set().union(*texts)
     }
     words = names.union(filled, *(parts for fits in filled.values() for parts in fits.values()))
     imported = {name: set(found) & words for statement in code for name, found in _imported(statement)}
     flows, rests = defaultdict(set, imported), defaultdict(set)
-    for statement in code:
+    for statement, patterns in zip(code, texts, strict=True):
         reads, writes = flow(statement)
         constants = {str(node.value) for node in ast.walk(statement) if isinstance(node, ast.Constant)}
-        said = (constants & words).union(_patterns(statement), *(flows[name] for name in reads - SHEETS))
+        said = (constants & words).union(patterns, *(flows[name] for name in reads - SHEETS))
         flows |= dict.fromkeys(writes - SHEETS - imported.keys(), said)
         fits = {name for pattern in said & filled.keys() for name, parts in filled[pattern].items() if parts <= said}
         for id in MEASURES_EVIDENCE.findall(ast.unparse(statement).replace("'", '"')):
