@@ -15,6 +15,7 @@ from workshop.grading import self_test
 from workshop.grading.self_test import answered, grade_id, honest, judged, lesson, neighbours, program
 from workshop.grading.sharing import PATIENT, all_in, here, one_process
 from workshop.grading.variants import HABITS, WAYS, doubled, endless_above, helper, helper_below
+from wrong_answers.test_wrong_answers import inputs_drawn_once  # noqa: F401 - a fixture: twenty are marked on the same
 
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.grading.course.marking import mark
