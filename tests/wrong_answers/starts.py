@@ -97,6 +97,8 @@ def _examine(exercise: Exercise, function: Callable[..., Any], seed: int, start:
             return function(*(given(value, start) for value in values))
 
     torch.manual_seed(seed)  # for an answer that draws from the generator of all
+    if trains:
+        exercise._known.clear()  # of another start
     with disturbed(start if trains else 0):
         exercise._examine(started, [seed])
 
