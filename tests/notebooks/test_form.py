@@ -11,10 +11,11 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from companion.workshop.cli.lessons import all_lessons, released
+from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.cli.minutes import ASKED, STATED, count_words, exercises, minutes, prose, tags
 
-LESSONS, TWO = released(), [lesson for lesson in released() if lesson.further]
+LESSONS = all_lessons(folder="lessons")
+TWO = [lesson for lesson in LESSONS if lesson.further]
 NOTICE = re.compile(r"\*Notice:?\*:?(.*?)(?=\n\s*\n|\Z)", re.DOTALL)
 
 

@@ -14,9 +14,9 @@ import papermill
 import pytest
 
 from companion.workshop.cli import release
-from companion.workshop.cli.lessons import Lesson, all_lessons, released
+from companion.workshop.cli.lessons import Lesson, everything, released
 
-SOLUTIONS, UNSOLVED = all_lessons(), released()
+SOLUTIONS, UNSOLVED = everything(), released()
 REMOTE = re.compile(
     r"""!\[[^\]]*\]\(\s*https?:|<(?:img|script|iframe|video|link)\b[^>]*(?:src|href)\s*=\s*["']?https?:|@import|url\(\s*["']?https?:"""
 )

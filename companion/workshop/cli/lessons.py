@@ -1,5 +1,6 @@
 """The lessons there are: folders ``solutions/NN-topic`` with a notebook of the same name, and perhaps a second one,
-``NN-topic-further``.
+``NN-topic-further``; and before them a *taster*, ``00-name``, for whoever is not sure yet. It is made, run and shown
+like a lesson, but it has no form to keep, earns no points, makes no claims, and does not count as one.
 """
 
 import os
@@ -28,6 +29,11 @@ class Lesson:
 
     name: str
     source: Path
+
+    @property
+    def is_taster(self) -> bool:
+        """Return whether it is a taster, and no lesson."""
+        return self.name.startswith("00-")
 
     @property
     def further(self) -> Path | None:
@@ -101,15 +107,20 @@ def _facts(path: Path, due: dict[str, type]) -> dict:
     return facts
 
 
-def all_lessons(root: Path = ROOT, folder: str = "solutions") -> list[Lesson]:
-    """Return all lessons in a ``folder`` of the checkout, in order."""
+def everything(root: Path = ROOT, folder: str = "solutions") -> list[Lesson]:
+    """Return the taster and all lessons in a ``folder`` of the checkout, in order."""
     sources = sorted(root.glob(f"{folder}/*/*.ipynb"))
     return [Lesson(source.stem, source) for source in sources if source.stem == source.parent.name]
 
 
+def all_lessons(root: Path = ROOT, folder: str = "solutions") -> list[Lesson]:
+    """Return all lessons in a ``folder`` of the checkout, in order."""
+    return [lesson for lesson in everything(root, folder) if not lesson.is_taster]
+
+
 def released(root: Path = ROOT) -> list[Lesson]:
-    """Return the lessons as learners get them, in order."""
-    return all_lessons(root, "lessons")
+    """Return `everything` as learners get it, in order."""
+    return everything(root, "lessons")
 
 
 def select_lessons(words: list[str], root: Path = ROOT, *, among: list[Lesson] | None = None) -> list[Lesson]:

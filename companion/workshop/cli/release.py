@@ -22,8 +22,8 @@ from companion.workshop.cli.answers import put_answers
 from companion.workshop.cli.lessons import (
     Lesson,
     LessonError,
-    all_lessons,
     cards,
+    everything,
     notation,
     put_part,
     select_lessons,
@@ -85,9 +85,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
 
 
 def whole_course(root: Path) -> tuple[list[Lesson], list[str]]:
-    """Return all lessons in order, one that cannot be read as learners have it; and a line for each of these."""
+    """Return `everything` in order, what cannot be read as learners have it; and a line for each of these."""
     course, unread = [], []
-    for lesson in all_lessons(root):
+    for lesson in everything(root):
         if why := lesson.unread():
             unread.append(f"{why}; lessons/{lesson.name} stays as it is")
         there = Lesson(lesson.name, root / "lessons" / lesson.path) if why else lesson
@@ -99,7 +99,7 @@ def readme_table(lessons: list[Lesson], repository: str) -> str:
     """Return ``lessons`` as `cards`; above them, if the course has a ``repository``, badges that open the first."""
     opens = launch.places(repository, f"lessons/{lessons[0].path}")
     badges = " ".join(f"[![Open in {name}]({launch.BADGES[name]})]({address})" for name, address in opens.items())
-    first = f"Lesson {lessons[0].name[:2]} without installing anything: {badges}\n\n" if badges else ""
+    first = f"{lessons[0].facts()['title']}, without installing anything: {badges}\n\n" if badges else ""
     return first + cards(lessons, "lessons/")
 
 

@@ -23,7 +23,7 @@ from companion.lesson.claims import EVIDENCE, MIME, UNEXPECTED, statements
 from companion.lesson.verdicts import tally
 from companion.workshop.cli import evidence, scoreboard
 from companion.workshop.cli.answers import put_answers
-from companion.workshop.cli.lessons import Lesson, LessonError, all_lessons, select_lessons
+from companion.workshop.cli.lessons import Lesson, LessonError, everything, select_lessons
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.notebooks import node
 
@@ -37,7 +37,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         print(f"run: --evidence is of scale course, not {arguments.scale}")
         return 2
     try:
-        lessons = select_lessons(arguments.lessons, root)
+        lessons = select_lessons(arguments.lessons, among=everything(root))
     except LessonError as error:
         print(f"run: {error}")
         return 2
@@ -59,7 +59,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     if arguments.readme:
         scoreboard.update(report, root)
     if arguments.evidence:
-        evidence.add(ran, root)
+        evidence.add((entry for entry in ran if entry["claims"]), root)
     return int(any(entry["errors"] for entry in ran))
 
 
@@ -91,7 +91,7 @@ def kept_entries(report: Path, ran: set[str], root: Path) -> list[dict]:
     cannot be read.
     """
     content = read_kept(report, "the report of a run", lambda kept: all("lesson" in entry for entry in kept["lessons"]))
-    others = {lesson.name for lesson in all_lessons(root)} - ran
+    others = {lesson.name for lesson in everything(root)} - ran
     return [entry for entry in (content or {"lessons": []})["lessons"] if entry["lesson"] in others]
 
 

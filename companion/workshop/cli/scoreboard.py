@@ -28,7 +28,7 @@ def table(report: dict, lessons: list[Lesson]) -> str:
         "is decided by one rule (`companion/lesson/verdicts.py`) from what `companion/published/` stores; whether "
         "a run is as expected, by the course's own bars, decides none. " + total(report),
     ]
-    for entry in report["lessons"]:
+    for entry in (entry for entry in report["lessons"] if entry["lesson"] in titles):
         name, claims = entry["lesson"], entry["claims"]
         parts.append(f"## {name[:2]} · {titles[name]}")
         parts.append(f"{summary(claims)} [The lesson](lessons/{name}/{name}.ipynb).")

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from companion.workshop.cli import launch
-from companion.workshop.cli.lessons import Lesson, all_lessons, notation
+from companion.workshop.cli.lessons import Lesson, everything, notation
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.site.build import PICTURES, build
 from companion.workshop.site.course import HUB, Chapter, Course
@@ -44,7 +44,7 @@ def unfit(root: Path, run: Path) -> list[str]:
     """
     stopped, lacking, again = [], [], []
     entries = _entries(run)
-    for lesson in all_lessons(root):
+    for lesson in everything(root):
         number, entry = lesson.name[:2], entries.get(lesson.name, {})
         if errors := entry.get("errors"):
             said = (error.partition("\n")[0] for error in errors)
@@ -76,7 +76,7 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
     entries = _entries(run)
     repository = launch.repository(root)
     chapters = []
-    for lesson in all_lessons(root):
+    for lesson in everything(root):
         paths = {path.name: f"lessons/{lesson.name}/{path.name}" for path in lesson.notebooks}
         executed, answer = Lesson(lesson.name, run / lesson.source.name), lesson.source.with_name("answer.png")
         chapters.append(

@@ -24,7 +24,7 @@ def page(course: Course) -> str:
     rows, kinds = [], {"lesson": [], "verdict": [*VERDICTS, *UNJUDGED.values()], "source": set()}
     made = commands(course.root / "companion")
     for chapter in course.chapters:
-        kinds["lesson"].append(chapter.title)
+        kinds["lesson"] += [chapter.title] * bool(chapter.entry["claims"])
         known, found, made_again = known_statements(chapter), places(chapter), again(chapter, made)
         for claim in chapter.entry["claims"]:
             source = _source(known, claim)

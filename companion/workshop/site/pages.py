@@ -48,8 +48,7 @@ def front(course: Course) -> str:
     cards = "\n".join(
         f":::{{grid-item-card}} {chapter.title}\n:link: lessons/{chapter.name}/{chapter.name}\n:link-type: doc\n"
         f":img-top: lessons/{chapter.name}/{(chapter.answer or chapter.picture).name}\n:img-alt: {_alt(chapter)}\n"
-        f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes{_after(chapter)}. Published claims: "
-        f"{tally(claim['verdict'] for claim in chapter.entry['claims'])}*\n:::"
+        f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes{_after(chapter)}{_claims(chapter)}*\n:::"
         for chapter in course.chapters
     )
     documents = "\n".join(
@@ -129,6 +128,12 @@ reference/index
 def _alt(chapter: Chapter) -> str:
     """What is to be seen on a lesson's card."""
     return answer_alt(chapter.executed) if chapter.answer else chapter.facts["title"]
+
+
+def _claims(chapter: Chapter) -> str:
+    """What became of the published claims, of a chapter that makes claims."""
+    claims = chapter.entry["claims"]
+    return f". Published claims: {tally(claim['verdict'] for claim in claims)}" * bool(claims)
 
 
 def _after(chapter: Chapter) -> str:
