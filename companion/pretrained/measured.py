@@ -18,6 +18,7 @@ from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened
 from companion.pretrained.language import LanguageModel
 from companion.pretrained.lesson import RandomModel
+from companion.pretrained.readouts import ridge
 from companion.topics.bigrams.probes import prefix_matching, truncated
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
 from companion.topics.language.data import (
@@ -44,7 +45,6 @@ LATE = {"smoke": range(23, 25), "course": range(18, 30), "paper": range(30)}  # 
 FEW = {"smoke": 3, "course": 6, "paper": 12}  # facts of a relation
 PASSAGES = {"smoke": (2, 32), "course": (12, 48), "paper": (24, 64)}  # paragraphs, and of each its first tokens
 PIECES = {"smoke": (3, 1, 32), "course": (30, 1, 128), "paper": (44, 4, 128)}  # taught, held out, tokens of each
-RIDGE = 0.01  # of the mean variance
 ROUNDING = "the same weights and the same texts; another machine sums in another order"
 
 
@@ -582,15 +582,3 @@ def readouts(seed: int, scale: str) -> list[Row]:
             loss = cross_entropy(text_logits, following).item()
             rows.append({"layer": 2 * at, "readout": readout, "loss": loss, "rank": rank})
     return rows
-
-
-def ridge(
-    x: Float[Tensor, "places width"], y: Float[Tensor, "places width"]
-) -> tuple[Float[Tensor, "width width"], Float[Tensor, "width"]]:
-    """Fit the matrix A and the offset b of y = x A + b by ridge regression."""
-    middle, mean = x.mean(0), y.mean(0)
-    centred = x - middle
-    products = centred.mT @ centred
-    products.diagonal().add_(RIDGE * products.trace() / len(products))
-    A = torch.linalg.solve(products, centred.mT @ (y - mean))
-    return A, mean - middle @ A

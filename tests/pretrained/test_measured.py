@@ -215,14 +215,6 @@ def test_passages_begin_paragraphs_and_the_first_draws_share_none(seed):
     }
 
 
-def test_a_ridge_finds_the_map_and_the_offset_of_a_linear_relation():
-    generator = torch.Generator().manual_seed(0)
-    x, A = torch.randn(4000, 6, generator=generator) + 3, torch.randn(6, 6, generator=generator)
-    found, offset = measured.ridge(x, x @ A + 2)
-    torch.testing.assert_close(found, A / (1 + measured.RIDGE), atol=0.01, rtol=0)
-    torch.testing.assert_close(x.mean(0) @ found + offset, x.mean(0) @ A + 2, atol=1e-3, rtol=0)
-
-
 def stored(name: str, figure: str, **where: object) -> float:
     [value] = measured_table(name).where(**where).columns[figure]
     return value
