@@ -19,6 +19,7 @@ from companion.pretrained.folder import PretrainedError, existing, opened
 from companion.pretrained.language import LanguageModel
 from companion.pretrained.lesson import RandomModel
 from companion.pretrained.readouts import ridge
+from companion.pretrained.taster import stand_ins
 from companion.topics.bigrams.probes import prefix_matching, truncated
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
 from companion.topics.language.data import (
@@ -582,3 +583,17 @@ def readouts(seed: int, scale: str) -> list[Row]:
             loss = cross_entropy(text_logits, following).item()
             rows.append({"layer": 2 * at, "readout": readout, "loss": loss, "rank": rank})
     return rows
+
+
+@measurement(
+    "language-first-look",
+    "how SmolLM2 goes on after a few words, and where three heads look in a sentence in which a phrase comes again",
+    seeds=(0,),
+    tolerance=0.005,
+    because=ROUNDING,
+    quick=True,
+    models=SMOLLM2,
+)
+def first_look(seed: int, scale: str) -> list[Row]:  # noqa: ARG001 - nothing is drawn
+    """Measure what the taster shows where there is no model."""
+    return stand_ins(smollm2())
