@@ -1,4 +1,4 @@
-"""The exercises of lesson 01, attention basics: what the lesson imports as ``exercises``."""
+"""The exercises of lesson 01, attention basics, and of the taster: what both import as ``exercises``."""
 
 import torch
 from torch import Generator, Tensor
@@ -6,6 +6,16 @@ from torch import Generator, Tensor
 from companion.lesson.exercise import draw_normal, draw_size, exercise
 from companion.lesson.summit import summit
 from companion.topics.attention.suspects import CARRIES, WIRES, suspects
+
+
+def _draw_scores(generator: Generator) -> dict:
+    T = draw_size(generator, 4, 7)
+    return {"scores": draw_normal(generator, T, T), "future": torch.ones(T, T, dtype=torch.bool).triu(1)}
+
+
+@exercise(draw=_draw_scores, now="every word looks back, and at nothing that comes after it")
+def look_back(scores: Tensor, future: Tensor) -> Tensor:
+    return scores.masked_fill(future, -torch.inf).softmax(-1)
 
 
 def _orthonormal(generator: Generator, *sizes: int) -> list[Tensor]:
