@@ -1,5 +1,11 @@
-"""How much memory a program may still take: what the machine has free, and what its control groups leave it."""
+"""How much memory a program may still take: what the machine has free, and what its control groups leave it; and memory
+that is given back.
+"""
 
+import ctypes
+import gc
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 from companion.core.extras import Extra
@@ -16,6 +22,16 @@ def free_memory() -> int:
     with Extra("pretrained"):
         import psutil  # noqa: PLC0415
     return max(0, min([psutil.virtual_memory().available, *_left_by_groups()]))
+
+
+def give_back_memory() -> None:
+    """Give the system back what this process needs no longer, as a model that was deleted: on Linux, too, where glibc
+    keeps it for what comes.
+    """
+    gc.collect()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _left_by_groups() -> list[int]:
