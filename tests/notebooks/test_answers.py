@@ -9,10 +9,10 @@ import pytest
 import companion.topics
 from companion.lesson.exercise import Exercise
 from companion.workshop.cli.answers import BEGIN, places, put_answers
-from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.cli.lessons import all_lessons, everything
 
 SOLUTIONS = all_lessons()
-NOTEBOOKS = [path for lesson in SOLUTIONS for path in lesson.notebooks]
+NOTEBOOKS = [path for each in everything() for path in each.notebooks]
 EXERCISES = {
     value.name
     for topic in pkgutil.iter_modules(companion.topics.__path__)
