@@ -20,6 +20,7 @@ OWN_LETTERS = {  # of single lessons; the notation of the whole course stands on
     r"S,\ R,\ D": "numbers of subjects, of relations, and of answers to a relation (lesson 07)",
     r"k,\ m,\ \Theta_i": "tokens of a sequence, number of heads, the $i$-th head's matrix (lesson 09)",
 }
+SHOWN = "15"  # the lesson whose picture the first page begins with
 PATHS = {  # each lesson after those that it builds on
     "Three evenings": ("01", "05", "06"),
     "Learning in context": ("02", "03"),
@@ -43,52 +44,61 @@ def every(course: Course) -> dict[str, str]:
 
 
 def front(course: Course) -> str:
-    """Return the first page: what it is, the first lesson's picture, three doors, paths, and a card for each lesson."""
-    first = course.chapters[0]
+    """Return the first page: a picture of what one can do, a door for each who comes, paths, and a card for each
+    chapter.
+    """
+    first, there = course.chapters[0], {chapter.name[:2]: chapter for chapter in course.chapters}
+    shown = there.get(SHOWN, first)
+    theory = next((there[number] for number in PATHS["Theory"] if number in there), first)
     cards = "\n".join(
-        f":::{{grid-item-card}} {chapter.title}\n:link: lessons/{chapter.name}/{chapter.name}\n:link-type: doc\n"
+        f":::{{grid-item-card}} {chapter.title}\n:link: {_page(chapter)}\n:link-type: doc\n"
         f":img-top: lessons/{chapter.name}/{(chapter.answer or chapter.picture).name}\n:img-alt: {_alt(chapter)}\n"
         f"{chapter.facts['question']}\n\n*{chapter.facts['minutes']} minutes{_after(chapter)}{_claims(chapter)}*\n:::"
         for chapter in course.chapters
     )
+    checks = "Each lesson is an evening, and its checks name your mistake."
+    doors = {
+        "Learn": (_page(first), f"Begin with *{first.facts['title']}*. {checks}"),
+        "Teach": ("teaching", "Release lessons, grade in a sandbox what comes back, and send each student a page."),
+        "Do research": (
+            "claims",
+            "Each claim of a paper beside what we measured, and how to measure it again.",
+        ),
+        "Open models": (
+            "reference/index",
+            "Hooks, attribution, patches, wires; your own layer beside known ones.",
+        ),
+        "Prove": (_page(theory), "Theorems as code that runs: heads, memories and learners with explicit weights."),
+        "Maintain": ("made", "How every checkpoint was made, and how to make it again."),
+    }
+    ways = "\n".join(
+        f":::{{grid-item-card}} {who}\n:link: {page}\n:link-type: doc\n{what}\n:::"
+        for who, (page, what) in doors.items()
+    )
     documents = "\n".join(
         f"lessons/{chapter.name}/{path.stem}" for chapter in course.chapters for path in chapter.notebooks
     )
-    start = f"lessons/{first.name}/{first.name}"
     return f"""# Transformers as Algorithms
 
-**Write by hand, find in trained models, and measure the algorithms that transformers carry out**
+**Point at a word, see where a head of a real language model looks, cut one of its wires, and watch it forget. Then
+write such algorithms by hand, find them in models that you train, and measure what papers say of them.**
 
-![{_alt(first)}](lessons/{first.name}/{(first.answer or first.picture).name})
+[![{_alt(shown)}](lessons/{shown.name}/{(shown.answer or shown.picture).name})]({_page(shown)}.ipynb)
 
-A transformer is trained to guess the next word, and on the way it learns to look things up, to add, to solve least
-squares. In these notebooks you write such algorithms yourself, look for them inside models that you train, and check
-what papers say of them. All of it runs on a CPU, in 2 GB, offline. In a checkout, with Python 3.11 or newer, this
-installs the course and opens the lessons in JupyterLab:
+*{shown.facts["question"]}* [{shown.title}]({_page(shown)}.ipynb)
+
+::::{{grid}} 1 2 3 3
+:gutter: 3
+
+{ways}
+::::
+
+All of it runs on a CPU, in 2 GB, offline. In a checkout, with Python 3.11 or newer, this installs the course and opens
+the lessons in JupyterLab:
 
 ```
 python3 -m companion lab
 ```
-
-::::{{grid}} 1 1 3 3
-:gutter: 3
-
-:::{{grid-item-card}} Learn
-:link: {start}
-:link-type: doc
-Read lesson {first.name[:2]} here, or run it: each lesson is an evening.
-:::
-:::{{grid-item-card}} Teach
-:link: teaching
-:link-type: doc
-Release lessons, grade what comes back in a sandbox, and send each student what to change.
-:::
-:::{{grid-item-card}} Use the package
-:link: reference/index
-:link-type: doc
-Compare your own learner with known algorithms; open a checkpoint with hooks.
-:::
-::::
 
 ## The lessons
 
@@ -123,6 +133,11 @@ made
 reference/index
 ```
 """
+
+
+def _page(chapter: Chapter) -> str:
+    """A chapter's page, as Sphinx calls it."""
+    return f"lessons/{chapter.name}/{chapter.name}"
 
 
 def _alt(chapter: Chapter) -> str:

@@ -10,7 +10,7 @@ from sample_lesson import CLAIM, NAME, checkout
 from companion.lesson.claims import statements
 from companion.lesson.verdicts import NONE_PUBLISHED
 from companion.workshop.cli import scoreboard
-from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.cli.lessons import all_lessons, everything
 from companion.workshop.cli.release import readme_table
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -75,6 +75,10 @@ def test_the_readme_is_a_page_and_the_claims_are_the_lessons():
     assert GENERATED.findall(first) == ["lessons", "claims"]
     prose = len(GENERATED.sub("", first).encode())
     assert prose <= 3_600, f"README.md: {prose} bytes beside what is generated; shorten its text to at most 3,600"
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", first)
+    assert pictures[0] == "solutions/15-language-model/answer.png" and (ROOT / pictures[0]).is_file()
+    taster = f"(lessons/{everything(ROOT)[0].path})"
+    assert first.index(taster) < first.index("## Start"), "whoever is not sure yet begins with the taster"
     counted = re.findall(r"\b(?:\d+|\w+teen|\w+ty) (?:lessons|notebooks)\b", GENERATED.sub("", first))
     assert not counted, f"README.md: {counted}: nobody keeps the number of lessons; leave it out"
     assert re.findall(r"git clone.*?(?= [A-Z])", first) == ["git clone --depth 1"], "its history is four times as large"

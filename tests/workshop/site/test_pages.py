@@ -45,6 +45,24 @@ def test_a_card_has_a_picture_and_says_what_comes_before(tmp_path):
     assert "*5 minutes. Published claims: none*" in pages.front(Course(ROOT, [own]))
 
 
+def test_the_first_page_begins_with_a_model_and_has_a_door_for_each_who_comes():
+    taster, model = chapter("00-first"), chapter("15-model")
+    taster.entry["claims"] = []
+    page = pages.front(Course(ROOT, [taster, chapter("05-memory"), model]))
+    picture = "[![Doubling](lessons/15-model/figure.png)](lessons/15-model/15-model.ipynb)"
+    assert page.index("**Point at a word") < page.index(picture) < page.index("python3 -m companion lab")
+    doors = dict(re.findall(r"grid-item-card\} ([A-Z][a-z ]+)\n:link: (\S+)", page))
+    assert doors == {
+        "Learn": "lessons/00-first/00-first",
+        "Teach": "teaching",
+        "Do research": "claims",
+        "Open models": "reference/index",
+        "Prove": "lessons/05-memory/05-memory",
+        "Maintain": "made",
+    }
+    assert page.count("*5 minutes*") == 1 and page.count("*5 minutes. Published claims:") == 2, "a taster makes none"
+
+
 def test_the_tour_leads_to_every_public_name_and_each_that_it_names_is_there():
     listed = pages.TOUR.read_text(encoding="utf-8").split("## ")[0]
     missing = [name for name in companion.__all__ if f"`{name}`" not in listed]
