@@ -35,6 +35,7 @@ AGREES = 0.95  # of the entries of two tables that were trained alike: where two
 CLOSE = 1e-3  # relative to the largest entry: two runs of the same few steps differ by rounding
 SEEDS = (*range(1, 10), 42, 123, 1234, 2024, 2025, 2026)  # that people take where 0 is not asked for
 Stage = Callable[[dict[str, Any], Tensor], str | None]
+Drawn = tuple[int, str]  # the seed of inputs, and which of ``others`` got another value; empty if none did
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,8 @@ class Summit(Exercise):
 
     ``compared`` gives the part of an answer in which mistakes differ, if most of it is free. What goes on to be used
     again and again, and not a training, is ``repeatable``: called again, it gives the same answer. ``seed`` names an
-    argument by which the answer draws: the same seed must give the same answer, another seed another one.
+    argument by which the answer draws: the same seed must give the same answer, another seed another one. ``others``
+    are arguments that get another value once the answer is right: it must be right with that, too.
     """
 
     shape: Callable[[dict[str, Any]], tuple[int, ...]] = field(kw_only=True)
@@ -67,13 +69,17 @@ class Summit(Exercise):
     retaught: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     repeatable: bool = field(default=False, kw_only=True)
     seed: str = field(default="", kw_only=True)
+    others: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     compared: Callable[[Tensor], Tensor] = field(default=lambda answer: answer, kw_only=True)
-    _known: dict[tuple[int, Callable[..., Tensor]], Tensor] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[tuple[Drawn, Callable[..., Tensor]], Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def _examine(self, function: Callable[..., Any], seeds: Sequence[int], **_: bool) -> list[str]:  # no advice
         examined.add(self)
         try:
-            self._measure(seeds[0], function)
+            inputs = self._drawn(seeds[0])
+            self._measure((seeds[0], ""), inputs, function)
+            for name in self.others:
+                self._measure_with(name, seeds[0], inputs, function)
         finally:
             examined.discard(self)
         return []
@@ -109,25 +115,24 @@ class Summit(Exercise):
             raise Mistake(f"{self.name}: {not_finite(got)}{where}")
         return got.detach()
 
-    def _gives(self, function: Callable[..., Tensor], seed: int, inputs: dict[str, Any]) -> Tensor:
-        """Return what the course's answer or a listed mistake gives for the inputs of a seed, or for their first steps.
-        It is computed once, for whoever tries again is checked by the same inputs.
+    def _gives(self, function: Callable[..., Tensor], drawn: Drawn, inputs: dict[str, Any]) -> Tensor:
+        """Return what the course's answer or a listed mistake gives for inputs, or for their first steps. It is computed
+        once, for whoever tries again is checked by the same inputs.
         """
-        if (seed, function) not in self._known:
-            self._known[seed, function] = function(**copied(_asked(inputs))).detach()
-        return self._known[seed, function]
+        if (drawn, function) not in self._known:
+            self._known[drawn, function] = function(**copied(_asked(inputs))).detach()
+        return self._known[drawn, function]
 
-    def _measure(self, seed: int, function: Callable[..., Any]) -> None:
+    def _measure(self, drawn: Drawn, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
         """Raise a `Mistake` unless the answer is right: with what it does if that is known, else with the first stage
         that is missing.
         """
-        inputs = self._drawn(seed)
         if self.first_steps is not None:
             few = self.first_steps(inputs)
             begun = self._answered(function, few)
-            if _alike(begun, self._gives(self.answer, seed, few)):
+            if _alike(begun, self._gives(self.answer, drawn, few)):
                 return
-            if twin := self._twin(seed, few, begun):
+            if twin := self._twin(drawn, few, begun):
                 raise Mistake(f"{self.name}: {twin}")
             for start in SEEDS if self.any_start else ():
                 with reseeded(start):
@@ -142,7 +147,7 @@ class Summit(Exercise):
             raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
         for stage in self.stages:
             if missing := stage(inputs, got):
-                twin = "" if self.first_steps else self._twin(seed, inputs, got)
+                twin = "" if self.first_steps else self._twin(drawn, inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
         if self.seed:
             if not torch.equal(got, self._answered(function, inputs)):
@@ -150,11 +155,23 @@ class Summit(Exercise):
             if torch.equal(got, self._answered(function, inputs | {self.seed: inputs[self.seed] + 1})):
                 raise Mistake(f"{self.name}: gives the same answer for another {self.seed}: {self.seed} is not used")
 
-    def _twin(self, seed: int, inputs: dict[str, Any], got: Tensor) -> str:
+    def _measure_with(self, name: str, seed: int, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
+        """Raise a `Mistake` unless an answer that is right with these inputs is so with another value of one."""
+        other = inputs | {name: self.others[name]}
+        got = self._in_time(function, copied(_asked(other)))
+        told = f"{self.name}: right with {name} = {inputs[name]}, but with {name} = {other[name]}"
+        if tuple(getattr(got, "shape", ())) == tuple(self.shape(inputs)) != tuple(self.shape(other)):
+            raise Mistake(f"{told} the answer has the same shape, {tuple(got.shape)}: {name} is not used")
+        try:
+            self._measure((seed, name), other, function)
+        except Mistake as wrong:
+            raise Mistake(f"{told}: {str(wrong).removeprefix(f'{self.name}: ')}") from None
+
+    def _twin(self, drawn: Drawn, inputs: dict[str, Any], got: Tensor) -> str:
         """Return the name of the listed mistake that gives what the answer gave; empty if none does."""
         for sentence, wrong in (self.mistakes or {}).items():
             try:
-                if _alike(self.compared(got), self.compared(self._gives(wrong, seed, inputs))):
+                if _alike(self.compared(got), self.compared(self._gives(wrong, drawn, inputs))):
                     return sentence
             except CRASHES:  # a mistake that crashes on these inputs is not the answer's, which did not
                 continue

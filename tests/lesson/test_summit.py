@@ -1,5 +1,6 @@
 """A summit: measured in stages, with what only the checker knows kept back."""
 
+import re
 import signal
 import time
 from contextlib import nullcontext
@@ -70,6 +71,30 @@ def test_the_first_stage_that_is_missing_is_the_diagnosis(summit, wrong, message
         with pytest.raises(Mistake) as caught:
             examine(wrong)
         assert str(caught.value).startswith(message.rstrip())
+
+
+def sized(points, K):
+    return points[:K].clone()
+
+
+def test_an_argument_that_gets_another_value_must_be_used_and_right_with_it():
+    exercise = Summit(
+        name="sized",
+        answer=sized,
+        draw=lambda generator: {"points": torch.rand(9, generator=generator), "K": 3},
+        shape=lambda inputs: (inputs["K"],),
+        stages=(lambda inputs, got: "not the points" if not torch.equal(got, inputs["points"][: len(got)]) else None,),
+        seconds=1,
+        others={"K": 4},
+    )
+    exercise.check(sized)
+    for wrong, message in (
+        (lambda points, K: points[:3], "right with K = 3, but with K = 4 the answer has the same shape, (3,): K is"),
+        (lambda points, K: points[:3].repeat(2)[:K], "right with K = 3, but with K = 4: not the points"),
+        (lambda points, K: points[:5][-K:], "sized: not the points"),
+    ):
+        with pytest.raises(Mistake, match=re.escape(message)):
+            exercise.check(wrong)
 
 
 def climb(xs, ys, fresh):
