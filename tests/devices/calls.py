@@ -276,5 +276,7 @@ ELSEWHERE = {
     "core.decoder.hook_names": WORDS,
     "core.decoder.names_on_request": WORDS,
     "core.hooks.listed": WORDS,
+    "topics.addition.data.embedded_numbers": NUMBERS,
+    "topics.addition.data.embedded_rows": NUMBERS,
     "topics.language.data.known_facts": WORDS,
 }

@@ -1,11 +1,13 @@
-"""Sums of two numbers, and a text that counts: what a model of addition is trained on, and what its number embeddings
-come from.
+"""Sums of two numbers, a text that counts, and the vectors that others trained for the words 0, 1, 2, ..: what a model
+of addition is trained on, and what its number embeddings come from.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
+from safetensors import safe_open
 from torch import Tensor
 
 from companion.core.arguments import as_generator, at_least, check_range
@@ -95,6 +97,39 @@ def cooccurrences(lines: Int[Tensor, "sequences terms"], numbers: int) -> Float[
         found += (1 - apart / terms) * torch.bincount(pairs.flatten(), minlength=numbers * numbers)
     found = found.view(numbers, numbers)
     return found + found.mT
+
+
+EMBEDDED = Path(__file__).with_name("numbers.safetensors")  # `companion.pretrained.embedded` makes it
+
+
+def embedded_numbers(name: str) -> Float[Tensor, "numbers width"]:
+    """Read the vectors that others trained, on text and not on sums, for the words 0, 1, 2, .., rounded to 16 bits.
+
+    "glove": 0 .. 999 in 50 channels, of GloVe 6B (Pennington, Socher, Manning 2014), fitted to how often 400,000 words
+    stand near each other in Wikipedia and Gigaword; in the public domain (PDDL 1.0).
+    "minilm": 0 .. 341 in 384 channels, the input embeddings of all-MiniLM-L6-v2, a small BERT that was trained to
+    compare sentences; Apache License 2.0, as its model card says.
+
+    Raises ValueError for another name.
+    """
+    return _embedded(name, name).float()
+
+
+def embedded_rows(name: str) -> Int[Tensor, "numbers"]:
+    """Return at which row of the whole table each of the `embedded_numbers` stands. GloVe's rows begin with the most
+    frequent word, so that a number's row, counted from 0, is how many words are more frequent than it.
+
+    Raises ValueError for another name.
+    """
+    return _embedded(name, f"{name}.rows").long()
+
+
+def _embedded(name: str, tensor: str) -> Tensor:
+    with safe_open(EMBEDDED, "pt") as file:
+        names = sorted(file.metadata())
+        if name not in names:
+            raise ValueError(f"name = {name!r}: must be one of {', '.join(names)}")
+        return file.get_tensor(tensor)
 
 
 def _both_ways(first: Tensor, second: Tensor) -> Sums:

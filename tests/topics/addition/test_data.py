@@ -9,7 +9,14 @@ import torch
 from laws import drawn, laws
 from refusals import refusals
 
-from companion.topics.addition.data import batch_of, cooccurrences, counting, sums
+from companion.topics.addition.data import (
+    batch_of,
+    cooccurrences,
+    counting,
+    embedded_numbers,
+    embedded_rows,
+    sums,
+)
 
 
 def pairs(problems):
@@ -68,11 +75,26 @@ def test_a_number_that_comes_back_keeps_company_with_itself():
     assert cooccurrences(torch.tensor([[1, 0, 1]]), 3)[1, 1].item() == pytest.approx(2 * (1 + 1 + 1 / 3))
 
 
+@pytest.mark.parametrize(("name", "shape"), [("glove", (1000, 50)), ("minilm", (342, 384))])
+def test_vectors_of_others_are_those_of_the_numbers_in_their_order(name, shape):
+    table, rows = embedded_numbers(name), embedded_rows(name)
+    assert table.shape == shape and table.dtype == torch.float32
+    assert len(rows.unique()) == len(rows) == len(table)
+    apart = torch.stack([(table[step:] - table[:-step]).norm(dim=1).median() for step in (10, 67, 201)])
+    assert apart.argsort().tolist() == [0, 1, 2], "what is near in number is near in the table"
+
+
+def test_frequent_numbers_have_early_rows():
+    rows = embedded_rows("glove")
+    assert rows[[1, 10, 100]].max() < rows[[417, 783, 961]].min(), "round ones are written more often"
+
+
 test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: sums(1), "numbers = 1: must be at least 2"),
     (lambda: sums(5, share=0.0), "share = 0.0"),
     (lambda: sums(5, share=1.0), "share = 1.0: must leave problems on both sides, of 15 pairs"),
     (lambda: sums(5, share=0.99), "share = 0.99"),
+    (lambda: embedded_numbers("gpt2"), "name = 'gpt2': must be one of glove, minilm"),
     (lambda: counting(0, 200), "sequences = 0: must be at least 1"),
     (lambda: counting(2, 200, terms=1), "terms = 1: must be at least 2"),
     (lambda: counting(2, 110), r"numbers = 110: must be above \(terms - 1\) \* 10 = 110"),
