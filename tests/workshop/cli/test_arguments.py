@@ -22,6 +22,7 @@ run 02 --out there.txt                 | --out: 'there.txt': must be a folder
 run 02 --out there.txt/in              | --out: 'there.txt/in': cannot be written (
 release languagge                      | LESSON = 'languagge': there is no such lesson; there is 15-language-model,
 fetch smollm2 --from nope.gguf         | --from: 'nope.gguf': must be a file that is there
+fetch smollm2 --check                  | --check is of numbers: `fetch numbers --check`, with --from or without
 fetch --remove                         | which MODEL? There is smollm2
 train --seed one                       | --seed: 'one': must be
 train regressiun-isotropic             | 'regressiun-isotropic': must be one of regression-isotropic, or another of the
