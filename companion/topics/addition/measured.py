@@ -1,5 +1,6 @@
 """What lesson 04 shows of adders that it does not look into: how many sums they get right with other embeddings, or
-trained for longer, and which errors they make without slow or fast waves.
+trained for longer, and which errors they make without slow or fast waves; and how vectors that others trained for
+numbers differ from those that count.
 """
 
 from collections.abc import Callable
@@ -15,14 +16,17 @@ from companion.core.checkpoints import shipped, weights_path
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.core.training import pick_device
-from companion.topics.addition.data import sums
+from companion.topics.addition.data import embedded_numbers, embedded_rows, sums
 from companion.topics.addition.fourier import band_filter, basis, high_waves, longest_period, low_waves, spectrum
 from companion.topics.addition.model import Adder
-from companion.topics.addition.probes import accuracies, filtered, read_out
-from companion.topics.addition.recipes import FACTORS, RMS, SOURCES
+from companion.topics.addition.probes import accuracies, filtered, modular_probe, read_out
+from companion.topics.addition.recipes import FACTORS, RMS, SOURCES, embeddings_from, transplanted
 
 OTHERS = [f"addition-{source}" for source in SOURCES if source not in ("scratch", "counting")]
 OTHERS += [f"addition-rms-{rms}" for rms in RMS]
+TABLES = {"counting": (199, 521), "glove": (199, 521, 1000), "minilm": (199, 341), "frequency": (199, 521, 1000)}
+OF_NUMBERS = [{"vectors": vectors, "numbers": numbers} for vectors, sizes in TABLES.items() for numbers in sizes]
+SHUFFLES = 100
 CUT = 2000  # sums, at most, that adders are asked for while projections take directions away
 
 
@@ -230,3 +234,111 @@ def _answers_through(
     attention, mlp = (keep if kind in modules else None for kind in ("attn", "mlp"))
     with filtered(adder, attention=attention, mlp=mlp):
         return adder(operands).argmax(-1)
+
+
+def vectors_of(name: str, numbers: int) -> Float[Tensor, "numbers channels"]:
+    """Return the vectors of 0 .. numbers - 1, centred: "counting", as lesson 04's adders have them; one of
+    `embedded_numbers`; or in one channel "frequency", minus the logarithm of a number's rank among GloVe's words, which
+    by Zipf's law is about the logarithm of how often it is written.
+    """
+    if name == "counting":
+        table = embeddings_from("counting", numbers, 128)
+    elif name == "frequency":
+        table = -(1 + embedded_rows("glove")[:numbers, None].double()).log()
+    else:
+        table = embedded_numbers(name)[:numbers].double()
+    return table - table.mean(0)
+
+
+def _in_random_order(table: Float[Tensor, "numbers channels"], seed: int) -> Float[Tensor, "numbers channels"]:
+    return table[torch.randperm(len(table), generator=torch.Generator().manual_seed(seed))]
+
+
+@measurement(
+    "addition-spectra",
+    "how far waves of period 10, 5, 3.3, 2.5 and 2 stand out in vectors of numbers that count and that others trained",
+    cells=OF_NUMBERS,
+    seeds=[0],
+    quick=True,
+    tolerance=0.02,
+    because="singular vectors of nearly the same size are turned by rounding",
+)
+def spectra(seed: int, scale: str, vectors: str, numbers: int) -> list[Row]:  # noqa: ARG001 - the same at every scale
+    """Return of each of these waves its size in the `spectrum` over what it is on average in shuffled tables, with the
+    interval that 95 of 100 of these leave, and as much of its neighbours, the median of three on either side.
+    """
+    table = vectors_of(vectors, numbers)
+    sizes = spectrum(table)
+    shuffled = torch.stack([spectrum(_in_random_order(table, seed + shuffle)) for shuffle in range(SHUFFLES)])
+    low, high = shuffled.quantile(torch.tensor([0.025, 0.975], dtype=torch.float64), dim=0)
+    ratios, rows = sizes / shuffled.mean(0), []
+    for fifth in range(1, 6):
+        place = longest_period(numbers) // 10 * fifth - 1
+        beside = torch.cat([ratios[max(0, place - 3) : place], ratios[place + 1 : place + 4]]).median()
+        found = {"peak": ratios[place], "low": sizes[place] / high[place], "high": sizes[place] / low[place]}
+        rows.append(
+            {"period": 10 / fifth} | {name: value.item() for name, value in (found | {"neighbours": beside}).items()}
+        )
+    return rows
+
+
+@measurement(
+    "addition-residues",
+    "how often a linear map of a number's vector names its residue, of vectors that count and that others trained",
+    cells=OF_NUMBERS,
+    seeds=range(5),
+    quick=True,
+    tolerance=0.05,
+    because="singular vectors of nearly the same size are turned by rounding, which turns a residue here and there",
+)
+def residues(seed: int, scale: str, vectors: str, numbers: int) -> list[Row]:  # noqa: ARG001 - the same at every scale
+    """Measure the share of residues that are right in numbers that the map was not fitted on (`modular_probe`), and the
+    same of the table in random order; a seed is a division into folds, and an order.
+    """
+    table = vectors_of(vectors, numbers)
+    shuffled = _in_random_order(table, seed)
+    return [
+        {
+            "modulus": modulus,
+            "right": modular_probe(table, modulus, generator=seed),
+            "shuffled": modular_probe(shuffled, modulus, generator=seed),
+        }
+        for modulus in (2, 5, 10, 3, 7)
+    ]
+
+
+def _transplants(*cells: tuple[str, int]) -> dict[str, Any]:
+    """What `measurement` wants to know of a table of `transplants`."""
+    return {
+        "cells": [{"vectors": vectors, "times": times} for vectors, times in cells],
+        "recipes": lambda scale: [recipe("addition-counting", scale).longer(times) for _, times in cells],
+        "tolerance": 0.05,
+        "because": "another machine rounds otherwise, which moves a model that is not done by some sums",
+    }
+
+
+@measurement(
+    "addition-transplants",
+    "shares of unseen sums right on frozen vectors that others trained, beside the same in random order (lesson 04)",
+    **_transplants(
+        ("glove", 1), ("glove shuffled", 1), ("minilm", 1), ("random", 1), ("glove", 3), ("glove shuffled", 3)
+    ),
+)
+@measurement(
+    "addition-transplants-long",
+    "the same of GloVe's vectors, after ten times as many steps (lesson 04)",
+    **_transplants(("glove", 10)),
+)
+def transplants(seed: int, scale: str, vectors: str, times: int) -> list[Row]:
+    """Measure an adder that is trained on vectors which are brought to its width and length, and stay as they are
+    (`transplanted`): the share of unseen sums, and of the sums for training, that it gets right at the end.
+    """
+    name, _, order = vectors.partition(" ")
+    answers = recipe("addition-counting", scale).config.answers
+    table = embeddings_from("random", answers, 128) if name == "random" else embedded_numbers(name)[:answers]
+    plan = transplanted(_in_random_order(table, seed) if order else table, scale).longer(times)
+    adder, _ = plan.train(seed=seed)
+    training, testing = sums(adder.config.numbers)
+    with torch.no_grad():
+        right, fitted = (accuracies(adder(side.operands), side.answers).exact for side in (testing, training))
+    return [{"steps": plan.schedule.steps, "right": right, "fitted": fitted}]
