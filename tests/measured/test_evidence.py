@@ -329,6 +329,22 @@ def test_the_peaks_of_lesson_04_are_of_the_table_from_scratch():
     )
 
 
+@pytest.mark.parametrize(
+    ("id", "tables"),
+    [
+        ("real-peaks", [("glove", 1000), ("glove", 521), ("minilm", 341)]),
+        ("frequency-peaks", [("frequency", 1000)]),
+    ],
+)
+def test_the_peaks_of_real_vectors_are_of_the_table_of_spectra(id, tables):
+    evidence = _evidence("04-fourier-addition", id, "addition-spectra")
+    for found, (vectors, numbers) in zip((evidence, *evidence.beside), tables, strict=True):
+        rows = measured_table("addition-spectra").where(vectors=vectors, numbers=numbers).rows
+        least = min((row for row in rows if row["period"] in (10, 5, 2)), key=lambda row: row["peak"])
+        assert found.ours == pytest.approx([log2(least["peak"])], abs=2e-3)
+        assert found.interval == pytest.approx([log2(least["low"]), log2(least["high"])], abs=2e-3)
+
+
 def test_the_seeds_of_lesson_06_are_of_their_tables():
     steps = measured_table("bigrams-global-first").rows
     evidence = _evidence("06-induction-heads", "global-first", "bigrams-global-first")
