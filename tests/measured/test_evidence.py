@@ -345,6 +345,22 @@ def test_the_peaks_of_real_vectors_are_of_the_table_of_spectra(id, tables):
         assert found.interval == pytest.approx([log2(least["low"]), log2(least["high"])], abs=2e-3)
 
 
+NO_COUNTING = {"scratch-errors-are-near", "real-peaks", "frequency-peaks"}
+
+
+def test_every_evidence_on_counting_vectors_says_that_they_stand_in():
+    judged = {id: each.evidence for id, each in statements("04-fourier-addition").items() if each.evidence}
+    on_counting = {
+        id
+        for id, evidence in judged.items()
+        if all(
+            "vectors from a text that counts for those of GPT-2" in each.stand_in
+            for each in (evidence, *evidence.beside)
+        )
+    }
+    assert on_counting == set(judged) - NO_COUNTING
+
+
 def test_the_seeds_of_lesson_06_are_of_their_tables():
     steps = measured_table("bigrams-global-first").rows
     evidence = _evidence("06-induction-heads", "global-first", "bigrams-global-first")
