@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save
 
 from companion.__main__ import parser
@@ -87,6 +88,11 @@ def test_what_differs_is_named(wheels, monkeypatch, capsys, changed):
     said = capsys.readouterr().out
     assert f"numbers: {name}: differs from what the course has\n" in said and f"numbers: {other}: the same\n" in said
     assert check_numbers(files[other]) == {other: True}, "of a file that was carried here"
+
+
+def test_the_shipped_tables_say_what_is_said_of_their_wheels():
+    with safe_open(embedded.EMBEDDED, "pt") as file:
+        assert file.metadata() == header()
 
 
 def test_another_file_is_refused(tmp_path):
