@@ -339,7 +339,7 @@ def transplants(seed: int, scale: str, vectors: str, times: int) -> list[Row]:
     table = embedded_numbers(name)[: recipe("addition-counting", scale).config.answers]
     plan = transplanted(_in_random_order(table, seed) if order else table, scale).longer(times)
     adder, _ = plan.train(seed=seed)
-    training, testing = sums(adder.config.numbers)
+    training, testing = sums(plan.config.numbers)
     with torch.no_grad():
         right, fitted = (accuracies(adder(side.operands), side.answers).exact for side in (testing, training))
     return [{"steps": plan.schedule.steps, "right": right, "fitted": fitted}]
