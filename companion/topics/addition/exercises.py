@@ -120,7 +120,7 @@ def _draw_wave(generator: Generator) -> dict:
 @exercise(
     states_dtype=True,
     draw=_draw_wave,
-    now="your waves make the adder of the next exercise, and the filters of section 4",
+    now="your waves make the adder of the next exercise, and the filters of section 6",
 )
 def wave_rows(n: int, period: float, k: int) -> Tensor:
     angles = 2 * math.pi * k * torch.arange(n, dtype=torch.float64) / period
