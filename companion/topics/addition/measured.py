@@ -307,7 +307,7 @@ def residues(seed: int, scale: str, vectors: str, numbers: int) -> list[Row]:  #
     ]
 
 
-TRANSPLANTS = [("glove", 1), ("glove shuffled", 1), ("minilm", 1), ("glove", 3), ("glove shuffled", 3)]
+TRANSPLANTS = [("glove", 1), ("glove shuffled", 1), ("glove centred", 1), ("minilm", 1), ("glove", 3)]
 
 
 def _transplants(*kinds: tuple[str, int]) -> dict[str, Any]:
@@ -322,22 +322,23 @@ def _transplants(*kinds: tuple[str, int]) -> dict[str, Any]:
 
 @measurement(
     "addition-transplants",
-    "unseen sums right on frozen vectors that others trained, beside the same in random order (lesson 04)",
+    "unseen sums right on frozen vectors that others trained, beside the same in random order, and centred (lesson 04)",
     **_transplants(*TRANSPLANTS),
 )
 @measurement(
     "addition-transplants-long",
-    "the same of GloVe's vectors, after ten times as many steps (lesson 04)",
+    "the same of GloVe's vectors, after ten times as many steps, and in random order after three times (lesson 04)",
     seeds=[0],
-    **_transplants(("glove", 10)),
+    **_transplants(("glove", 10), ("glove shuffled", 3)),
 )
 def transplants(seed: int, scale: str, vectors: str, times: int) -> list[Row]:
     """Measure an adder that is trained on vectors which are brought to its width and length, and stay as they are
     (`transplanted`): the share of unseen sums, and of the sums for training, that it gets right at the end.
     """
-    name, _, order = vectors.partition(" ")
+    name, _, change = vectors.partition(" ")
     table = embedded_numbers(name)[: recipe("addition-counting", scale).config.answers]
-    plan = transplanted(_in_random_order(table, seed) if order else table, scale).longer(times)
+    table = {"": table, "centred": table - table.mean(0), "shuffled": _in_random_order(table, seed)}[change]
+    plan = transplanted(table, scale).longer(times)
     adder, _ = plan.train(seed=seed)
     training, testing = sums(plan.config.numbers)
     with torch.no_grad():
