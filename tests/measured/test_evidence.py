@@ -1,24 +1,19 @@
 """What decides a verdict and stands in a measured table is that table's: the interval or the seeds of the evidence."""
 
-import inspect
-from dataclasses import replace
-from functools import partial
 from math import log2, log10
 from statistics import fmean
 
 import numpy as np
 import pytest
 import torch
-from sources import EVIDENCE, fields, invented
+from stored_evidence import ADDITION, of_tables, seen
+from stored_evidence import evidence as _evidence
 
 from companion import shipped
 from companion.core.measuring import measured_table
 from companion.core.recipe import recipe
-from companion.lesson.claims import statements
 from companion.lesson.verdicts import Experiment
 from companion.pretrained.measured import MOVERS, READERS
-from companion.topics.addition.fourier import peaks, spectrum
-from companion.topics.addition.recipes import embeddings_from
 from companion.topics.facts.data import every_fact
 from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import facts_of
@@ -44,13 +39,6 @@ LAYERS = {  # lesson 02's claims: the checkpoint, what is taken of a row, and th
     ),
 }
 FORMS = {"linear": ("newton_linear", "newton_exponential"), "exponential": ("descent_exponential", "descent_linear")}
-
-
-def _evidence(lesson, id, *tables):
-    """The evidence of a claim, which names the tables that it is of: from there the atlas knows its commands."""
-    evidence = statements(lesson)[id].evidence
-    assert set(evidence.stored) == set(tables)
-    return evidence
 
 
 def _is_between_sets(evidence, taken):
@@ -246,127 +234,6 @@ def test_what_twice_the_state_leaves_is_of_the_table_of_budgets():
     found = _evidence("03-lstm-vs-transformer", "memory-alone-closes-the-gap", "regression-budgets")
     for size, of_seeds in zip((*found.beside[::-1], found), left, strict=True):
         assert size.ours == pytest.approx(of_seeds.tolist(), abs=0.01)
-
-
-def _cut(column, band, modules, removed, table):
-    """What a table of lesson 04's cuts has of three models, in points."""
-    found = measured_table(table).where(band=band, modules=modules, removed=removed).columns[column]
-    return [100 * each for each in found]
-
-
-def _minus(one, other):
-    return [a - b for a, b in zip(one, other, strict=True)]
-
-
-def _beyond(chance, column, band, modules, table):
-    """How much larger a share is without waves than by chance, in points."""
-    return [each - chance for each in _cut(column, band, modules, "waves", table)]
-
-
-def _rather(band, one, other, table):
-    """How many more of the right answers a band costs in one kind of module than in the other, in points."""
-    return _minus(*(_cut("right", band, modules, "waves", table) for modules in (other, one)))
-
-
-def _cost(band, table):
-    """The right answers that a band costs in all modules, in points."""
-    return _minus(*(_cut("right", each, "attn+mlp", "waves", table) for each in ("none", band)))
-
-
-CUTS = {  # lesson 04's claims, in points: at operands up to 260, and by what follows the table's name up to 99
-    "without-slow-waves": (partial(_beyond, 10, "tens", "slow", "mlp"), "-640"),
-    "small-errors": (partial(_beyond, 2, "below_6", "fast", "attn"), ""),
-    "slow-waves-needed": (partial(_cost, "slow"), None),
-    "fast-waves-needed": (partial(_cost, "fast"), None),
-    "mlp-low": (partial(_rather, "slow", "mlp", "attn"), "-640"),
-    "attention-high": (partial(_rather, "fast", "attn", "mlp"), "-640"),
-    "one-wave-parity": (partial(_beyond, 50, "parity", "not 2", "attn+mlp"), "-640"),
-    "five-waves-suffice": (partial(_beyond, 0.2, "right", "not 5", "logits"), "-640"),
-}
-FEWER = {"small-errors": 3, "five-waves-suffice": 0.3}  # points more that chance has up to 99
-
-
-@pytest.mark.parametrize("id", CUTS)
-def test_the_seeds_of_lesson_04_are_of_the_tables_of_cuts(id):
-    measure, size = CUTS[id]
-    tables = ["addition-cuts-1600", *([] if size is None else [f"addition-cuts{size}"])]
-    evidence = _evidence("04-fourier-addition", id, *tables)
-    assert evidence.ours == pytest.approx(measure(tables[0]), abs=0.06)
-    for other, table in zip(evidence.beside, tables[1:], strict=True):
-        assert other.ours == pytest.approx([each - FEWER.get(id, 0) for each in measure(table)], abs=0.06)
-
-
-@pytest.mark.parametrize("size", ["", "-640", "-1600"])
-def test_the_adders_that_are_cut_add(size):
-    assert min(_cut("right", "none", "attn+mlp", "waves", f"addition-cuts{size}")) >= 99
-
-
-LEADS = ("addition-scores-260", "addition-scores-260-long", "addition-scores", "addition-transplants")
-
-
-@pytest.mark.parametrize(("place", "to"), [(0, "-260"), (1, "")])
-def test_the_lead_of_counting_is_of_the_tables_of_scores(place, to):
-    counting = measured_table(f"addition-scores{to}").where(adder=f"addition{to}-counting").columns["exact"]
-    long = to and "-long"
-    scratch = measured_table(f"addition-scores{to}{long}").where(adder=f"addition{to}-scratch{long}").columns["exact"]
-    leads = [100 * (ours - other) for ours, other in zip(counting, scratch, strict=True)]
-    evidence = _evidence("04-fourier-addition", "counting-helps", *LEADS)
-    assert (evidence, *evidence.beside)[place].ours == pytest.approx(leads, abs=0.06 if not to else 0.01)
-
-
-def test_the_lead_of_glove_is_of_the_tables_of_transplants_and_of_scores():
-    scratch = measured_table("addition-scores").where(adder="addition-scratch").columns["exact"]
-    glove = measured_table("addition-transplants").where(vectors="glove", times=1).columns["right"]
-    leads = [100 * (ours - other) for ours, other in zip(glove, scratch, strict=True)]
-    evidence = _evidence("04-fourier-addition", "counting-helps", *LEADS)
-    assert evidence.beside[1].ours == pytest.approx(leads, abs=0.06)
-
-
-def test_the_near_errors_of_lesson_04_are_of_the_table_of_scores():
-    rows = measured_table("addition-scores-260-long").rows
-    near = [(row["within_2"] - row["exact"]) / (1 - row["exact"]) - 4 / 520 for row in rows]  # 4 wrong answers of 520
-    evidence = _evidence("04-fourier-addition", "scratch-errors-are-near", "addition-scores-260-long")
-    assert evidence.ours == pytest.approx(near, abs=1e-3)
-
-
-def test_the_peaks_of_lesson_04_are_of_the_table_from_scratch():
-    rows = measured_table("addition-from-scratch").where(step=4500).rows
-    scratch = [max(peaks(torch.tensor([row[f"wave_{k}"] for k in range(1, 101)]), 199)) for row in rows]
-    at_10, at_5, _, at_2_5, _ = peaks(spectrum(embeddings_from("counting", 199, 128)), 199)
-    leads = [min(at_10, at_5, at_2_5) - peak for peak in scratch]
-    assert _evidence("04-fourier-addition", "fourier-features", "addition-from-scratch").ours == pytest.approx(
-        leads, abs=2e-3
-    )
-
-
-@pytest.mark.parametrize(
-    ("id", "tables"),
-    [
-        ("real-peaks", [("glove", 1000), ("glove", 521), ("minilm", 341)]),
-        ("frequency-peaks", [("frequency", 1000)]),
-    ],
-)
-def test_the_peaks_of_real_vectors_are_of_the_table_of_spectra(id, tables):
-    evidence = _evidence("04-fourier-addition", id, "addition-spectra")
-    for found, (vectors, numbers) in zip((evidence, *evidence.beside), tables, strict=True):
-        rows = measured_table("addition-spectra").where(vectors=vectors, numbers=numbers).rows
-        least = min((row for row in rows if row["period"] in (10, 5, 2)), key=lambda row: row["peak"])
-        assert found.ours == pytest.approx([log2(least["peak"])], abs=2e-3)
-        assert found.interval == pytest.approx([log2(least["low"]), log2(least["high"])], abs=2e-3)
-
-
-NO_COUNTING = {"scratch-errors-are-near", "real-peaks", "frequency-peaks"}
-
-
-def test_every_evidence_on_counting_vectors_says_that_they_stand_in():
-    judged = {id: each.evidence for id, each in statements("04-fourier-addition").items() if each.evidence}
-    words = "vectors from a text that counts for those of GPT-2"
-    on_counting = {
-        id
-        for id, evidence in judged.items()
-        if all(words in each.stand_in for each in (evidence, *evidence.beside) if "GloVe" not in each.of)
-    }
-    assert on_counting == set(judged) - NO_COUNTING
 
 
 def test_the_seeds_of_lesson_06_are_of_their_tables():
@@ -601,38 +468,6 @@ def test_the_odds_of_lesson_15_are_of_the_table_of_layers():
     assert evidence.interval == pytest.approx(interval(after - before), abs=0.01)
 
 
-OF_TABLES = fields(claim for claim, evidence in EVIDENCE.items() if evidence.stored)
-
-
-def _calls(id):
-    """The tests of tables that may be of a claim, with their arguments."""
-    for name, test in globals().copy().items():
-        marks = {mark.name: mark.args for mark in getattr(test, "pytestmark", [])}
-        if name.startswith("test_") and "invented" not in name and "weekly" not in marks:
-            names, values = marks.get("parametrize", ((), [()]))
-            for each in values:
-                arguments = {names: each} if isinstance(names, str) else dict(zip(names, each, strict=True))
-                if id in arguments.values() or f'"{id}"' in inspect.getsource(test):
-                    yield test, arguments
-
-
-@pytest.mark.parametrize(("lesson", "id", "field"), OF_TABLES)
+@pytest.mark.parametrize(("lesson", "id", "field"), of_tables(lambda lesson: lesson != ADDITION))
 def test_an_invented_figure_of_a_table_is_seen(lesson, id, field, monkeypatch):
-    read, true = statements, statements(lesson)
-    id, _, place = id.partition("/")
-    evidence = true[id].evidence
-    if place:
-        sizes = [*evidence.beside]
-        sizes[int(place) - 1] = invented(sizes[int(place) - 1], field)
-        evidence = replace(evidence, beside=tuple(sizes))
-    else:
-        evidence = invented(evidence, field)
-    false = true | {id: replace(true[id], evidence=evidence)}
-    monkeypatch.setitem(globals(), "statements", lambda name: false if name == lesson else read(name))
-    seen = 0
-    for test, arguments in _calls(id):
-        try:
-            test(**arguments)
-        except AssertionError:
-            seen += 1
-    assert seen, "no test compares it with its table"
+    assert seen(globals(), lesson, id, field, monkeypatch), "no test compares it with its table"
