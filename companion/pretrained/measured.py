@@ -18,9 +18,9 @@ from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened
 from companion.pretrained.language import LanguageModel
 from companion.pretrained.lesson import RandomModel
-from companion.pretrained.readouts import ridge
+from companion.pretrained.linear import halve_rank, ridge
 from companion.pretrained.taster import stand_ins
-from companion.topics.bigrams.probes import prefix_matching, truncated
+from companion.topics.bigrams.probes import prefix_matching
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
 from companion.topics.language.data import (
     HOPS,
@@ -415,13 +415,6 @@ def lifted(seed: int, scale: str) -> list[Row]:
             loss = cross_entropy(model(read)[:, :-1].mT, read[:, 1:]).item()
         rows.append({"layer": layer, "of": "loss", "value": loss})
     return rows
-
-
-def halve_rank(model: LanguageModel, layer: int) -> None:
-    """Cut each of the three matrices of one MLP, in place, to half of its rank (Sharma et al. 2023)."""
-    mlp = model.body.get_submodule(f"blocks.{layer}.mlp")
-    for matrix in (*mlp.get_parameter("gate_and_up.weight").chunk(2), mlp.get_parameter("down.weight")):
-        matrix.copy_(truncated(matrix, 0.5))
 
 
 def _about(model: LanguageModel, city: str, country: str, likely: Float[Tensor, "vocabulary"]) -> Row:

@@ -114,15 +114,6 @@ def test_every_draw_of_capitals_is_another():
     assert len({tuple(draw) for draw in draws}) == 5
 
 
-def test_half_of_the_rank_of_an_mlp_is_left(llama_folder):
-    model = LanguageModel(llama_folder)
-    measured.halve_rank(model, 1)
-    for layer, rank in ((0, 24), (1, 12)):
-        mlp = model.body.blocks[layer].mlp
-        for matrix in (*mlp.gate_and_up.weight.chunk(2), mlp.down.weight):
-            assert torch.linalg.matrix_rank(matrix) == rank
-
-
 def test_other_worlds_have_the_looks_and_wires_of_the_claims(llama, monkeypatch):
     tokens, period = measured.said_twice(llama, 0, "smoke")
     rows = measured.head_scores(llama, tokens, period)
