@@ -12,6 +12,19 @@ ALL_CAPITALS = CAPITALS | {
     "Thailand": "Bangkok",
     "South Korea": "Seoul",
 }
+MORE_CAPITALS = (  # no two of all begin with the same token, and none is called as its country
+    "Finland Helsinki, Denmark Copenhagen, Belgium Brussels, Netherlands Amsterdam, Switzerland Bern, Bulgaria Sofia, "
+    "Afghanistan Kabul, India Delhi, Philippines Manila, Australia Canberra, Iraq Baghdad, Syria Damascus, "
+    "Canada Ottawa, Jamaica Kingston, Chile Santiago, Argentina Buenos Aires, Scotland Edinburgh, Wales Cardiff, "
+    "Iceland Reykjavik, Serbia Belgrade, Bosnia Sarajevo, Albania Tirana, Romania Bucharest, Lithuania Vilnius, "
+    "Latvia Riga, Estonia Tallinn, Turkey Ankara, Cyprus Nicosia, Malta Valletta, Azerbaijan Baku, Kazakhstan Astana, "
+    "Pakistan Islamabad, Nepal Kathmandu, Indonesia Jakarta, Oman Muscat, Libya Tripoli, Algeria Algiers, "
+    "Morocco Rabat, Mali Bamako, Nigeria Abuja, Ghana Accra, Liberia Monrovia, Guinea Conakry, Somalia Mogadishu, "
+    "Uganda Kampala, Tanzania Dodoma, Zambia Lusaka, Malawi Lilongwe, Zimbabwe Harare, Mozambique Maputo, "
+    "Namibia Windhoek, Botswana Gaborone, Madagascar Antananarivo, Venezuela Caracas, Colombia Bogotá, "
+    "Uruguay Montevideo, Brazil Brasília"
+)
+COUNTRIES = ALL_CAPITALS | known_facts(MORE_CAPITALS)
 FIRST_CITIES = {
     city: country.removeprefix("South ")
     for country, city in ALL_CAPITALS.items()

@@ -1,13 +1,26 @@
-"""Linear maps in a language model, and of its stream: an MLP at half of its rank, a map fitted by ridge regression."""
+"""Linear maps in a language model, and of its stream: an MLP at half of its rank; a map fitted by ridge regression; a
+head read as an outer-product memory of capitals; and the capitals that maps fitted to other countries find.
+"""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn.functional import normalize
 
+from companion.core.circuits import Part, unscaled
+from companion.core.measuring import Row
+from companion.pretrained.facts import COUNTRIES
 from companion.pretrained.language import LanguageModel
 from companion.topics.bigrams.probes import truncated
+from companion.topics.facts.examined import PROMPT
+from companion.topics.language.probes import head_maps, streams_at
 
 RIDGE = 0.01  # of the mean variance
+MOVER = Part(23, 4)  # the head of lesson 15 that carries the capital
+HEARD = ("The capital of {}", "She is from {}", "I have never been to {}")  # what the head reads ends with the country
+DRAWN = {"smoke": 16, "course": 64, "paper": 64}  # countries
+RANKS, SUBSETS = (1, 2, 4, 8, 16, 32, 64), 20  # of the head's singular directions; subsets of them at random
+FOLDS = 8  # of the countries one is held out, in turn
 
 
 def halve_rank(model: LanguageModel, layer: int) -> None:
@@ -27,3 +40,115 @@ def ridge(
     products.diagonal().add_(RIDGE * products.trace() / len(products))
     A = torch.linalg.solve(products, centred.mT @ (y - mean))
     return A, mean - middle @ A
+
+
+def drawn_countries(model: LanguageModel, seed: int, count: int) -> dict[str, int]:
+    """Draw countries that are one token each; return the first token of each one's capital."""
+    single = [country for country in COUNTRIES if len(model.encode(f" {country}")) == 1]
+    order = torch.randperm(len(single), generator=torch.Generator().manual_seed(seed))[:count]
+    return {single[at]: model.encode(f" {COUNTRIES[single[at]]}")[0] for at in order.tolist()}
+
+
+def recalled(gains: Float[Tensor, "asked asked"]) -> tuple[Bool[Tensor, " asked"], Float[Tensor, " asked"]]:
+    """Return in which rows the diagonal, the right answer, gains more than any other answer; and its lead over the mean
+    of the others, in their standard deviations.
+    """
+    others = gains[~torch.eye(len(gains), dtype=torch.bool)].view(len(gains), -1)
+    own = gains.diagonal()
+    return own > others.amax(1), (own - others.mean(1)) / others.std(1, correction=0)
+
+
+@torch.no_grad()
+def held_capitals(model: LanguageModel, seed: int, count: int) -> list[Row]:
+    """Read head 23.4 as an outer-product memory: of a normed stream u at a country's word it writes W_OV u, and a token
+    with the output vector v gains v^T W_OV u. A country is "right" where its own capital gains most of those that
+    compete; its "lead" is over all of them, and "foretold" is what is right where rivals draw from a normal law.
+
+    Rows differ by the "text" that the country ends, by what is read ("of"), and by how many "countries" compete: the
+    whole "head"; the same in "shuffled" pairs; the "model"'s own logits after the first text and "is"; "each head" of
+    every layer, there; and of the singular directions of W_OV as many as "rank" says, the "largest", or at "random",
+    also "random, shuffled". "best" is the best table of gains of this rank.
+    """
+    drawn, rows = drawn_countries(model, seed, count), []
+    capitals = torch.tensor(list(drawn.values()))
+    vectors = unscaled(model.norm, model.unembedding[capitals])
+    generator = torch.Generator().manual_seed(seed)
+
+    def tell(of: str, gains: list[Tensor], sizes: list[int], part: Part = MOVER, rank: int = RANKS[-1]) -> None:
+        leads = torch.stack([recalled(each)[1] for each in gains])
+        for size in sizes:
+            blocks = [table[at : at + size, at : at + size] for table in gains for at in range(0, count, size)]
+            right = torch.cat([recalled(block)[0] for block in blocks]).double().mean()
+            foretold = torch.special.ndtr(leads.double()).pow(size - 1).mean()
+            row = {"text": text, "of": of, "layer": part.layer, "head": part.head, "rank": rank, "countries": size}
+            rows.append(row | {"right": right.item(), "foretold": foretold.item(), "lead": leads.mean().item()})
+
+    halves = [size for size in (2, 4, 8, 16, 32, 64) if size <= count]
+    _, _, WV, WO = head_maps(model, MOVER.layer)[MOVER.head]
+    P, S, Q = torch.linalg.svd(WV.mT @ WO, full_matrices=False)
+    for text, heard in enumerate(HEARD):
+        streams = streams_at(model, model.batch([heard.format(country) for country in drawn]), model.layers, -1)
+        read = model.body.blocks[MOVER.layer].norm1(streams[MOVER.layer]) @ P * S
+        written = vectors @ Q.mT
+        gains = read @ written.mT
+        tell("head", [gains], halves)
+        tell("shuffled", [gains.roll(1, 1)], halves)
+        for rank in RANKS:
+            subsets = [torch.randperm(len(WV), generator=generator)[:rank] for _ in range(SUBSETS)]
+            random = [read[:, kept] @ written[:, kept].mT for kept in subsets]
+            left, sizes, right = torch.linalg.svd(gains)
+            tell("largest", [read[:, :rank] @ written[:, :rank].mT], [count], rank=rank)
+            tell("random", random, [count], rank=rank)
+            tell("random, shuffled", [each.roll(1, 1) for each in random], [count], rank=rank)
+            tell("best", [(left[:, :rank] * sizes[:rank]) @ right[:rank]], [count], rank=rank)
+        if text == 0:
+            asked = model.batch([PROMPT.format(country) for country in drawn])
+            tell("model", [model(asked, only_last=True)[:, -1][:, capitals]], halves)
+            for layer, stream in enumerate(streams):
+                for head, (_, _, values, out) in enumerate(head_maps(model, layer)):
+                    table = model.body.blocks[layer].norm1(stream) @ values.mT @ out @ vectors.mT
+                    tell("each head", [table], [count], Part(layer, head))
+    return rows
+
+
+@torch.no_grad()
+def known_capitals(model: LanguageModel, seed: int, count: int) -> list[Row]:
+    """Read the capital in the stream before each layer, as the layer reads it, and after the last, at the "country"'s
+    word and at the "last" one: "direct", by the output embedding; by a linear map to it, "fitted" by `ridge` to seven
+    of eight countries and asked for the others; and by one fitted to the same with their capitals "shuffled". It is
+    "right" where it gains most of all drawn capitals; "lead" is as in `held_capitals`.
+    """
+    drawn = drawn_countries(model, seed, count)
+    vectors = unscaled(model.norm, model.unembedding[torch.tensor(list(drawn.values()))])
+    targets = normalize(vectors - vectors.mean(0), dim=1)
+    generator = torch.Generator().manual_seed(seed)
+    names = [f"blocks.{layer}.hook_resid_pre" for layer in range(model.layers)]
+    names.append(f"blocks.{model.layers - 1}.hook_resid_post")
+    norms = [*(block.norm1 for block in model.body.blocks), model.norm]
+    asked = model.batch([PROMPT.format(country) for country in drawn])
+    _, cache = model.run_with_cache(asked, names=names, only_last=True)
+    rows = []
+    for layer, (name, norm) in enumerate(zip(names, norms, strict=True)):
+        for place, at in (("country", -2), ("last", -1)):
+            x = norm(cache[name][:, at])
+            direct = normalize(cache[name][:, at], dim=1) @ vectors.mT
+            gains = {"direct": direct, "fitted": _of_others(x, targets), "shuffled": _of_others(x, targets, generator)}
+            for readout, table in gains.items():
+                right, lead = (each.double().mean().item() for each in recalled(table))
+                rows.append({"layer": layer, "place": place, "readout": readout, "right": right, "lead": lead})
+    return rows
+
+
+def _of_others(
+    x: Float[Tensor, "asked width"], y: Float[Tensor, "asked width"], shuffled: torch.Generator | None = None
+) -> Float[Tensor, "asked asked"]:
+    """What each answer gains of each question by the map that was fitted without its fold, to shuffled answers where
+    there is a generator.
+    """
+    found = []
+    for held in torch.arange(len(x)).chunk(FOLDS):
+        taught = torch.ones(len(x), dtype=torch.bool).index_fill(0, held, False).nonzero()[:, 0]
+        answers = taught if shuffled is None else taught[torch.randperm(len(taught), generator=shuffled)]
+        A, offset = ridge(x[taught], y[answers])
+        found.append((x[held] @ A + offset) @ y.mT)
+    return torch.cat(found)

@@ -18,7 +18,7 @@ from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened
 from companion.pretrained.language import LanguageModel
 from companion.pretrained.lesson import RandomModel
-from companion.pretrained.linear import halve_rank, ridge
+from companion.pretrained.linear import DRAWN, halve_rank, held_capitals, known_capitals, ridge
 from companion.pretrained.taster import stand_ins
 from companion.topics.bigrams.probes import prefix_matching
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
@@ -590,3 +590,21 @@ def readouts(seed: int, scale: str) -> list[Row]:
 def first_look(seed: int, scale: str) -> list[Row]:  # noqa: ARG001 - nothing is drawn
     """Measure what the taster shows where there is no model."""
     return stand_ins(smollm2())
+
+
+@measurement(
+    "language-held",
+    "how many capitals a head of SmolLM2 holds as an outer-product memory, by number of countries and by rank",
+    tolerance=0.02,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def held(seed: int, scale: str) -> list[Row]:
+    """Read the head over one draw of countries, in three texts (`held_capitals`)."""
+    return held_capitals(smollm2(), seed, DRAWN[scale])
+
+
+@measurement("language-known", "which capitals fitted maps find", tolerance=0.1, because=ROUNDING, models=SMOLLM2)
+def known(seed: int, scale: str) -> list[Row]:
+    """Fit the maps over one draw of countries, before each layer, at two places (`known_capitals`)."""
+    return known_capitals(smollm2(), seed, DRAWN[scale])

@@ -1,9 +1,15 @@
-"""The linear maps of a language model: the half of an MLP's rank that is left, and what a ridge regression finds."""
+"""The linear maps of a language model: the half of an MLP's rank that is left, what a ridge regression finds, and what
+capitals a head, or a fitted map, has for countries.
+"""
 
+import pytest
 import torch
 
 from companion.pretrained import linear
+from companion.pretrained.facts import COUNTRIES
 from companion.pretrained.language import LanguageModel
+from companion.pretrained.lesson import language_model
+from companion.topics.language.probes import head_maps
 
 
 def test_half_of_the_rank_of_an_mlp_is_left(llama_folder):
@@ -21,3 +27,58 @@ def test_a_ridge_finds_the_map_and_the_offset_of_a_linear_relation():
     found, offset = linear.ridge(x, x @ A + 2)
     torch.testing.assert_close(found, A / (1 + linear.RIDGE), atol=0.01, rtol=0)
     torch.testing.assert_close(x.mean(0) @ found + offset, x.mean(0) @ A + 2, atol=1e-3, rtol=0)
+
+
+def test_countries_are_one_token_and_no_two_capitals_begin_alike(smollm2):
+    model = LanguageModel("smollm2")
+    drawn = linear.drawn_countries(model, 0, 1000)
+    assert len(drawn) == len(set(drawn.values())) == 79
+    assert [model.decode([drawn[country]]) for country in ("Norway", "Turkey")] == [" Oslo", " Ank"]
+    draws = [linear.drawn_countries(model, seed, 64) for seed in range(3)]
+    assert len({tuple(draw) for draw in draws}) == 3 and {len(draw) for draw in draws} == {64}
+
+
+def test_a_lead_is_over_the_other_answers():
+    gains = torch.tensor([[3.0, 1.0, 0.0], [2.0, 1.0, 0.0], [0.0, 4.0, 9.0]])
+    right, lead = linear.recalled(gains)
+    assert right.tolist() == [True, False, True]
+    torch.testing.assert_close(lead, torch.tensor([2.5 / 0.5, 0.0, 7.0 / 2.0]))
+
+
+def test_a_head_is_read_as_what_it_writes_and_by_the_directions_of_its_matrix():
+    model = language_model("smollm2", "smoke")
+    rows = linear.held_capitals(model, 0, 16)
+    drawn = linear.drawn_countries(model, 0, 16)
+    tokens = model.batch([linear.HEARD[1].format(country) for country in drawn])
+    name = "blocks.23.hook_resid_pre"
+    _, cache = model.run_with_cache(tokens, names=[name])
+    block = model.body.blocks[23]
+    _, _, WV, WO = head_maps(model, 23)[4]
+    written = block.norm1(cache[name][:, -1]) @ WV.mT @ WO * model.norm.weight
+    gains = written @ model.unembedding[list(drawn.values())].mT
+    right, lead = linear.recalled(gains)
+    whole = {"text": 1, "of": "head", "layer": 23, "head": 4, "rank": 64, "countries": 16}
+    [found] = [row for row in rows if whole.items() <= row.items()]
+    assert found["right"] == right.double().mean() and found["lead"] == pytest.approx(lead.mean().item(), abs=1e-4)
+    for of in ("largest", "random", "best"):  # from the rank of the head on, nothing is taken away
+        [all_of_it] = [row for row in rows if (whole | {"of": of}).items() <= row.items()]
+        assert all_of_it["lead"] == pytest.approx(found["lead"], abs=1e-3)
+    pairs = [row["right"] for row in rows if row["text"] == 1 and row["of"] == "head" and row["countries"] == 2]
+    alone = [gains[i, i] > gains[i, i ^ 1] for i in range(16)]
+    assert pairs == [sum(alone).item() / 16]
+    each = [row for row in rows if row["of"] == "each head"]
+    assert [(row["layer"], row["head"]) for row in each] == [divmod(at, 9) for at in range(270)]
+
+
+def test_a_map_is_fitted_to_other_countries_than_those_it_is_asked_for(monkeypatch):
+    model, fits = language_model("smollm2", "smoke"), []
+    ridge = linear.ridge
+    monkeypatch.setattr(linear, "ridge", lambda x, y: fits.append((x, y)) or ridge(x, y))
+    rows = linear.known_capitals(model, 0, 16)
+    assert len(rows) == 31 * 2 * 3 and len(fits) == 31 * 2 * 2 * 8
+    assert all(len(x) == len(y) == 14 for x, y in fits)
+    x, y = torch.randn(2, 16, 5)
+    found = linear._of_others(x, y)
+    A, offset = ridge(x[2:], y[2:])
+    torch.testing.assert_close(found[:2], (x[:2] @ A + offset) @ y.mT)
+    assert set(linear.drawn_countries(model, 0, 16)) <= set(COUNTRIES)
