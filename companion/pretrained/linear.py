@@ -1,11 +1,12 @@
 """Linear maps in a language model, and of its stream: an MLP at half of its rank; a map fitted by ridge regression; a
-head read as an outer-product memory of capitals; and the capitals that maps fitted to other countries find.
+head read as an outer-product memory of capitals; and the capitals that maps fitted to other words find.
 """
+
+import re
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from companion.core.circuits import Part, unscaled
 from companion.core.measuring import Row
@@ -20,7 +21,8 @@ MOVER = Part(23, 4)  # the head of lesson 15 that carries the capital
 HEARD = ("The capital of {}", "She is from {}", "I have never been to {}")  # what the head reads ends with the country
 DRAWN = {"smoke": 16, "course": 64, "paper": 64}  # countries
 RANKS, SUBSETS = (1, 2, 4, 8, 16, 32, 64), 20  # of the head's singular directions; subsets of them at random
-FOLDS = 8  # of the countries one is held out, in turn
+WORDS = {"smoke": 40, "course": 1500, "paper": 3000}  # in the place of a country
+WORD, AT_ONCE = re.compile(r" [A-Z][a-z]{2,}"), 50
 
 
 def halve_rank(model: LanguageModel, layer: int) -> None:
@@ -111,44 +113,52 @@ def held_capitals(model: LanguageModel, seed: int, count: int) -> list[Row]:
     return rows
 
 
+def drawn_words(model: LanguageModel, seed: int, count: int) -> list[str]:
+    """Draw words of one token that begin with a capital letter: names of people and places, and others; none is a
+    country or a capital that the model is asked for.
+    """
+    asked = set(COUNTRIES) | {capital.split()[0] for capital in COUNTRIES.values()}
+    texts = {token: model.decode([token]) for token in range(model.tokens)}
+    words = [text[1:] for token, text in texts.items() if WORD.fullmatch(text) and model.encode(text) == [token]]
+    words = [word for word in words if word not in asked]
+    order = torch.randperm(len(words), generator=torch.Generator().manual_seed(seed))[:count]
+    return [words[at] for at in order.tolist()]
+
+
 @torch.no_grad()
-def known_capitals(model: LanguageModel, seed: int, count: int) -> list[Row]:
+def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> list[Row]:
     """Read the capital in the stream before each layer, as the layer reads it, and after the last, at the "country"'s
-    word and at the "last" one: "direct", by the output embedding; by a linear map to it, "fitted" by `ridge` to seven
-    of eight countries and asked for the others; and by one fitted to the same with their capitals "shuffled". It is
-    "right" where it gains most of all drawn capitals; "lead" is as in `held_capitals`.
+    word and at the "last" one. It is read "direct", by the output embedding; by a linear map to what the output
+    embedding reads at the end, "fitted" by `ridge` to so many ``words`` in the place of the country, none a country;
+    and by one fitted to their ends "shuffled". A capital is "right" where it gains most of all drawn ones; "lead" is as
+    in `held_capitals`.
     """
     drawn = drawn_countries(model, seed, count)
-    vectors = unscaled(model.norm, model.unembedding[torch.tensor(list(drawn.values()))])
-    targets = normalize(vectors - vectors.mean(0), dim=1)
-    generator = torch.Generator().manual_seed(seed)
-    names = [f"blocks.{layer}.hook_resid_pre" for layer in range(model.layers)]
-    names.append(f"blocks.{model.layers - 1}.hook_resid_post")
+    capitals = model.unembedding[torch.tensor(list(drawn.values()))]
+    last = f"blocks.{model.layers - 1}.hook_resid_post"
+    names = [*(f"blocks.{layer}.hook_resid_pre" for layer in range(model.layers)), last]
     norms = [*(block.norm1 for block in model.body.blocks), model.norm]
-    asked = model.batch([PROMPT.format(country) for country in drawn])
-    _, cache = model.run_with_cache(asked, names=names, only_last=True)
+
+    def streams(subjects: list[str]) -> Float[Tensor, "layers places subjects width"]:
+        found = []
+        for few in torch.arange(len(subjects)).split(AT_ONCE):
+            tokens = model.batch([PROMPT.format(subjects[at]) for at in few.tolist()])
+            _, cache = model.run_with_cache(tokens, names=names, only_last=True)
+            found.append(torch.stack([norm(cache[name][:, [-2, -1]]) for name, norm in zip(names, norms, strict=True)]))
+        return torch.cat(found, 1).transpose(1, 2)
+
+    asked, seen = streams(list(drawn)), streams(drawn_words(model, seed, words))
+    ends = seen[-1, -1]
+    mixed = ends[torch.randperm(len(ends), generator=torch.Generator().manual_seed(seed))]
     rows = []
-    for layer, (name, norm) in enumerate(zip(names, norms, strict=True)):
-        for place, at in (("country", -2), ("last", -1)):
-            x = norm(cache[name][:, at])
-            direct = normalize(cache[name][:, at], dim=1) @ vectors.mT
-            gains = {"direct": direct, "fitted": _of_others(x, targets), "shuffled": _of_others(x, targets, generator)}
-            for readout, table in gains.items():
-                right, lead = (each.double().mean().item() for each in recalled(table))
-                rows.append({"layer": layer, "place": place, "readout": readout, "right": right, "lead": lead})
+    for layer in range(len(names)):
+        for at, place in enumerate(("country", "last")):
+            maps = {"direct": None} | {
+                name: ridge(seen[layer, at], y) for name, y in (("fitted", ends), ("shuffled", mixed))
+            }
+            for readout, fitted in maps.items():
+                x = asked[layer, at]
+                right, lead = recalled((x if fitted is None else x @ fitted[0] + fitted[1]) @ capitals.mT)
+                shares = {"right": right.double().mean().item(), "lead": lead.mean().item()}
+                rows.append({"layer": layer, "place": place, "readout": readout} | shares)
     return rows
-
-
-def _of_others(
-    x: Float[Tensor, "asked width"], y: Float[Tensor, "asked width"], shuffled: torch.Generator | None = None
-) -> Float[Tensor, "asked asked"]:
-    """What each answer gains of each question by the map that was fitted without its fold, to shuffled answers where
-    there is a generator.
-    """
-    found = []
-    for held in torch.arange(len(x)).chunk(FOLDS):
-        taught = torch.ones(len(x), dtype=torch.bool).index_fill(0, held, False).nonzero()[:, 0]
-        answers = taught if shuffled is None else taught[torch.randperm(len(taught), generator=shuffled)]
-        A, offset = ridge(x[taught], y[answers])
-        found.append((x[held] @ A + offset) @ y.mT)
-    return torch.cat(found)

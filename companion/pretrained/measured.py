@@ -18,7 +18,7 @@ from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened
 from companion.pretrained.language import LanguageModel
 from companion.pretrained.lesson import RandomModel
-from companion.pretrained.linear import DRAWN, halve_rank, held_capitals, known_capitals, ridge
+from companion.pretrained.linear import DRAWN, WORDS, halve_rank, held_capitals, known_capitals, ridge
 from companion.pretrained.taster import stand_ins
 from companion.topics.bigrams.probes import prefix_matching
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
@@ -606,5 +606,5 @@ def held(seed: int, scale: str) -> list[Row]:
 
 @measurement("language-known", "which capitals fitted maps find", tolerance=0.1, because=ROUNDING, models=SMOLLM2)
 def known(seed: int, scale: str) -> list[Row]:
-    """Fit the maps over one draw of countries, before each layer, at two places (`known_capitals`)."""
-    return known_capitals(smollm2(), seed, DRAWN[scale])
+    """Fit the maps to one draw of words and ask for one of countries, at each layer and two places."""
+    return known_capitals(smollm2(), seed, DRAWN[scale], WORDS[scale])

@@ -70,15 +70,23 @@ def test_a_head_is_read_as_what_it_writes_and_by_the_directions_of_its_matrix():
     assert [(row["layer"], row["head"]) for row in each] == [divmod(at, 9) for at in range(270)]
 
 
-def test_a_map_is_fitted_to_other_countries_than_those_it_is_asked_for(monkeypatch):
-    model, fits = language_model("smollm2", "smoke"), []
-    ridge = linear.ridge
+def test_words_in_the_place_of_a_country_are_neither_countries_nor_their_capitals(smollm2):
+    model = LanguageModel("smollm2")
+    words = linear.drawn_words(model, 0, 10_000)
+    assert 3000 < len(words) == len(set(words)) < 10_000 and {"Texas", "Boston", "John"} <= set(words)
+    assert not set(words) & {*COUNTRIES, *COUNTRIES.values()}
+
+
+def test_a_map_that_was_fitted_to_words_is_asked_for_countries(monkeypatch):
+    model, fits, ridge = language_model("smollm2", "smoke"), [], linear.ridge
+    model.encode(" ".join(["", "Oslo", "Norway", *(f"W{chr(97 + at % 26)}{chr(97 + at // 26)}e" for at in range(90))]))
     monkeypatch.setattr(linear, "ridge", lambda x, y: fits.append((x, y)) or ridge(x, y))
-    rows = linear.known_capitals(model, 0, 16)
-    assert len(rows) == 31 * 2 * 3 and len(fits) == 31 * 2 * 2 * 8
-    assert all(len(x) == len(y) == 14 for x, y in fits)
-    x, y = torch.randn(2, 16, 5)
-    found = linear._of_others(x, y)
-    A, offset = ridge(x[2:], y[2:])
-    torch.testing.assert_close(found[:2], (x[:2] @ A + offset) @ y.mT)
-    assert set(linear.drawn_countries(model, 0, 16)) <= set(COUNTRIES)
+    rows = linear.known_capitals(model, 0, 16, 80)
+    assert len(rows) == 31 * 2 * 3 and len(fits) == 31 * 2 * 2 and {len(x) for x, _ in fits} == {80}
+    x, y = fits[-2]  # after the last layer, at the last place: what the output embedding reads
+    torch.testing.assert_close(x, y)
+    assert len({tuple(end.tolist()) for end in torch.cat([y, fits[-1][1]])}) == 80  # shuffled, they are the same ends
+    tokens = model.batch([linear.PROMPT.format(country) for country in linear.drawn_countries(model, 0, 16)])
+    gains = model(tokens, only_last=True)[:, -1][:, list(linear.drawn_countries(model, 0, 16).values())]
+    direct = next(row for row in rows[::-1] if row["readout"] == "direct")
+    assert direct["lead"] == pytest.approx(linear.recalled(gains)[1].mean().item(), abs=1e-4)
