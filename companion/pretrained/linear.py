@@ -22,6 +22,7 @@ HEARD = ("The capital of {}", "She is from {}", "I have never been to {}")  # wh
 DRAWN = {"smoke": 16, "course": 64, "paper": 64}  # countries
 RANKS, SUBSETS = (1, 2, 4, 8, 16, 32, 64), 20  # of the head's singular directions; subsets of them at random
 WORDS = {"smoke": 40, "course": 1500, "paper": 3000}  # in the place of a country
+AKIN = 3
 WORD, AT_ONCE = re.compile(r" [A-Z][a-z]{2,}"), 50
 
 
@@ -130,8 +131,9 @@ def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> l
     """Read the capital in the stream before each layer, as the layer reads it, and after the last, at the "country"'s
     word and at the "last" one. It is read "direct", by the output embedding; by a linear map to what the output
     embedding reads at the end, "fitted" by `ridge` to so many ``words`` in the place of the country, none a country;
-    and by one fitted to their ends "shuffled". A capital is "right" where it gains most of all drawn ones; "lead" is as
-    in `held_capitals`.
+    by one fitted to "strangers", the words at whose end no drawn capital stands out (by `AKIN` standard deviations of
+    what it gains over all words: French has Paris); and by one fitted to all ends "shuffled". A capital is "right"
+    where it gains most of all drawn ones; "lead" is as in `held_capitals`.
     """
     drawn = drawn_countries(model, seed, count)
     capitals = model.unembedding[torch.tensor(list(drawn.values()))]
@@ -150,15 +152,16 @@ def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> l
     asked, seen = streams(list(drawn)), streams(drawn_words(model, seed, words))
     ends = seen[-1, -1]
     mixed = ends[torch.randperm(len(ends), generator=torch.Generator().manual_seed(seed))]
+    gains = ends @ capitals.mT
+    strangers = ((gains - gains.mean(0)) / gains.std(0) < AKIN).all(1)
     rows = []
     for layer in range(len(names)):
         for at, place in enumerate(("country", "last")):
-            maps = {"direct": None} | {
-                name: ridge(seen[layer, at], y) for name, y in (("fitted", ends), ("shuffled", mixed))
-            }
-            for readout, fitted in maps.items():
-                x = asked[layer, at]
+            x, y = asked[layer, at], seen[layer, at]
+            maps = {"direct": (0, None), "fitted": (words, ridge(y, ends)), "shuffled": (words, ridge(y, mixed))}
+            maps["strangers"] = int(strangers.sum()), ridge(y[strangers], ends[strangers])
+            for readout, (taught, fitted) in maps.items():
                 right, lead = recalled((x if fitted is None else x @ fitted[0] + fitted[1]) @ capitals.mT)
                 shares = {"right": right.double().mean().item(), "lead": lead.mean().item()}
-                rows.append({"layer": layer, "place": place, "readout": readout} | shares)
+                rows.append({"layer": layer, "place": place, "readout": readout, "words": taught} | shares)
     return rows

@@ -82,11 +82,14 @@ def test_a_map_that_was_fitted_to_words_is_asked_for_countries(monkeypatch):
     model.encode(" ".join(["", "Oslo", "Norway", *(f"W{chr(97 + at % 26)}{chr(97 + at // 26)}e" for at in range(90))]))
     monkeypatch.setattr(linear, "ridge", lambda x, y: fits.append((x, y)) or ridge(x, y))
     rows = linear.known_capitals(model, 0, 16, 80)
-    assert len(rows) == 31 * 2 * 3 and len(fits) == 31 * 2 * 2 and {len(x) for x, _ in fits} == {80}
-    x, y = fits[-2]  # after the last layer, at the last place: what the output embedding reads
+    assert len(rows) == 31 * 2 * 4 and len(fits) == 31 * 2 * 3 and {len(x) for x, _ in fits[::3]} == {80}
+    x, y = fits[-3]  # after the last layer, at the last place: what the output embedding reads
     torch.testing.assert_close(x, y)
-    assert len({tuple(end.tolist()) for end in torch.cat([y, fits[-1][1]])}) == 80  # shuffled, they are the same ends
+    assert len({tuple(end.tolist()) for end in torch.cat([y, fits[-2][1]])}) == 80  # shuffled, they are the same ends
     tokens = model.batch([linear.PROMPT.format(country) for country in linear.drawn_countries(model, 0, 16)])
     gains = model(tokens, only_last=True)[:, -1][:, list(linear.drawn_countries(model, 0, 16).values())]
+    of_words = y @ model.unembedding[list(linear.drawn_countries(model, 0, 16).values())].mT
+    far = [(each - of_words.mean(0) < 3 * of_words.std(0)).all() for each in of_words]
+    assert rows[-1]["words"] == sum(far).item() == len(fits[-1][0]) < 80
     direct = next(row for row in rows[::-1] if row["readout"] == "direct")
     assert direct["lead"] == pytest.approx(linear.recalled(gains)[1].mean().item(), abs=1e-4)
