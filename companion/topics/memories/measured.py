@@ -7,7 +7,7 @@ from scipy.special import zeta
 from companion.core.measuring import Row, measurement
 from companion.topics.memories.by_hand import read, write
 from companion.topics.memories.data import embeddings
-from companion.topics.memories.probes import accuracy, capacity, weighted_error
+from companion.topics.memories.probes import weighted_error
 
 ALPHAS = (1.25, 1.5, 2.0, 3.0)
 ANSWERS, SWEEPS = 5, 4  # a token's answer is its number modulo 5; each figure is a mean over so many memories
@@ -46,23 +46,3 @@ def error_by_samples(seed: int, scale: str, alpha: float, kept: str) -> list[Row
             known = weighted_error(read(write(U, V, answers), U, V), answers, p)
             sweep[at] = known.item() + (1 - p.sum().item()) * (1 - 1 / ANSWERS)
     return [{"n": n, "d": d, "error": error} for (n, d), error in zip(sizes, errors.mean(0).tolist(), strict=True)]
-
-
-@measurement(
-    "memories-capacity",
-    "how many facts with an answer each one matrix holds, 90 % of them right, by width up to 512",
-    seeds=range(8),
-    cells=[{"d": d} for d in (32, 64, 128, 256, 512)],
-    tolerance=0.1,
-    because="whether a size is just within 90 % depends on rounding",
-)
-def facts_by_width(seed: int, scale: str, d: int) -> list[Row]:
-    """Find the `capacity` of memories of width d written in one step; a thousand of their facts, or more, are read."""
-    generator = torch.Generator().manual_seed(1000 * seed + d)
-
-    def right(N: int) -> float:
-        runs, asked = max(1, 1000 // N), torch.arange(min(N, 1000))
-        U, V = (embeddings(N, d, runs=(runs,), unit=True, generator=generator) for _ in range(2))
-        return accuracy(read(write(U, V, torch.arange(N)), U[:, asked], V), asked)
-
-    return [{"facts": capacity(right, start=4, most=100 if scale == "smoke" else 1 << 20)}]
