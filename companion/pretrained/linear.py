@@ -52,7 +52,7 @@ def drawn_countries(model: LanguageModel, seed: int, count: int) -> dict[str, in
     return {single[at]: model.encode(f" {COUNTRIES[single[at]]}")[0] for at in order.tolist()}
 
 
-def recalled(gains: Float[Tensor, "asked asked"]) -> tuple[Bool[Tensor, " asked"], Float[Tensor, " asked"]]:
+def lead_of_diagonal(gains: Float[Tensor, "asked asked"]) -> tuple[Bool[Tensor, " asked"], Float[Tensor, " asked"]]:
     """Return in which rows the diagonal, the right answer, gains more than any other answer; and its lead over the mean
     of the others, in their standard deviations.
     """
@@ -78,10 +78,10 @@ def held_capitals(model: LanguageModel, seed: int, count: int) -> list[Row]:
     generator = torch.Generator().manual_seed(seed)
 
     def tell(of: str, gains: list[Tensor], sizes: list[int], part: Part = MOVER, rank: int = RANKS[-1]) -> None:
-        leads = torch.stack([recalled(each)[1] for each in gains])
+        leads = torch.stack([lead_of_diagonal(each)[1] for each in gains])
         for size in sizes:
             blocks = [table[at : at + size, at : at + size] for table in gains for at in range(0, count, size)]
-            right = torch.cat([recalled(block)[0] for block in blocks]).double().mean()
+            right = torch.cat([lead_of_diagonal(block)[0] for block in blocks]).double().mean()
             foretold = torch.special.ndtr(leads.double()).pow(size - 1).mean()
             row = {"text": text, "of": of, "layer": part.layer, "head": part.head, "rank": rank, "countries": size}
             rows.append(row | {"right": right.item(), "foretold": foretold.item(), "lead": leads.mean().item()})
@@ -130,10 +130,13 @@ def drawn_words(model: LanguageModel, seed: int, count: int) -> list[str]:
 def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> list[Row]:
     """Read the capital in the stream before each layer, as the layer reads it, and after the last, at the "country"'s
     word and at the "last" one. It is read "direct", by the output embedding; by a linear map to what the output
-    embedding reads at the end, "fitted" by `ridge` to so many ``words`` in the place of the country, none a country;
+    embedding reads at the end, "fitted" by `ridge` to words in the place of the country, none a country;
     by one fitted to "strangers", the words at whose end no drawn capital stands out (by `AKIN` standard deviations of
     what it gains over all words: French has Paris); and by one fitted to all ends "shuffled". A capital is "right"
     where it gains most of all drawn ones; "lead" is as in `held_capitals`.
+
+    ``model``: which is read.
+    ``seed``, ``count``, ``words``: a draw of so many countries and words.
     """
     drawn = drawn_countries(model, seed, count)
     capitals = model.unembedding[torch.tensor(list(drawn.values()))]
@@ -161,7 +164,7 @@ def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> l
             maps = {"direct": (0, None), "fitted": (words, ridge(y, ends)), "shuffled": (words, ridge(y, mixed))}
             maps["strangers"] = int(strangers.sum()), ridge(y[strangers], ends[strangers])
             for readout, (taught, fitted) in maps.items():
-                right, lead = recalled((x if fitted is None else x @ fitted[0] + fitted[1]) @ capitals.mT)
+                right, lead = lead_of_diagonal((x if fitted is None else x @ fitted[0] + fitted[1]) @ capitals.mT)
                 shares = {"right": right.double().mean().item(), "lead": lead.mean().item()}
                 rows.append({"layer": layer, "place": place, "readout": readout, "words": taught} | shares)
     return rows

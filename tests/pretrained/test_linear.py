@@ -40,7 +40,7 @@ def test_countries_are_one_token_and_no_two_capitals_begin_alike(smollm2):
 
 def test_a_lead_is_over_the_other_answers():
     gains = torch.tensor([[3.0, 1.0, 0.0], [2.0, 1.0, 0.0], [0.0, 4.0, 9.0]])
-    right, lead = linear.recalled(gains)
+    right, lead = linear.lead_of_diagonal(gains)
     assert right.tolist() == [True, False, True]
     torch.testing.assert_close(lead, torch.tensor([2.5 / 0.5, 0.0, 7.0 / 2.0]))
 
@@ -56,7 +56,7 @@ def test_a_head_is_read_as_what_it_writes_and_by_the_directions_of_its_matrix():
     _, _, WV, WO = head_maps(model, 23)[4]
     written = block.norm1(cache[name][:, -1]) @ WV.mT @ WO * model.norm.weight
     gains = written @ model.unembedding[list(drawn.values())].mT
-    right, lead = linear.recalled(gains)
+    right, lead = linear.lead_of_diagonal(gains)
     whole = {"text": 1, "of": "head", "layer": 23, "head": 4, "rank": 64, "countries": 16}
     [found] = [row for row in rows if whole.items() <= row.items()]
     assert found["right"] == right.double().mean() and found["lead"] == pytest.approx(lead.mean().item(), abs=1e-4)
@@ -92,4 +92,4 @@ def test_a_map_that_was_fitted_to_words_is_asked_for_countries(monkeypatch):
     far = [(each - of_words.mean(0) < 3 * of_words.std(0)).all() for each in of_words]
     assert rows[-1]["words"] == sum(far).item() == len(fits[-1][0]) < 80
     direct = next(row for row in rows[::-1] if row["readout"] == "direct")
-    assert direct["lead"] == pytest.approx(linear.recalled(gains)[1].mean().item(), abs=1e-4)
+    assert direct["lead"] == pytest.approx(linear.lead_of_diagonal(gains)[1].mean().item(), abs=1e-4)
