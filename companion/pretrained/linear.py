@@ -130,9 +130,9 @@ def drawn_words(model: LanguageModel, seed: int, count: int) -> list[str]:
 def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> list[Row]:
     """Read the capital in the stream before each layer, as the layer reads it, and after the last, at the "country"'s
     word and at the "last" one. It is read "direct", by the output embedding; by a linear map to what the output
-    embedding reads at the end, "fitted" by `ridge` to words in the place of the country, none a country;
-    by one fitted to "strangers", the words at whose end no drawn capital stands out (by `AKIN` standard deviations of
-    what it gains over all words: French has Paris); and by one fitted to all ends "shuffled". A capital is "right"
+    embedding reads at the end, "fitted" by `ridge` to words in the place of the country, none a country; by one fitted
+    to "strangers", the words at whose end no drawn capital stands out (by `AKIN` standard deviations of what it gains
+    beyond the others, over all words: French has Paris); and by one fitted to all ends "shuffled". A capital is "right"
     where it gains most of all drawn ones; "lead" is as in `held_capitals`.
 
     ``model``: which is read.
@@ -156,6 +156,7 @@ def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> l
     ends = seen[-1, -1]
     mixed = ends[torch.randperm(len(ends), generator=torch.Generator().manual_seed(seed))]
     gains = ends @ capitals.mT
+    gains -= gains.mean(1, keepdim=True)
     strangers = ((gains - gains.mean(0)) / gains.std(0) < AKIN).all(1)
     rows = []
     for layer in range(len(names)):
