@@ -40,3 +40,30 @@ CITIES = (FIRST_CITIES, known_facts(SECOND_CITIES))  # of seeds 0 and 1
 PLACE = "{} is located in"
 NOUNS = ["table", "dog", "water", "book", "house", "tree", "chair", "bread", "window", "car"]  # that are no places
 ALL_RELATIONS = {"capital": (PROMPT, CAPITALS)} | RELATIONS
+MORE_CAPITALS = (
+    "Belgium Brussels, Netherlands Amsterdam, Denmark Copenhagen, Finland Helsinki, Switzerland Bern, "
+    "Romania Bucharest, Bulgaria Sofia, Serbia Belgrade, Czechia Prague, Lithuania Vilnius, Latvia Riga, "
+    "Estonia Tallinn, Iceland Reykjavik, Albania Tirana, Turkey Ankara, Cyprus Nicosia, Malta Valletta, "
+    "Azerbaijan Baku, Kazakhstan Astana, Pakistan Islamabad, Nepal Kathmandu, Afghanistan Kabul, Iraq Baghdad, "
+    "Syria Damascus, Israel Jerusalem, Oman Muscat, Indonesia Jakarta, Philippines Manila, Australia Canberra, "
+    "Canada Ottawa, Jamaica Kingston, Nicaragua Managua, Venezuela Caracas, Colombia Bogotá, Chile Santiago, "
+    "Argentina Buenos Aires, Uruguay Montevideo, Brazil Brasília, Morocco Rabat, Tunisia Tunis, Algeria Algiers, "
+    "Libya Tripoli, Somalia Mogadishu, Uganda Kampala, Zambia Lusaka, Zimbabwe Harare, Namibia Windhoek, "
+    "Botswana Gaborone, Nigeria Abuja, Ghana Accra, Mali Bamako, Gabon Libreville, Madagascar Antananarivo, "
+    "Mauritania Nouakchott, Liberia Monrovia, Malawi Lilongwe, Mozambique Maputo, Scotland Edinburgh, "
+    "Taiwan Taipei, Haiti Port-au-Prince, Maldives Malé, Turkmenistan Ashgabat, Moldova Chișinău, "
+    "Guyana Georgetown, Suriname Paramaribo, Montenegro Podgorica, Barbados Bridgetown, Gambia Banjul"
+)
+MORE_LANGUAGES = (
+    "Netherlands Dutch, Iceland Icelandic, Romania Romanian, Bulgaria Bulgarian, Serbia Serbian, "
+    "Vietnam Vietnamese, Brazil Portuguese, Mexico Spanish, Austria German, Egypt Arabic, Iran Persian, "
+    "Ukraine Ukrainian, Indonesia Indonesian, Argentina Spanish, Australia English, Cuba Spanish, "
+    "Mongolia Mongolian, Albania Albanian, Czechia Czech"
+)
+FIRST_GUESSES = {  # two hundred facts, and how each kind is asked for; of an answer the first token counts
+    "capital": (PROMPT, ALL_CAPITALS | known_facts(MORE_CAPITALS)),
+    "language": (RELATIONS["language"][0], RELATIONS["language"][1] | known_facts(MORE_LANGUAGES)),
+    "currency": RELATIONS["currency"],
+    "symbol": RELATIONS["symbol"],
+    "country": ("{} is a city in", CITIES[0] | CITIES[1]),
+}

@@ -167,7 +167,7 @@ class LanguageModel(Hooked):
         if self.kind == "llama":
             self._look_into_llama(read_llama(folder, settings, dtype))
         else:
-            theirs = _by_transformers(folder)
+            theirs = by_transformers(folder)
             nn.Module.to(theirs, dtype)  # their own `to` has no types
             self._look_into_theirs(theirs)
         self.tokens = min(self.tokenizer.get_vocab_size(), len(self.unembedding))
@@ -314,8 +314,11 @@ def _check_memory(folder: Path, dtype: torch.dtype) -> None:
         )
 
 
-def _by_transformers(folder: Path) -> "PreTrainedModel":
-    """As ``transformers`` reads it. Of that its parts are imported: of the whole, a type checker reads every model."""
+def by_transformers(folder: Path) -> "PreTrainedModel":
+    """Read a language model as ``transformers`` does. Raises PretrainedError for a folder that it cannot read.
+
+    Of that library its parts are imported: of the whole, a type checker reads every model.
+    """
     with Extra("pretrained"):  # not above: it takes seconds, which `numbers` should not wait for
         from transformers.models.auto.modeling_auto import AutoModelForCausalLM  # noqa: PLC0415
         from transformers.utils import logging  # noqa: PLC0415

@@ -1,10 +1,13 @@
 """What lesson 15 shows of SmolLM2, a language model that others trained, and what takes longer than a lesson has: its
-induction heads and who they read, where the capital of a country is, and what its MLPs say of a city.
+induction heads and who they read, where the capital of a country is, and what its MLPs say of a city; for lesson 12 how
+far it follows a ball under five cups, for lesson 13 how sure it is of two hundred facts.
 
 Every figure is of one model; a seed is a draw of what it reads, so that an interval between seeds is one over prompts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -12,11 +15,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from companion.core.circuits import Part, ablation, wires
+from companion.core.extras import Extra
 from companion.core.measuring import Row, measurement
-from companion.pretrained.facts import ALL_CAPITALS, ALL_RELATIONS, CITIES, NOUNS, PLACE
+from companion.pretrained.facts import ALL_CAPITALS, ALL_RELATIONS, CITIES, FIRST_GUESSES, NOUNS, PLACE
 from companion.pretrained.fetching import MODELS
-from companion.pretrained.folder import PretrainedError, existing, opened
-from companion.pretrained.language import LanguageModel
+from companion.pretrained.folder import PretrainedError, existing, opened, read_tokenizer
+from companion.pretrained.language import LanguageModel, by_transformers
 from companion.pretrained.lesson import RandomModel
 from companion.pretrained.linear import DRAWN, WORDS, halve_rank, held_capitals, known_capitals, ridge
 from companion.pretrained.taster import stand_ins
@@ -33,6 +37,9 @@ from companion.topics.language.data import (
 )
 from companion.topics.language.probes import answer_places, toward_followers, toward_receivers
 
+if TYPE_CHECKING:
+    from transformers.modeling_utils import PreTrainedModel
+
 SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
 TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
 READERS = ((17, 3), (17, 4), (18, 6), (18, 7))  # induction heads, of two layers; those of one layer share their keys
@@ -46,11 +53,20 @@ LATE = {"smoke": range(23, 25), "course": range(18, 30), "paper": range(30)}  # 
 FEW = {"smoke": 3, "course": 6, "paper": 12}  # facts of a relation
 PASSAGES = {"smoke": (2, 32), "course": (12, 48), "paper": (24, 64)}  # paragraphs, and of each its first tokens
 PIECES = {"smoke": (3, 1, 32), "course": (30, 1, 128), "paper": (44, 4, 128)}  # taught, held out, tokens of each
+CUPS = "ABCDE"
+FOLLOWED = ("at once", "at once, its cup untouched", "steps it writes", "steps written rightly")
+GAMES = {"smoke": 2, "course": 24, "paper": 120}
+SWAPS = {"smoke": (1, 2), "course": (1, 2, 4, 8, 16, 32), "paper": (1, 2, 4, 8, 16, 32, 64)}  # after which one asks
 ROUNDING = "the same weights and the same texts; another machine sums in another order"
 
 
 def smollm2() -> LanguageModel:
     """Read the model that the tables are of. Raises PretrainedError where it is not there, and for another one."""
+    return LanguageModel(smollm2_folder())
+
+
+def smollm2_folder() -> Path:
+    """Return where that model lies. Raises PretrainedError where it is not there, and for another one."""
     folder = existing("smollm2")
     with opened(folder / "model.safetensors") as file:
         made_of = (file.metadata() or {}).get("sha256_of_gguf")
@@ -58,7 +74,7 @@ def smollm2() -> LanguageModel:
         raise PretrainedError(
             f"{folder}: made of a GGUF with the SHA-256 {made_of}; must be {SMOLLM2['smollm2']}, which is measured here"
         )
-    return LanguageModel(folder)
+    return folder
 
 
 def said_twice(model: LanguageModel, seed: int, scale: str) -> tuple[Int[Tensor, "texts length"], int]:
@@ -608,3 +624,175 @@ def held(seed: int, scale: str) -> list[Row]:
 def known(seed: int, scale: str) -> list[Row]:
     """Fit the maps to one draw of words and ask for one of countries, at each layer and two places."""
     return known_capitals(smollm2(), seed, DRAWN[scale], WORDS[scale])
+
+
+class Game(NamedTuple):
+    """A ball under one of five cups, and which two cups change places, swap after swap."""
+
+    start: int
+    swaps: list[tuple[int, int]]
+
+    def places(self, order: Iterable[int] | None = None) -> list[int]:
+        """Return where the ball is at first and after each swap; the swaps in another ``order``, if one is given."""
+        places = [self.start]
+        for swap in range(len(self.swaps)) if order is None else order:
+            cups = self.swaps[swap]
+            places.append(sum(cups) - places[-1] if places[-1] in cups else places[-1])
+        return places
+
+
+def games(count: int, swaps: int, *, untouched: bool = False, generator: torch.Generator) -> list[Game]:
+    """Draw games of any two of the five cups each swap; ``untouched``: of the four that the ball is not under."""
+    drawn = []
+    for _ in range(count):
+        start = int(torch.randint(len(CUPS), (), generator=generator))
+        cups = torch.tensor([cup for cup in range(len(CUPS)) if not untouched or cup != start])
+        pairs = torch.rand(swaps, len(cups), generator=generator).argsort(1)[:, :2]
+        drawn.append(Game(start, [(a, b) for a, b in cups[pairs].tolist()]))
+    return drawn
+
+
+@measurement(
+    "limits-cups",
+    "whether SmolLM2 follows a ball under five cups over 1 to 32 swaps: at once, by steps that it writes, and where "
+    "each step before is written rightly",
+    cells=[{"asked": asked} for asked in FOLLOWED],
+    tolerance=0,
+    because="guesses are words; where two are equally likely another machine may take the other",
+    models=SMOLLM2,
+)
+def cups(seed: int, scale: str, asked: str) -> list[Row]:
+    """Play one draw of games."""
+    folder, generator = smollm2_folder(), torch.Generator().manual_seed(seed)
+    untouched = asked == FOLLOWED[1]
+    drawn = games(GAMES[scale], max(SWAPS[scale]), untouched=untouched, generator=generator)
+    examples = games(2 * len(drawn), 2, untouched=untouched, generator=generator)
+    tokenizer, model = read_tokenizer(folder), by_transformers(folder).float()
+    return follow(model, lambda text: tokenizer.encode(text).ids, asked, drawn, examples, SWAPS[scale])
+
+
+@torch.no_grad()
+def follow(
+    model: "PreTrainedModel",
+    encode: Callable[[str], list[int]],
+    asked: str,
+    drawn: list[Game],
+    examples: list[Game],
+    lengths: Sequence[int],
+) -> list[Row]:
+    """Ask after some numbers of swaps where the ball is, and take the likeliest of the five cups.
+
+    ``model``, ``encode``: a model of ``transformers``, which keeps the keys and values of what it has read (else every
+        written step would read all of the text again), and who makes its tokens.
+    ``asked``: one of `FOLLOWED`. "At once" the swaps are told one after another; else after each swap stands where the
+        ball is then, as the model guessed it or as it is.
+    ``drawn``, ``examples``: games of as many swaps each, and two more before each of them, with their answers.
+    ``lengths``: the numbers of swaps.
+
+    In a row are the number of swaps and 0 or 1: the guess is "right"; is what is right if the swaps come in another
+    "order"; is where the ball was "told" to be last; is one of the two cups just "named"; the ball was "moved" by the
+    last swap; and is under the cup where it was at first, so that who "stays" there is right.
+    """
+    with Extra("pretrained"):
+        from transformers.cache_utils import DynamicCache  # noqa: PLC0415 - it takes seconds
+    by_steps, kept = asked in FOLLOWED[2:], DynamicCache()
+    words = [encode(f" {cup}")[0] for cup in CUPS]
+
+    def guesses(texts: list[str]) -> list[int]:
+        """Read on, and guess."""
+        tokens = torch.tensor([encode(text) for text in texts])
+        logits = model(tokens, past_key_values=kept, use_cache=True, logits_to_keep=1).logits
+        return logits[:, -1, words].argmax(-1).tolist()
+
+    def played(game: Game) -> str:
+        """An example, to its end."""
+        places = game.places()[1:]
+        cups = [f" Swap {CUPS[a]} and {CUPS[b]}" for a, b in game.swaps]
+        if by_steps:
+            cups = [f"{swap}: ball in {CUPS[place]}." for swap, place in zip(cups, places, strict=True)]
+            return f"Ball in {CUPS[game.start]}.{''.join(cups)}\n"
+        return f"Ball in {CUPS[game.start]}.{'.'.join(cups)}. Now: ball in {CUPS[places[-1]]}.\n"
+
+    pairs = zip(examples[::2], examples[1::2], drawn, strict=True)
+    texts = [f"{played(one)}{played(two)}Ball in {CUPS[game.start]}." for one, two, game in pairs]
+    told, truth = [game.start for game in drawn], [game.places() for game in drawn]
+    orders, rows = torch.Generator().manual_seed(0), []
+    for done in range(1, max(lengths) + 1):
+        named = [game.swaps[done - 1] for game in drawn]
+        texts = [f"{text} Swap {CUPS[a]} and {CUPS[b]}" for text, (a, b) in zip(texts, named, strict=True)]
+        if by_steps:
+            said = guesses([f"{text}: ball in" for text in texts])
+        elif done in lengths:
+            guesses([f"{text}." for text in texts])
+            said = guesses([" Now: ball in"] * len(drawn))
+            kept.crop(-len(encode(" Now: ball in")))  # the next swap follows on the last one
+            texts = [""] * len(drawn)
+        else:
+            texts = [f"{text}." for text in texts]
+            continue
+        for row, game in enumerate(drawn if done in lengths else []):
+            order = torch.randperm(done, generator=orders).tolist()
+            rows.append(
+                {
+                    "swaps": done,
+                    "right": int(said[row] == truth[row][done]),
+                    "order": int(said[row] == game.places(order)[-1]),
+                    "told": int(said[row] == told[row]),
+                    "named": int(said[row] in named[row]),
+                    "moved": int(truth[row][done] != truth[row][done - 1]),
+                    "stays": int(truth[row][done] == game.start),
+                }
+            )
+        if by_steps:
+            told = said if asked == FOLLOWED[2] else [places[done] for places in truth]
+            texts = [f" {CUPS[cup]}." for cup in told]
+    return rows
+
+
+@measurement(
+    "calibration-first-guesses",
+    "what SmolLM2, and a Llama of its size that nobody trained, says first of two hundred facts and of the capitals of "
+    "invented countries, how sure it is, and whether that is right",
+    seeds=(0,),
+    cells=[{"world": world} for world in ("trained", "untrained")],
+    tolerance=0.005,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def first_guesses(seed: int, scale: str, world: str) -> list[Row]:
+    """Ask for every fact, and for as many capitals of invented countries as of others."""
+    model = smollm2()
+    if world == "untrained":
+        model = RandomModel(model.body.config, seed)
+    return guessed(model, seed, 3 if scale == "smoke" else None)
+
+
+def guessed(model: LanguageModel, seed: int, few: int | None) -> list[Row]:
+    """Take a model's first guess of each fact, of the first ``few`` of each kind alone if so many are said: how likely
+    it is among all tokens ("p"), and whether it begins the answer ("right"); the same "among" the answers of its kind
+    alone, whose probabilities are made to sum to 1. Of an invented country nothing is right; "pieces" are the tokens of
+    the subject.
+    """
+    rows = []
+    for kind, (prompt, facts) in FIRST_GUESSES.items():
+        known = [*facts.items()][:few]
+        invented = invented_countries(len(known), generator=seed) if kind == "capital" else []
+        asked = [*known, *((country, "") for country in invented)]
+        firsts = [model.encode(f" {answer}")[0] if answer else -1 for _, answer in asked]
+        answers = torch.tensor(sorted({*firsts} - {-1}))
+        following = _following(model, [prompt.format(subject) for subject, _ in asked])
+        for (subject, answer), first, likely in zip(asked, firsts, following, strict=True):
+            guess, among = int(likely.argmax()), likely[answers] / likely[answers].sum()
+            rows.append(
+                {
+                    "kind": kind if answer else "invented",
+                    "subject": subject,
+                    "pieces": len(model.encode(f" {subject}")),
+                    "guess": model.decode([guess]).strip() or "(blank)",
+                    "p": likely[guess].item(),
+                    "right": int(guess == first),
+                    "p_among": among.max().item(),
+                    "right_among": int(answers[among.argmax()] == first),
+                }
+            )
+    return rows
