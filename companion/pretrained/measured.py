@@ -641,7 +641,7 @@ class Game(NamedTuple):
         return places
 
 
-def games(count: int, swaps: int, *, untouched: bool = False, generator: torch.Generator) -> list[Game]:
+def cup_games(count: int, swaps: int, *, untouched: bool = False, generator: torch.Generator) -> list[Game]:
     """Draw games of any two of the five cups each swap; ``untouched``: of the four that the ball is not under."""
     drawn = []
     for _ in range(count):
@@ -665,14 +665,14 @@ def cups(seed: int, scale: str, asked: str) -> list[Row]:
     """Play one draw of games."""
     folder, generator = smollm2_folder(), torch.Generator().manual_seed(seed)
     untouched = asked == FOLLOWED[1]
-    drawn = games(GAMES[scale], max(SWAPS[scale]), untouched=untouched, generator=generator)
-    examples = games(2 * len(drawn), 2, untouched=untouched, generator=generator)
+    drawn = cup_games(GAMES[scale], max(SWAPS[scale]), untouched=untouched, generator=generator)
+    examples = cup_games(2 * len(drawn), 2, untouched=untouched, generator=generator)
     tokenizer, model = read_tokenizer(folder), by_transformers(folder).float()
-    return follow(model, lambda text: tokenizer.encode(text).ids, asked, drawn, examples, SWAPS[scale])
+    return play(model, lambda text: tokenizer.encode(text).ids, asked, drawn, examples, SWAPS[scale])
 
 
 @torch.no_grad()
-def follow(
+def play(
     model: "PreTrainedModel",
     encode: Callable[[str], list[int]],
     asked: str,

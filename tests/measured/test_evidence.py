@@ -403,6 +403,27 @@ def test_the_hops_of_lesson_12_are_of_the_table_of_places_to_find():
     assert evidence.ours == tuple(learned[:, -1] - 3 * learned[:, 0])
 
 
+def _above(high, low):
+    """Twice the area under the curve, less 1."""
+    return np.sign(high[:, None] - low).mean()
+
+
+SURE = {  # lesson 13's claims on a real model: whose first guess is to be the likelier, and whose the less likely
+    "sure-when-right": (lambda row: row["right"], lambda row: not row["right"] and row["kind"] != "invented"),
+    "unsure-of-what-is-not": (lambda row: row["kind"] == "capital", lambda row: row["kind"] == "invented"),
+}
+
+
+@pytest.mark.parametrize("id", SURE)
+def test_the_areas_of_lesson_13_are_of_the_table_of_first_guesses(id):
+    rows, random = measured_table("calibration-first-guesses").where(world="trained").rows, np.random.default_rng(0)
+    groups = [np.array([row["p"] for row in rows if of(row)]) for of in SURE[id]]
+    drawn = [_above(*(random.choice(each, len(each)) for each in groups)) for _ in range(1000)]
+    evidence = _evidence("13-calibration", id, "calibration-first-guesses")
+    assert evidence.ours == pytest.approx([_above(*groups)], abs=1e-3)
+    assert evidence.interval == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.01)
+
+
 AHEAD = {  # lesson 14's claims: who is ahead of whom, on what
     "attention-recalls-more": ("softmax", "linear", {"task": "recall", "size": 32}),
     "recurrence-goes-beyond": ("lstm", "softmax", {"task": "s3", "size": 16}),
