@@ -403,6 +403,18 @@ def test_the_hops_of_lesson_12_are_of_the_table_of_places_to_find():
     assert evidence.ours == tuple(learned[:, -1] - 3 * learned[:, 0])
 
 
+def test_the_gain_by_steps_of_lesson_12_is_of_the_table_of_cups():
+    table = measured_table("limits-cups")
+    at_once, by_steps = (
+        np.array([table.where(asked=asked, swaps=swaps).columns["right"] for swaps in (4, 8, 16, 32)])
+        for asked in ("at once", "steps it writes")
+    )
+    gained = 100 * (by_steps - at_once).mean(0)
+    evidence = _evidence("12-limits", "steps-help-a-model", "limits-cups")
+    assert evidence.ours == pytest.approx([gained.mean()], abs=0.1)
+    assert evidence.interval == pytest.approx(interval(gained), abs=0.1)
+
+
 def _above(high, low):
     """Twice the area under the curve, less 1."""
     return np.sign(high[:, None] - low).mean()
