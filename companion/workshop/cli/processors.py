@@ -27,7 +27,7 @@ from tqdm import tqdm
 from companion.core.files import atomic_write
 from companion.lesson.disturbed import VARIABLE
 from companion.workshop.cli import run
-from companion.workshop.cli.lessons import Lesson, all_lessons, select_lessons
+from companion.workshop.cli.lessons import Lesson, everything, select_lessons
 from companion.workshop.cli.outcomes import ANSWERS, Kept, Row, bar_rows, is_right, put, summary, table_row
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.cli.test import TopicError, named, topics
@@ -94,7 +94,7 @@ def selection(words: Sequence[str], root: Path = ROOT) -> tuple[list[Lesson], Ca
     exercise that a lesson's notebooks mention. Raises TopicError for a word that names neither.
     """
     if not words:
-        return all_lessons(root), lambda job: True
+        return everything(root), lambda job: True
     known, lessons, rooms, exercises = topics(root), set(), set(), set()
     for word in words:
         asked_for = named([word], root)
@@ -102,12 +102,12 @@ def selection(words: Sequence[str], root: Path = ROOT) -> tuple[list[Lesson], Ca
             rooms.add(word)
             lessons |= set(known[word])
             continue
-        for lesson in select_lessons([word], root):
+        for lesson in select_lessons([word], among=everything(root)):
             lessons.add(lesson.name)
             text = "".join(path.read_text(encoding="utf-8") for path in lesson.notebooks)
             exercises |= {(room, name) for room in asked_for for name in re.findall(r"\bexercises\.(\w+)", text)}
     return (
-        [lesson for lesson in all_lessons(root) if lesson.name in lessons],
+        [lesson for lesson in everything(root) if lesson.name in lessons],
         lambda job: job["topic"] in rooms or (job["topic"], job["exercise"]) in exercises,
     )
 

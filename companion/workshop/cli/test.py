@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from companion.core.registry import nearest_first
-from companion.workshop.cli.lessons import LessonError, all_lessons, select_lessons
+from companion.workshop.cli.lessons import LessonError, everything, select_lessons
 from companion.workshop.cli.setup import ROOT, go_on_as
 
 HOUSE = (  # files that look over the whole course: a topic or a lesson that is not complete fails there
@@ -89,7 +89,7 @@ def main(arguments: Namespace) -> int:
 def topics(root: Path = ROOT) -> dict[str, list[str]]:
     """Return the names of the lessons of each topic: those that import its exercises."""
     found: dict[str, list[str]] = {}
-    for lesson in all_lessons(root):
+    for lesson in everything(root):
         text = "\n".join(path.read_text(encoding="utf-8") for path in lesson.notebooks)
         for topic in dict.fromkeys(IMPORT.findall(text)):
             found.setdefault(topic, []).append(lesson.name)
@@ -103,7 +103,7 @@ def named(words: Iterable[str], root: Path = ROOT) -> set[str]:
     known, found = topics(root), set()
     for word in [*words] or [""]:
         try:
-            lessons = known.get(word) or [lesson.name for lesson in select_lessons([word], root)]
+            lessons = known.get(word) or [lesson.name for lesson in select_lessons([word], among=everything(root))]
         except LessonError:
             there = ", ".join(f"{topic} ({', '.join(known[topic])})" for topic in nearest_first(word, sorted(known)))
             said = f"TOPIC = {word!r}: no lesson has this name or topic; there" if word else "which TOPIC? There"

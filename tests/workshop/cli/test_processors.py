@@ -13,7 +13,7 @@ from sample_lesson import CLAIM, NAME, checkout
 from companion.__main__ import parser
 from companion.lesson.disturbed import VARIABLE, disturbed, given
 from companion.workshop.cli import outcomes, processors
-from companion.workshop.cli.lessons import all_lessons
+from companion.workshop.cli.lessons import all_lessons, everything
 from companion.workshop.cli.outcomes import Kept
 from companion.workshop.cli.processors import ProcessorsError, Setting
 
@@ -211,7 +211,7 @@ def test_a_lesson_has_the_exercises_that_it_mentions(tmp_path):
 def test_every_exercise_belongs_to_a_lesson():
     from wrong_answers.cases import EXERCISES
 
-    for_each = [processors.selection([lesson.name[:2]])[1] for lesson in all_lessons()]
+    for_each = [processors.selection([lesson.name[:2]])[1] for lesson in everything()]
     jobs = [{"topic": topic, "exercise": name} for topic, name in EXERCISES]
     assert [job for job in jobs if not any(wanted(job) for wanted in for_each)] == []
 
