@@ -1,5 +1,6 @@
 """Linear maps in a language model, and of its stream: an MLP at half of its rank; a map fitted by ridge regression; a
-head read as an outer-product memory of capitals; and the capitals that maps fitted to other words find.
+head read as an outer-product memory of capitals; the capitals that maps fitted to other words find; and what fitted
+readouts say of the course's text.
 """
 
 import re
@@ -7,14 +8,16 @@ import re
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from companion.core.circuits import Part, unscaled
 from companion.core.measuring import Row
 from companion.pretrained.facts import COUNTRIES
 from companion.pretrained.language import LanguageModel
 from companion.topics.bigrams.probes import truncated
-from companion.topics.facts.examined import PROMPT
-from companion.topics.language.probes import head_maps, streams_at
+from companion.topics.facts.examined import CAPITALS, PROMPT, comparable
+from companion.topics.language.data import paragraphs
+from companion.topics.language.probes import answer_places, head_maps, streams_at
 
 RIDGE = 0.01  # of the mean variance
 MOVER = Part(23, 4)  # the head of lesson 15 that carries the capital
@@ -168,4 +171,45 @@ def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> l
                 right, lead = lead_of_diagonal((x if fitted is None else x @ fitted[0] + fitted[1]) @ capitals.mT)
                 shares = {"right": right.double().mean().item(), "lead": lead.mean().item()}
                 rows.append({"layer": layer, "place": place, "readout": readout, "words": taught} | shares)
+    return rows
+
+
+@torch.no_grad()
+def readouts_of_text(model: LanguageModel, seed: int, taught: int, held: int, length: int) -> list[Row]:
+    """Fit for each second layer a linear map from its stream to the last one, by ridge regression on ``taught`` pieces
+    of the course's text of ``length`` tokens, and read both: the "direct" stream, the "fitted" map of it, and one
+    fitted to "shuffled" places. What they say is measured by the "loss" on ``held`` other pieces, and by the mean log2
+    of 1 + the "rank" of sixteen capitals, of which the text tells little.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    text = torch.tensor(model.encode("\n".join(paragraphs())))
+    pieces = text[: len(text) // length * length].view(-1, length)
+    pieces = pieces[torch.randperm(len(pieces), generator=generator)[: taught + held]]
+    asked = comparable(model, CAPITALS, PROMPT)
+    names = [f"blocks.{layer}.hook_resid_pre" for layer in range(0, model.layers, 2)]
+    names.append(f"blocks.{model.layers - 1}.hook_resid_post")
+
+    def streams(tokens: Tensor) -> Tensor:
+        """(layers, texts, length, width)"""
+        return torch.stack(list(model.run_with_cache(tokens, names=names, only_last=True)[1].values()))
+
+    def said(stream: Tensor) -> Tensor:
+        return model.norm(stream) @ model.unembedding.mT
+
+    # the first place of each piece has another size of its own, and teaches nothing
+    seen = torch.cat([streams(piece[None])[:, :, 1:] for piece in pieces], 1)
+    last = streams(asked.prompts)[:, :, -1]
+    following, fresh = pieces[taught:, 2:].flatten(), seen[:, taught:, :-1].flatten(1, 2)
+    seen = seen[:, :taught].flatten(1, 2)
+    mixed = torch.randperm(seen.shape[1], generator=generator)
+    rows = []
+    for at in range(len(names)):
+        maps = {"direct": None, "fitted": ridge(seen[at], seen[-1]), "shuffled": ridge(seen[at], seen[-1][mixed])}
+        for readout, fitted in maps.items():
+            text_logits, logits = (
+                said(x if fitted is None else x @ fitted[0] + fitted[1]) for x in (fresh[at], last[at])
+            )
+            rank = answer_places(logits, asked.answers).log2().mean().item()
+            loss = cross_entropy(text_logits, following).item()
+            rows.append({"layer": 2 * at, "readout": readout, "loss": loss, "rank": rank})
     return rows

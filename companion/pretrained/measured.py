@@ -5,9 +5,8 @@ far it follows a ball under five cups, for lesson 13 how sure it is of two hundr
 Every figure is of one model; a seed is a draw of what it reads, so that an interval between seeds is one over prompts.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -15,14 +14,15 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from companion.core.circuits import Part, ablation, wires
-from companion.core.extras import Extra
 from companion.core.measuring import Row, measurement
-from companion.pretrained.facts import ALL_CAPITALS, ALL_RELATIONS, CITIES, FIRST_GUESSES, NOUNS, PLACE
+from companion.pretrained.cups import FOLLOWED, GAMES, SWAPS, cup_games, play
+from companion.pretrained.facts import ALL_CAPITALS, ALL_RELATIONS, CITIES, NOUNS, PLACE
 from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened, read_tokenizer
+from companion.pretrained.guesses import following_tokens, guessed, guesses_of_facts
 from companion.pretrained.language import LanguageModel, by_transformers
 from companion.pretrained.lesson import RandomModel
-from companion.pretrained.linear import DRAWN, WORDS, halve_rank, held_capitals, known_capitals, ridge
+from companion.pretrained.linear import DRAWN, WORDS, halve_rank, held_capitals, known_capitals, readouts_of_text
 from companion.pretrained.taster import stand_ins
 from companion.topics.bigrams.probes import prefix_matching
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
@@ -35,10 +35,7 @@ from companion.topics.language.data import (
     mood_questions,
     paragraphs,
 )
-from companion.topics.language.probes import answer_places, toward_followers, toward_receivers
-
-if TYPE_CHECKING:
-    from transformers.modeling_utils import PreTrainedModel
+from companion.topics.language.probes import toward_followers, toward_receivers
 
 SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
 TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
@@ -53,10 +50,6 @@ LATE = {"smoke": range(23, 25), "course": range(18, 30), "paper": range(30)}  # 
 FEW = {"smoke": 3, "course": 6, "paper": 12}  # facts of a relation
 PASSAGES = {"smoke": (2, 32), "course": (12, 48), "paper": (24, 64)}  # paragraphs, and of each its first tokens
 PIECES = {"smoke": (3, 1, 32), "course": (30, 1, 128), "paper": (44, 4, 128)}  # taught, held out, tokens of each
-CUPS = "ABCDE"
-FOLLOWED = ("at once", "at once, its cup untouched", "steps it writes", "steps written rightly")
-GAMES = {"smoke": 2, "course": 24, "paper": 120}
-SWAPS = {"smoke": (1, 2), "course": (1, 2, 4, 8, 16, 32), "paper": (1, 2, 4, 8, 16, 32, 64)}  # after which one asks
 ROUNDING = "the same weights and the same texts; another machine sums in another order"
 
 
@@ -305,11 +298,13 @@ def of_layers(model: LanguageModel, cities: dict[str, str]) -> Figures:
     """
     asked = [PLACE.format(city) for city in cities]
     before = [
-        _about(model, *pair, likely) for pair, likely in zip(cities.items(), _following(model, asked), strict=True)
+        _about(model, *pair, likely)
+        for pair, likely in zip(cities.items(), following_tokens(model, asked), strict=True)
     ]
     halve_rank(model, 28)
     after = [
-        _about(model, *pair, likely) for pair, likely in zip(cities.items(), _following(model, asked), strict=True)
+        _about(model, *pair, likely)
+        for pair, likely in zip(cities.items(), following_tokens(model, asked), strict=True)
     ]
     odds = [torch.tensor([row["country"] / row["the"] for row in rows]).log2() for rows in (before, after)]
     earlier = [new["rank"] < old["rank"] for old, new in zip(before, after, strict=True)]
@@ -330,7 +325,7 @@ def capitals(seed: int, scale: str) -> list[Row]:  # noqa: ARG001 - nothing is d
     model = smollm2()
     asked = list(ALL_CAPITALS.items())[: 3 if scale == "smoke" else None]
     rows = []
-    following = _following(model, [PROMPT.format(country) for country, _ in asked])
+    following = following_tokens(model, [PROMPT.format(country) for country, _ in asked])
     for (country, capital), likely in zip(asked, following, strict=True):
         guess, answer = int(likely.argmax()), likely[model.encode(f" {capital}")[0]].item()
         rows.append(
@@ -360,7 +355,7 @@ def limits(seed: int, scale: str, task: str) -> list[Row]:
     model, count = smollm2(), QUESTIONS[scale]
     if task == "invented":
         countries = invented_countries(count, generator=seed)
-        following = _following(model, [PROMPT.format(country) for country in countries])
+        following = following_tokens(model, [PROMPT.format(country) for country in countries])
         named = [model.decode([int(likely.argmax())]).strip()[:1].isupper() for likely in following]
         return [
             {"question": row, "choices": 0, "right": int(is_name), "p_first": likely.max().item()}
@@ -368,7 +363,7 @@ def limits(seed: int, scale: str, task: str) -> list[Row]:
         ]
     questions = mood_questions(count, generator=seed) if task == "mood" else hop_questions(task, count, generator=seed)
     rows = []
-    following = _following(model, [question.text for question in questions])
+    following = following_tokens(model, [question.text for question in questions])
     for row, (question, likely) in enumerate(zip(questions, following, strict=True)):
         choices = likely[[model.encode(f" {choice}")[0] for choice in question.choices]]
         right = int(choices.argmax() == question.right)
@@ -395,7 +390,7 @@ def layers(seed: int, scale: str, cut: str, layer: int) -> list[Row]:
         halve_rank(model, layer)
     cities = list(CITIES[seed].items())[: 3 if scale == "smoke" else None]
     with model.hooks(ablation(f"blocks.{layer}.hook_mlp_out", "zero") if cut == "mlp" else {}):
-        following = _following(model, [PLACE.format(city) for city, _ in cities])
+        following = following_tokens(model, [PLACE.format(city) for city, _ in cities])
     return [_about(model, *pair, likely) for pair, likely in zip(cities, following, strict=True)]
 
 
@@ -415,9 +410,9 @@ def lifted(seed: int, scale: str) -> list[Row]:
     model = smollm2()
     cities = dict(list(CITIES[seed].items())[: 3 if scale == "smoke" else None])
     asked = [PLACE.format(city) for city in cities]
-    before = _following(model, asked)
+    before = following_tokens(model, asked)
     with model.hooks(ablation("blocks.28.hook_mlp_out", "zero")):
-        rise = (_following(model, asked) / before).log2()
+        rise = (following_tokens(model, asked) / before).log2()
     own = torch.tensor([model.encode(f" {country}")[0] for country in cities.values()])[:, None]
     nouns = torch.tensor([model.encode(f" {noun}")[0] for noun in NOUNS])
     drawn = torch.randperm(model.tokens, generator=torch.Generator().manual_seed(seed))[:2000]
@@ -438,17 +433,6 @@ def _about(model: LanguageModel, city: str, country: str, likely: Float[Tensor, 
     the, answer = (likely[model.encode(word)[0]].item() for word in (" the", f" {country}"))
     entropy = torch.special.entr(likely).sum().item()
     return {"city": city, "the": the, "country": answer, "rank": int((likely > answer).sum()), "entropy": entropy}
-
-
-def _following(model: LanguageModel, texts: list[str]) -> Float[Tensor, "texts vocabulary"]:
-    """How likely each token is to follow each text; those of one length are read together."""
-    tokens = [model.encode(text) for text in texts]
-    likely = torch.empty(len(texts), len(model.unembedding))
-    for length in {len(each) for each in tokens}:
-        rows = [row for row, each in enumerate(tokens) if len(each) == length]
-        read = torch.tensor([tokens[row] for row in rows])
-        likely[rows] = model(read, only_last=True)[:, -1].softmax(-1)
-    return likely
 
 
 @measurement(
@@ -476,25 +460,9 @@ def relations(seed: int, scale: str, relation: str) -> list[Row]:
     models=SMOLLM2,
 )
 def asked_of_relations(seed: int, scale: str, relation: str) -> list[Row]:  # noqa: ARG001 - nothing is drawn
-    """Ask for all facts of a relation: the answer's "rank" among all tokens, and "among" the relation's answers."""
-    model, (prompt, known) = smollm2(), ALL_RELATIONS[relation]
-    known = dict(list(known.items())[: 3 if scale == "smoke" else None])
-    answers = {answer: model.encode(f" {answer}")[0] for answer in known.values()}
-    rows = []
-    following = _following(model, [prompt.format(subject) for subject in known])
-    for (subject, answer), likely in zip(known.items(), following, strict=True):
-        share = likely[answers[answer]]
-        rows.append(
-            {
-                "subject": subject,
-                "answer": answer,
-                "guess": model.decode([int(likely.argmax())]).strip(),
-                "p_answer": share.item(),
-                "rank": int((likely > share).sum()),
-                "among": int((likely[list(answers.values())] > share).sum()),
-            }
-        )
-    return rows
+    """Ask for all facts of a relation (`guesses_of_facts`)."""
+    prompt, known = ALL_RELATIONS[relation]
+    return guesses_of_facts(smollm2(), prompt, dict([*known.items()][: 3 if scale == "smoke" else None]))
 
 
 def passages(model: LanguageModel, seed: int, scale: str) -> Int[Tensor, "texts length"]:
@@ -552,46 +520,9 @@ def losses(seed: int, scale: str) -> list[Row]:
     because="a linear map of 576 channels is fitted to 3,810 places, which rounds",
     models=SMOLLM2,
 )
-@torch.no_grad()
 def readouts(seed: int, scale: str) -> list[Row]:
-    """Fit for each second layer a linear map from its stream to the last one, by ridge regression on the course's text,
-    and read both: the "direct" stream, the "fitted" map of it, and one fitted to "shuffled" places. What they say is
-    measured by the "loss" on a piece of the text that was held out, and by the mean log2 of 1 + the "rank" of sixteen
-    capitals, of which the text tells little.
-    """
-    model, (taught, held, length) = smollm2(), PIECES[scale]
-    generator = torch.Generator().manual_seed(seed)
-    text = torch.tensor(model.encode("\n".join(paragraphs())))
-    pieces = text[: len(text) // length * length].view(-1, length)
-    pieces = pieces[torch.randperm(len(pieces), generator=generator)[: taught + held]]
-    asked = comparable(model, CAPITALS, PROMPT)
-    names = [f"blocks.{layer}.hook_resid_pre" for layer in range(0, model.layers, 2)]
-    names.append(f"blocks.{model.layers - 1}.hook_resid_post")
-
-    def streams(tokens: Tensor) -> Tensor:
-        """(layers, texts, length, width)"""
-        return torch.stack(list(model.run_with_cache(tokens, names=names, only_last=True)[1].values()))
-
-    def said(stream: Tensor) -> Tensor:
-        return model.norm(stream) @ model.unembedding.mT
-
-    # the first place of each piece has another size of its own, and teaches nothing
-    seen = torch.cat([streams(piece[None])[:, :, 1:] for piece in pieces], 1)
-    last = streams(asked.prompts)[:, :, -1]
-    following, fresh = pieces[taught:, 2:].flatten(), seen[:, taught:, :-1].flatten(1, 2)
-    seen = seen[:, :taught].flatten(1, 2)
-    mixed = torch.randperm(seen.shape[1], generator=generator)
-    rows = []
-    for at in range(len(names)):
-        maps = {"direct": None, "fitted": ridge(seen[at], seen[-1]), "shuffled": ridge(seen[at], seen[-1][mixed])}
-        for readout, fitted in maps.items():
-            text_logits, logits = (
-                said(x if fitted is None else x @ fitted[0] + fitted[1]) for x in (fresh[at], last[at])
-            )
-            rank = answer_places(logits, asked.answers).log2().mean().item()
-            loss = cross_entropy(text_logits, following).item()
-            rows.append({"layer": 2 * at, "readout": readout, "loss": loss, "rank": rank})
-    return rows
+    """Fit the readouts on one draw of the course's text (`readouts_of_text`)."""
+    return readouts_of_text(smollm2(), seed, *PIECES[scale])
 
 
 @measurement(
@@ -626,32 +557,6 @@ def known(seed: int, scale: str) -> list[Row]:
     return known_capitals(smollm2(), seed, DRAWN[scale], WORDS[scale])
 
 
-class Game(NamedTuple):
-    """A ball under one of five cups, and which two cups change places, swap after swap."""
-
-    start: int
-    swaps: list[tuple[int, int]]
-
-    def places(self, order: Iterable[int] | None = None) -> list[int]:
-        """Return where the ball is at first and after each swap; the swaps in another ``order``, if one is given."""
-        places = [self.start]
-        for swap in range(len(self.swaps)) if order is None else order:
-            cups = self.swaps[swap]
-            places.append(sum(cups) - places[-1] if places[-1] in cups else places[-1])
-        return places
-
-
-def cup_games(count: int, swaps: int, *, untouched: bool = False, generator: torch.Generator) -> list[Game]:
-    """Draw games of any two of the five cups each swap; ``untouched``: of the four that the ball is not under."""
-    drawn = []
-    for _ in range(count):
-        start = int(torch.randint(len(CUPS), (), generator=generator))
-        cups = torch.tensor([cup for cup in range(len(CUPS)) if not untouched or cup != start])
-        pairs = torch.rand(swaps, len(cups), generator=generator).argsort(1)[:, :2]
-        drawn.append(Game(start, [(a, b) for a, b in cups[pairs].tolist()]))
-    return drawn
-
-
 @measurement(
     "limits-cups",
     "whether SmolLM2 follows a ball under five cups over 1 to 32 swaps: at once, by steps that it writes, and where "
@@ -671,84 +576,6 @@ def cups(seed: int, scale: str, asked: str) -> list[Row]:
     return play(model, lambda text: tokenizer.encode(text).ids, asked, drawn, examples, SWAPS[scale])
 
 
-@torch.no_grad()
-def play(
-    model: "PreTrainedModel",
-    encode: Callable[[str], list[int]],
-    asked: str,
-    drawn: list[Game],
-    examples: list[Game],
-    lengths: Sequence[int],
-) -> list[Row]:
-    """Ask after some numbers of swaps where the ball is, and take the likeliest of the five cups.
-
-    ``model``, ``encode``: a model of ``transformers``, which keeps the keys and values of what it has read (else every
-        written step would read all of the text again), and who makes its tokens.
-    ``asked``: one of `FOLLOWED`. "At once" the swaps are told one after another; else after each swap stands where the
-        ball is then, as the model guessed it or as it is.
-    ``drawn``, ``examples``: games of as many swaps each, and two more before each of them, with their answers.
-    ``lengths``: the numbers of swaps.
-
-    In a row are the number of swaps and 0 or 1: the guess is "right"; is what is right if the swaps come in another
-    "order"; is where the ball was "told" to be last; is one of the two cups just "named"; the ball was "moved" by the
-    last swap; and is under the cup where it was at first, so that who "stays" there is right.
-    """
-    with Extra("pretrained"):
-        from transformers.cache_utils import DynamicCache  # noqa: PLC0415 - it takes seconds
-    by_steps, kept = asked in FOLLOWED[2:], DynamicCache()
-    words = [encode(f" {cup}")[0] for cup in CUPS]
-
-    def guesses(texts: list[str]) -> list[int]:
-        """Read on, and guess."""
-        tokens = torch.tensor([encode(text) for text in texts])
-        logits = model(tokens, past_key_values=kept, use_cache=True, logits_to_keep=1).logits
-        return logits[:, -1, words].argmax(-1).tolist()
-
-    def played(game: Game) -> str:
-        """An example, to its end."""
-        places = game.places()[1:]
-        cups = [f" Swap {CUPS[a]} and {CUPS[b]}" for a, b in game.swaps]
-        if by_steps:
-            cups = [f"{swap}: ball in {CUPS[place]}." for swap, place in zip(cups, places, strict=True)]
-            return f"Ball in {CUPS[game.start]}.{''.join(cups)}\n"
-        return f"Ball in {CUPS[game.start]}.{'.'.join(cups)}. Now: ball in {CUPS[places[-1]]}.\n"
-
-    pairs = zip(examples[::2], examples[1::2], drawn, strict=True)
-    texts = [f"{played(one)}{played(two)}Ball in {CUPS[game.start]}." for one, two, game in pairs]
-    told, truth = [game.start for game in drawn], [game.places() for game in drawn]
-    orders, rows = torch.Generator().manual_seed(0), []
-    for done in range(1, max(lengths) + 1):
-        named = [game.swaps[done - 1] for game in drawn]
-        texts = [f"{text} Swap {CUPS[a]} and {CUPS[b]}" for text, (a, b) in zip(texts, named, strict=True)]
-        if by_steps:
-            said = guesses([f"{text}: ball in" for text in texts])
-        elif done in lengths:
-            guesses([f"{text}." for text in texts])
-            said = guesses([" Now: ball in"] * len(drawn))
-            kept.crop(-len(encode(" Now: ball in")))  # the next swap follows on the last one
-            texts = [""] * len(drawn)
-        else:
-            texts = [f"{text}." for text in texts]
-            continue
-        for row, game in enumerate(drawn if done in lengths else []):
-            order = torch.randperm(done, generator=orders).tolist()
-            rows.append(
-                {
-                    "swaps": done,
-                    "right": int(said[row] == truth[row][done]),
-                    "order": int(said[row] == game.places(order)[-1]),
-                    "told": int(said[row] == told[row]),
-                    "named": int(said[row] in named[row]),
-                    "moved": int(truth[row][done] != truth[row][done - 1]),
-                    "stays": int(truth[row][done] == game.start),
-                }
-            )
-        if by_steps:
-            told = said if asked == FOLLOWED[2] else [places[done] for places in truth]
-            texts = [f" {CUPS[cup]}." for cup in told]
-    return rows
-
-
 @measurement(
     "calibration-first-guesses",
     "what SmolLM2, and a Llama of its size that nobody trained, says first of two hundred facts and of the capitals of "
@@ -765,34 +592,3 @@ def first_guesses(seed: int, scale: str, world: str) -> list[Row]:
     if world == "untrained":
         model = RandomModel(model.body.config, seed)
     return guessed(model, seed, 3 if scale == "smoke" else None)
-
-
-def guessed(model: LanguageModel, seed: int, few: int | None) -> list[Row]:
-    """Take a model's first guess of each fact, of the first ``few`` of each kind alone if so many are said: how likely
-    it is among all tokens ("p"), and whether it begins the answer ("right"); the same "among" the answers of its kind
-    alone, whose probabilities are made to sum to 1. Of an invented country nothing is right; "pieces" are the tokens of
-    the subject.
-    """
-    rows = []
-    for kind, (prompt, facts) in FIRST_GUESSES.items():
-        known = [*facts.items()][:few]
-        invented = invented_countries(len(known), generator=seed) if kind == "capital" else []
-        asked = [*known, *((country, "") for country in invented)]
-        firsts = [model.encode(f" {answer}")[0] if answer else -1 for _, answer in asked]
-        answers = torch.tensor(sorted({*firsts} - {-1}))
-        following = _following(model, [prompt.format(subject) for subject, _ in asked])
-        for (subject, answer), first, likely in zip(asked, firsts, following, strict=True):
-            guess, among = int(likely.argmax()), likely[answers] / likely[answers].sum()
-            rows.append(
-                {
-                    "kind": kind if answer else "invented",
-                    "subject": subject,
-                    "pieces": len(model.encode(f" {subject}")),
-                    "guess": model.decode([guess]).strip() or "(blank)",
-                    "p": likely[guess].item(),
-                    "right": int(guess == first),
-                    "p_among": among.max().item(),
-                    "right_among": int(answers[among.argmax()] == first),
-                }
-            )
-    return rows

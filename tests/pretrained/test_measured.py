@@ -3,20 +3,17 @@ is said where the model is not there, or is another.
 """
 
 import math
-import re
 import shutil
 from argparse import Namespace
 from dataclasses import replace
 
 import pytest
 import torch
-from tiny_llama import save_tiny_llama
 
 from companion.core.circuits import Part, wire
 from companion.core.measuring import look_up, measured_table
 from companion.pretrained import measured
-from companion.pretrained.facts import FIRST_GUESSES
-from companion.pretrained.language import LanguageModel, by_transformers
+from companion.pretrained.language import LanguageModel
 from companion.pretrained.lesson import language_model
 from companion.topics.facts.examined import PROMPT, comparable, what_brings_back
 from companion.topics.language.data import indirect_objects
@@ -207,75 +204,6 @@ def test_passages_begin_paragraphs_and_the_first_draws_share_none(seed):
     assert not {tuple(text) for text in drawn.tolist()} & {
         tuple(text) for text in measured.passages(model, 1, "course").tolist()
     }
-
-
-def test_a_ball_moves_with_its_cup_and_with_no_other():
-    game = measured.Game(2, [(0, 1), (2, 4), (4, 3), (2, 0)])
-    assert game.places() == [2, 2, 4, 3, 3]
-    assert game.places([2, 1]) == [2, 2, 4]
-    drawn = measured.cup_games(400, 2, generator=torch.Generator().manual_seed(0))
-    assert {game.start for game in drawn} == set(range(5))
-    assert {swap for game in drawn for swap in game.swaps} == {(a, b) for a in range(5) for b in range(5) if a != b}
-    stay = measured.cup_games(40, 3, untouched=True, generator=torch.Generator().manual_seed(0))
-    assert all(game.places() == [game.start] * 4 for game in stay)
-
-
-def played_in_whole_runs(model, encode, asked: str, game: measured.Game, before: str) -> list[int]:
-    """The guess after each swap, by the course's own model, which reads all of the text for each."""
-    text, guesses = f"{before}Ball in {measured.CUPS[game.start]}.", []
-    for (a, b), place in zip(game.swaps, game.places()[1:], strict=True):
-        text += f" Swap {measured.CUPS[a]} and {measured.CUPS[b]}"
-        asks = ": ball in" if asked.startswith("steps") else ". Now: ball in"
-        logits = model(torch.tensor([encode(text + asks)]), only_last=True)[0, -1]
-        guesses.append(max(range(5), key=lambda cup, logits=logits: logits[encode(f" {measured.CUPS[cup]}")[0]].item()))
-        said = {"steps it writes": guesses[-1], "steps written rightly": place}.get(asked)
-        text += "." if said is None else f"{asks} {measured.CUPS[said]}."
-    return guesses
-
-
-@pytest.mark.parametrize("asked", measured.FOLLOWED)
-def test_cups_are_followed_as_in_whole_runs(asked, tmp_path):
-    folder, words = save_tiny_llama(tmp_path / "llama", max_position_embeddings=128), {}
-
-    def encode(text: str) -> list[int]:
-        return [words.setdefault(word, len(words)) for word in re.findall(r" ?\w+|[.:\n]", text)]
-
-    drawn, examples = (
-        measured.cup_games(n, k, generator=torch.Generator().manual_seed(n)) for n, k in ((3, 4), (6, 2))
-    )
-    rows = measured.play(by_transformers(folder).float(), encode, asked, drawn, examples, (1, 4))
-    assert [row["swaps"] for row in rows] == [1, 1, 1, 4, 4, 4]
-    whole = LanguageModel(folder)
-    for row, game in enumerate(drawn):
-        before = ""
-        for example in examples[2 * row : 2 * row + 2]:
-            cups, places = measured.CUPS, example.places()
-            swaps = [f" Swap {cups[a]} and {cups[b]}" for a, b in example.swaps]
-            ends = [f": ball in {cups[place]}." if asked.startswith("steps") else "." for place in places[1:]]
-            before += f"Ball in {cups[places[0]]}." + "".join(map(str.__add__, swaps, ends))
-            before += "\n" if asked.startswith("steps") else f" Now: ball in {cups[places[-1]]}.\n"
-        guesses, truth = played_in_whole_runs(whole, encode, asked, game, before), game.places()
-        for done, found in ((1, rows[row]), (4, rows[3 + row])):
-            guess, told = guesses[done - 1], game.start
-            if asked.startswith("steps") and done > 1:
-                told = guesses[done - 2] if asked == "steps it writes" else truth[done - 1]
-            assert found["right"] == (guess == truth[done]) and found["told"] == (guess == told)
-            assert found["named"] == (guess in game.swaps[done - 1])
-            assert found["moved"] == (truth[done] != truth[done - 1]) and found["stays"] == (truth[done] == game.start)
-
-
-def test_two_hundred_facts_are_asked_for_and_guessed_among_all_words_and_among_the_answers():
-    assert sum(len(facts) for _, facts in FIRST_GUESSES.values()) == 200
-    model = language_model("smollm2", "smoke")
-    rows = measured.guessed(model, 0, 3)
-    assert [row["kind"] for row in rows[:6]] == 3 * ["capital"] + 3 * ["invented"] and len(rows) == 18
-    assert not any(row["right"] or row["right_among"] for row in rows[3:6])
-    prompt, facts = FIRST_GUESSES["capital"]
-    likely = model(model.batch([prompt.format("Germany")]), only_last=True)[0, -1].softmax(-1)
-    answers = likely[[model.encode(f" {facts[country]}")[0] for country in ("France", "Germany", "Italy")]]
-    assert rows[1]["subject"] == "Germany" and rows[1]["p"] == pytest.approx(likely.max().item())
-    assert rows[1]["p_among"] == pytest.approx((answers.max() / answers.sum()).item())
-    assert rows[1]["right_among"] == int(answers.argmax() == 1)
 
 
 def stored(name: str, figure: str, **where: object) -> float:
