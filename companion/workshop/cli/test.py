@@ -1,4 +1,4 @@
-"""``test``: every test of the house, two at a time; with ``--quick`` those that a change to a topic needs, with
+"""``test``: every test of the house, some at a time; with ``--quick`` those that a change to a topic needs, with
 ``--processors`` right answers and lessons on every processor that this machine can be.
 """
 
@@ -9,6 +9,8 @@ from argparse import Namespace
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+
+import psutil
 
 from companion.core.registry import nearest_first
 from companion.workshop.cli.lessons import LessonError, everything, select_lessons
@@ -83,7 +85,12 @@ def main(arguments: Namespace) -> int:
             return 2
         os.environ.setdefault("COURSE_TEST_SCALE", "smoke")  # of the solved lesson
         handed_on = [*selected, *(word for word in handed_on if word.startswith("-"))]
-    return go_on_as([sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", *handed_on])
+    return go_on_as([sys.executable, "-m", "pytest", "-n", str(workers()), "--dist", "worksteal", *handed_on])
+
+
+def workers() -> int:
+    """Return how many tests run at a time: two to four, one for each core that has 3.5 GiB of memory beside it."""
+    return max(2, min(4, os.cpu_count() or 2, psutil.virtual_memory().total // (7 << 29)))
 
 
 def topics(root: Path = ROOT) -> dict[str, list[str]]:

@@ -1,6 +1,10 @@
-"""``test --quick``: which tests a topic or a lesson needs."""
+"""``test``: how many run at a time, and with ``--quick`` which tests a topic or a lesson needs."""
+
+import os
+from types import SimpleNamespace
 
 import nbformat
+import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -100,3 +104,10 @@ def test_the_course_s_own_topics_and_files_are_there():
     text = "".join((quick.ROOT / path).read_text(encoding="utf-8") for path in quick.ALL_TOPICS)
     assert [name for name in quick.TOGETHER if f"def {name}(" not in text] == []
     assert "tests/topics/regression/test_probes.py" in quick.tests_of(quick.named(["02"]))
+
+
+@pytest.mark.parametrize(("cores", "gib", "many"), [(2, 16, 2), (4, 15.6, 4), (3, 7, 2), (64, 4, 2), (64, 500, 4)])
+def test_a_worker_has_a_core_and_memory(monkeypatch, cores, gib, many):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=int(gib * 2**30)))
+    assert quick.workers() == many
