@@ -31,7 +31,7 @@ LOOPS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         ("linear-attention-one-step", "linear-attention-weights"),
         {'"course": 600, "paper": 3000': '"course": TIMES * 600, "paper": 3000'},
     ),
-    "04-fourier-addition": (("fourier-features",), {}),
+    "04-fourier-addition": (("counting-helps", "fourier-features"), {}),
     "05-associative-memory-further": (
         (
             "optimiser-schemes",
@@ -47,11 +47,17 @@ LOOPS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         },
     ),
     "06-induction-heads-further": (
-        ("joint-faster", "second-stage", "staged-order", "rank-second-matrix"),
+        ("joint-faster", "second-stage", "staged-order", "rank-first-matrix", "rank-second-matrix"),
         {'"course": (300, 100)': '"course": (TIMES * 300, TIMES * 100)'},
     ),
+    "07-factual-recall": (("capacity-transition",), {}),
     "07-factual-recall-further": (
-        ("the-stronger-signal-wakes-first", "plateau-of-either-half", "only-the-product-counts"),
+        (
+            "the-stronger-signal-wakes-first",
+            "plateau-of-either-half",
+            "only-the-product-counts",
+            "attention-alone-needs-places",
+        ),
         {"int(1.5 * math.log(1e5)": "int(TIMES * 1.5 * math.log(1e5)"},
     ),
     "08-learned-data-structures-further": (
