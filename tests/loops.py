@@ -46,6 +46,7 @@ LOOPS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
             "trained_accuracy(N, d, ": "trained_accuracy(N, d, steps=TIMES * 150, ",
         },
     ),
+    "06-induction-heads": (("last-mlp",), {}),
     "06-induction-heads-further": (
         ("joint-faster", "second-stage", "staged-order", "rank-first-matrix", "rank-second-matrix"),
         {'"course": (300, 100)': '"course": (TIMES * 300, TIMES * 100)'},
