@@ -119,9 +119,8 @@ def test_the_seeds_of_lesson_03_are_of_its_checkpoints_beyond_networks_that_nobo
         blank.append(bare[1] - bare[0])
     likeness = _evidence("03-lstm-vs-transformer", "transformer-like-newton", "regression-contenders-interleaved")
     assert likeness.beside[0].ours == pytest.approx(margins, abs=2e-3)
-    assert _evidence("03-lstm-vs-transformer", "lstm-nearer-ogd-than-transformer").ours == pytest.approx(
-        nearer, abs=2e-3
-    )
+    found = _evidence("03-lstm-vs-transformer", "lstm-nearer-ogd-than-transformer")
+    assert found.ours == pytest.approx(nearer, abs=2e-3)
     assert min(blank) > max(margins)
 
 
@@ -172,9 +171,8 @@ def test_the_seeds_of_noisy_labels_are_of_their_tables():
 def test_the_order_of_learning_is_of_its_table():
     rows = measured_table("bigrams-order-of-learning").where(optimiser="SGD", start="random", triggers="fixed").rows
     later = [log2(row["W_K2"] / row["W_O2"]) for row in rows]
-    assert _evidence("06-induction-heads", "joint-order", "bigrams-order-of-learning").ours == pytest.approx(
-        later, abs=1e-3
-    )
+    found = _evidence("06-induction-heads", "joint-order", "bigrams-order-of-learning")
+    assert found.ours == pytest.approx(later, abs=1e-3)
 
 
 def test_the_seeds_of_digits_are_of_the_table_of_wider_networks():
@@ -207,9 +205,8 @@ def test_what_steadying_gives_is_of_its_table():
         ("steadied-is-robust", (steadied - plain)[:, :6].mean(1), 5e-4),
         ("steadied-is-flat", (plain - steadied)[:, figures.index("curvature")], 0.05),
     ):
-        assert _evidence("10-sensitivity", id, "sensitivity-robust").ours == pytest.approx(
-            of_seeds.tolist(), abs=digits
-        )
+        found = _evidence("10-sensitivity", id, "sensitivity-robust")
+        assert found.ours == pytest.approx(of_seeds.tolist(), abs=digits)
 
 
 def test_the_losses_of_lesson_09_are_of_the_table_of_teachers():
