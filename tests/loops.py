@@ -15,7 +15,7 @@ from sources import LESSONS
 
 from companion.core.recipe import times
 from companion.workshop.cli.evidence import BUDGET, LONGER, became, put, table_of_runs
-from companion.workshop.site.again import MEASURES, SHEETS, flow, steps
+from companion.workshop.site.again import MEASURES, SHEETS, reads_and_writes, steps
 
 # By notebook, the claims, and for each of its own loops what the code says and what it says instead
 LOOPS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
@@ -99,7 +99,7 @@ def needed(cells: list[str], claims: tuple[str, ...]) -> list[str]:
 
 def _flow(statement: ast.stmt, given: set[str]) -> tuple[set[str], set[str]]:
     """What a statement reads and binds beside what is ``given``; of a function its own names are neither."""
-    reads, writes = flow(statement)
+    reads, writes = reads_and_writes(statement)
     if isinstance(statement, ast.FunctionDef):
         reads, writes = reads - writes, {statement.name}
     return reads - given, writes - given

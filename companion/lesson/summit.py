@@ -116,8 +116,8 @@ class Summit(Exercise):
         return got.detach()
 
     def _gives(self, function: Callable[..., Tensor], drawn: Drawn, inputs: dict[str, Any]) -> Tensor:
-        """Return what the course's answer or a listed mistake gives for inputs, or for their first steps. It is computed
-        once, for whoever tries again is checked by the same inputs.
+        """Return what the course's answer or a listed mistake gives for inputs, or for their first steps. It is
+        computed once, for whoever tries again is checked by the same inputs.
         """
         if (drawn, function) not in self._known:
             self._known[drawn, function] = function(**copied(_asked(inputs))).detach()

@@ -40,7 +40,13 @@ def add(entries: Iterable[dict], root: Path = ROOT) -> None:
 
 
 def put(rows: list[dict[str, str]], path: Path, columns: tuple[str, ...], root: Path = ROOT) -> None:
-    """Write a table's rows in their order."""
+    """Write a table's rows in the order of lessons and claims.
+
+    ``rows``: its rows, from column to text.
+    ``path``: which table.
+    ``columns``: its columns.
+    ``root``: the course's folder.
+    """
     rows.sort(key=lambda row: (row["lesson"], row["claim"], int(row.get("times", "1")), int(row["seed"])))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -72,7 +78,7 @@ def _longer(entry: dict) -> list[dict[str, str]]:
 
 
 def became(claim: dict) -> dict[str, str]:
-    """What became of a claim, by its row in a report."""
+    """Return what became of a claim, by its row in a report."""
     figures = {name: claim[name] for name in ("checkpoint", "run") if claim[name] != "-"}
     return {"claim": claim["id"], "expected": " ".join(sorted(set(claim["expected"].values())))} | figures
 

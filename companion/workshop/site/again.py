@@ -56,7 +56,7 @@ def rests_on(notebook: NotebookNode, names: set[str]) -> dict[str, list[str]]:
     imported = {name: set(found) & words for statement in code for name, found in _imported(statement)}
     flows, rests = defaultdict(set, imported), defaultdict(set)
     for statement, patterns in zip(code, texts, strict=True):
-        reads, writes = flow(statement)
+        reads, writes = reads_and_writes(statement)
         constants = {str(node.value) for node in ast.walk(statement) if isinstance(node, ast.Constant)}
         said = (constants & words).union(patterns, *(flows[name] for name in reads - SHEETS))
         flows |= dict.fromkeys(writes - SHEETS - imported.keys(), said)
@@ -75,7 +75,7 @@ def _parsed(source: str) -> list[ast.stmt]:
 
 
 def steps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements in the order in which they run, those of a loop and of a `with` one by one."""
+    """Yield the statements in the order in which they run, those of a loop and of a `with` one by one."""
     for statement in body:
         if isinstance(statement, ast.For):
             yield ast.Assign([statement.target], statement.iter, lineno=0)
@@ -105,9 +105,9 @@ def _patterns(statement: ast.stmt) -> Iterator[str]:
             yield "".join(re.escape(part.value) if isinstance(part, ast.Constant) else "(.+)" for part in node.values)
 
 
-def flow(statement: ast.stmt) -> tuple[set[str], set[str]]:
-    """The names through which something flows into a statement, and those through which it flows out: what it binds,
-    and what it changes, as ``kept`` in ``kept[name].append(1)``.
+def reads_and_writes(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """Return the names through which something flows into a statement, and those through which it flows out: what it
+    binds, and what it changes, as ``kept`` in ``kept[name].append(1)``.
     """
     nodes = list(ast.walk(statement))
     reads = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
