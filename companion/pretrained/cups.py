@@ -33,7 +33,12 @@ class Game(NamedTuple):
 
 
 def cup_games(count: int, swaps: int, *, untouched: bool = False, generator: torch.Generator) -> list[Game]:
-    """Draw games of any two of the five cups each swap; ``untouched``: of the four that the ball is not under."""
+    """Draw games in which each swap is of any two of the five cups.
+
+    ``count``, ``swaps``: how many games, and of how many swaps each.
+    ``untouched``: swap the four cups alone that the ball is not under.
+    ``generator``: draws starts and swaps.
+    """
     drawn = []
     for _ in range(count):
         start = int(torch.randint(len(CUPS), (), generator=generator))

@@ -94,7 +94,7 @@ def held_capitals(model: LanguageModel, seed: int, count: int) -> list[Row]:
     P, S, Q = torch.linalg.svd(WV.mT @ WO, full_matrices=False)
     for text, heard in enumerate(HEARD):
         streams = streams_at(model, model.batch([heard.format(country) for country in drawn]), model.layers, -1)
-        read = model.body.blocks[MOVER.layer].norm1(streams[MOVER.layer]) @ P * S
+        read = model.body.get_submodule(f"blocks.{MOVER.layer}.norm1")(streams[MOVER.layer]) @ P * S
         written = vectors @ Q.mT
         gains = read @ written.mT
         tell("head", [gains], halves)
@@ -111,8 +111,9 @@ def held_capitals(model: LanguageModel, seed: int, count: int) -> list[Row]:
             asked = model.batch([PROMPT.format(country) for country in drawn])
             tell("model", [model(asked, only_last=True)[:, -1][:, capitals]], halves)
             for layer, stream in enumerate(streams):
+                norm = model.body.get_submodule(f"blocks.{layer}.norm1")
                 for head, (_, _, values, out) in enumerate(head_maps(model, layer)):
-                    table = model.body.blocks[layer].norm1(stream) @ values.mT @ out @ vectors.mT
+                    table = norm(stream) @ values.mT @ out @ vectors.mT
                     tell("each head", [table], [count], Part(layer, head))
     return rows
 
@@ -176,10 +177,15 @@ def known_capitals(model: LanguageModel, seed: int, count: int, words: int) -> l
 
 @torch.no_grad()
 def readouts_of_text(model: LanguageModel, seed: int, taught: int, held: int, length: int) -> list[Row]:
-    """Fit for each second layer a linear map from its stream to the last one, by ridge regression on ``taught`` pieces
-    of the course's text of ``length`` tokens, and read both: the "direct" stream, the "fitted" map of it, and one
-    fitted to "shuffled" places. What they say is measured by the "loss" on ``held`` other pieces, and by the mean log2
-    of 1 + the "rank" of sixteen capitals, of which the text tells little.
+    """Fit for each second layer a linear map from its stream to the last one, by ridge regression on the course's text,
+    and read both: the "direct" stream, the "fitted" map of it, and one fitted to "shuffled" places.
+
+    ``model``: the language model.
+    ``seed``: draws the pieces of the text.
+    ``taught``, ``held``, ``length``: pieces that are fitted, pieces that are not, and the tokens of each.
+
+    What the readouts say is measured by the "loss" on the pieces that were held out, and by the mean log2 of 1 + the
+    "rank" of sixteen capitals, of which the text tells little.
     """
     generator = torch.Generator().manual_seed(seed)
     text = torch.tensor(model.encode("\n".join(paragraphs())))

@@ -498,6 +498,12 @@ def test_the_odds_of_lesson_15_are_of_the_table_of_layers():
     assert evidence.interval == pytest.approx(interval(after - before), abs=0.01)
 
 
+def test_the_linear_maps_of_lesson_07_are_of_their_table():
+    right = measured_table("language-known").where(layer=14, place="country").grid("readout", "seed", of="right")
+    evidence = _evidence("07-factual-recall", "capitals-are-linear-in-countries", "language-known")
+    assert evidence.ours == pytest.approx(right[3] - right[2], abs=1e-3)  # strangers, less shuffled
+
+
 @pytest.mark.parametrize(("lesson", "id", "field"), of_tables(lambda lesson: lesson != ADDITION))
 def test_an_invented_figure_of_a_table_is_seen(lesson, id, field, monkeypatch):
     assert seen(globals(), lesson, id, field, monkeypatch), "no test compares it with its table"
