@@ -12,6 +12,7 @@ from stored_evidence import evidence as _evidence
 from companion import shipped
 from companion.core.measuring import measured_table
 from companion.core.recipe import recipe
+from companion.lesson.claims import statements
 from companion.lesson.verdicts import Experiment
 from companion.pretrained.measured import MOVERS, READERS
 from companion.topics.facts.data import every_fact
@@ -122,6 +123,22 @@ def test_the_seeds_of_lesson_03_are_of_its_checkpoints_beyond_networks_that_nobo
     found = _evidence("03-lstm-vs-transformer", "lstm-nearer-ogd-than-transformer")
     assert found.ours == pytest.approx(nearer, abs=2e-3)
     assert min(blank) > max(margins)
+
+
+def test_what_three_times_the_steps_leave_of_lesson_03_is_of_the_table_of_budgets():
+    columns = ("newton_steps", "newest_after_all", "oldest_after_all")
+    table = measured_table("regression-budgets")
+    remembers, attends = (
+        np.log2(table.where(network=name, times=3).grid("seed", of=columns)) for name in ("lstm", "transformer")
+    )
+    forgets = remembers[:, 2] - remembers[:, 1]
+    for id, ours in (
+        ("lstm-few-newton-steps", attends[:, 0] - remembers[:, 0]),
+        ("lstm-forgets", forgets),
+        ("transformer-does-not-forget", forgets - (attends[:, 2] - attends[:, 1])),
+    ):
+        longer = statements("03-lstm-vs-transformer")[id].evidence.beside[-1]
+        assert longer.stored == ("regression-budgets",) and longer.ours == pytest.approx(ours.tolist(), abs=6e-3)
 
 
 def test_the_seeds_of_the_sharpness_of_parity_are_those_that_converge():

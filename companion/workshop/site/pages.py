@@ -80,8 +80,8 @@ def front(course: Course) -> str:
     )
     return f"""# Transformers as Algorithms
 
-**Point at a word, see where a head of a real language model looks, cut one of its wires, and watch it forget. Then
-write such algorithms by hand, find them in models that you train, and measure what papers say of them.**
+**Point at a word, see where a head of a real language model looks, cut one of its wires, and watch the head forget.
+Then write such algorithms by hand, find them in models that you train, and measure what papers say of them.**
 
 [![{_alt(shown)}](lessons/{shown.name}/{(shown.answer or shown.picture).name})]({_page(shown)}.ipynb)
 
