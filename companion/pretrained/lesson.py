@@ -43,7 +43,7 @@ def language_model(name: str, scale: str) -> LanguageModel:
         try:
             return LanguageModel(name)
         except PretrainedError as error:
-            print(f"{error}. Until then a small random model stands in, and its figures say nothing.")
+            print(f"{error}. Until then a small random model stands in, of which figures say nothing; stored ones do.")
     return RandomModel(SMALL[name])
 
 
