@@ -12,7 +12,6 @@ from stored_evidence import evidence as _evidence
 from companion import shipped
 from companion.core.measuring import measured_table
 from companion.core.recipe import recipe
-from companion.lesson.claims import statements
 from companion.lesson.verdicts import Experiment
 from companion.pretrained.measured import MOVERS, READERS
 from companion.topics.facts.data import every_fact
@@ -137,7 +136,7 @@ def test_what_three_times_the_steps_leave_of_lesson_03_is_of_the_table_of_budget
         ("lstm-forgets", forgets),
         ("transformer-does-not-forget", forgets - (attends[:, 2] - attends[:, 1])),
     ):
-        longer = statements("03-lstm-vs-transformer")[id].evidence.beside[-1]
+        longer = _evidence("03-lstm-vs-transformer", id).beside[-1]
         assert longer.stored == ("regression-budgets",) and longer.ours == pytest.approx(ours.tolist(), abs=6e-3)
 
 
