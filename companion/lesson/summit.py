@@ -158,13 +158,13 @@ class Summit(Exercise):
     def _measure_with(self, name: str, seed: int, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
         """Raise a `Mistake` unless an answer that is right with these inputs is so with another value of one."""
         other = inputs | {name: self.others[name]}
-        got = self._in_time(function, copied(_asked(other)))
-        told = f"{self.name}: right with {name} = {inputs[name]}, but with {name} = {other[name]}"
-        if tuple(getattr(got, "shape", ())) == tuple(self.shape(inputs)) != tuple(self.shape(other)):
-            raise Mistake(f"{told} the answer has the same shape, {tuple(got.shape)}: {name} is not used")
         try:
             self._measure((seed, name), other, function)
         except Mistake as wrong:
+            got = self._in_time(function, copied(_asked(other)))
+            told = f"{self.name}: right with {name} = {inputs[name]}, but with {name} = {other[name]}"
+            if tuple(getattr(got, "shape", ())) == tuple(self.shape(inputs)) != tuple(self.shape(other)):
+                raise Mistake(f"{told} the answer has the same shape, {tuple(got.shape)}: {name} is not used") from None
             raise Mistake(f"{told}: {str(wrong).removeprefix(f'{self.name}: ')}") from None
 
     def _twin(self, drawn: Drawn, inputs: dict[str, Any], got: Tensor) -> str:

@@ -296,16 +296,9 @@ def of_layers(model: LanguageModel, cities: dict[str, str]) -> Figures:
     """Measure a country's log2 odds against 'the', as a mean over cities; by how much they rise with the MLP of layer
     28 at half of its rank; and the share of the cities whose country then comes earlier in the list.
     """
-    asked = [PLACE.format(city) for city in cities]
-    before = [
-        _about(model, *pair, likely)
-        for pair, likely in zip(cities.items(), following_tokens(model, asked), strict=True)
-    ]
+    before = _of_cities(model, cities)
     halve_rank(model, 28)
-    after = [
-        _about(model, *pair, likely)
-        for pair, likely in zip(cities.items(), following_tokens(model, asked), strict=True)
-    ]
+    after = _of_cities(model, cities)
     odds = [torch.tensor([row["country"] / row["the"] for row in rows]).log2() for rows in (before, after)]
     earlier = [new["rank"] < old["rank"] for old, new in zip(before, after, strict=True)]
     return {"before": odds[0].mean(), "odds": (odds[1] - odds[0]).mean(), "earlier": sum(earlier) / len(earlier)}
@@ -388,10 +381,9 @@ def layers(seed: int, scale: str, cut: str, layer: int) -> list[Row]:
     model = smollm2()
     if cut == "half":
         halve_rank(model, layer)
-    cities = list(CITIES[seed].items())[: 3 if scale == "smoke" else None]
+    cities = dict([*CITIES[seed].items()][: 3 if scale == "smoke" else None])
     with model.hooks(ablation(f"blocks.{layer}.hook_mlp_out", "zero") if cut == "mlp" else {}):
-        following = following_tokens(model, [PLACE.format(city) for city, _ in cities])
-    return [_about(model, *pair, likely) for pair, likely in zip(cities, following, strict=True)]
+        return _of_cities(model, cities)
 
 
 @measurement(
@@ -428,11 +420,15 @@ def lifted(seed: int, scale: str) -> list[Row]:
     return rows
 
 
-def _about(model: LanguageModel, city: str, country: str, likely: Float[Tensor, "vocabulary"]) -> Row:
-    """What the model says of one city."""
-    the, answer = (likely[model.encode(word)[0]].item() for word in (" the", f" {country}"))
-    entropy = torch.special.entr(likely).sum().item()
-    return {"city": city, "the": the, "country": answer, "rank": int((likely > answer).sum()), "entropy": entropy}
+def _of_cities(model: LanguageModel, cities: dict[str, str]) -> list[Row]:
+    """What the model says of each city, whose country is given."""
+    rows = []
+    following = following_tokens(model, [PLACE.format(city) for city in cities])
+    for (city, country), likely in zip(cities.items(), following, strict=True):
+        the, answer = (likely[model.encode(word)[0]].item() for word in (" the", f" {country}"))
+        rank, entropy = int((likely > answer).sum()), torch.special.entr(likely).sum().item()
+        rows.append({"city": city, "the": the, "country": answer, "rank": rank, "entropy": entropy})
+    return rows
 
 
 @measurement(

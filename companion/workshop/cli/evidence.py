@@ -32,9 +32,11 @@ def add(entries: Iterable[dict], root: Path = ROOT) -> None:
     rows = table_of_runs(root, path)
     for entry in entries:
         run, new = (entry["lesson"], str(entry["seed"]), str(times())), found(entry)
-        others = {row["claim"] for row in rows if times() > 1} - {row["claim"] for row in new}
+        replaced = {row["claim"] for row in (rows if times() == 1 else new)}
         rows = [
-            row for row in rows if (row["lesson"], row["seed"], row.get("times", "1")) != run or row["claim"] in others
+            row
+            for row in rows
+            if (row["lesson"], row["seed"], row.get("times", "1")) != run or row["claim"] not in replaced
         ] + new
     put(rows, path, columns, root)
 
