@@ -175,8 +175,8 @@ def add_waves(a: Tensor, b: Tensor, numbers: Tensor) -> Tensor:
 def _asked(K: int) -> float:
     """The lead that is asked of the right answer when any one of K votes is lost: 0.4 for each vote over four.
 
-    One random draw of K periods in twenty reaches it (K = 6, 7, 8; in fourteen for 10), and of 330 best ones of 300 draws
-    each all do. Six primes in a row reach 0.71 at most, where 0.8 is asked.
+    One random draw of K periods in twenty reaches it (K = 6, 7, 8; in fourteen for 10), and the best of 300 draws did
+    330 times of 330. Six primes in a row reach 0.71 at most, where 0.8 is asked.
     """
     return 0.4 * (K - 4)
 
