@@ -3,12 +3,15 @@
 from pathlib import Path
 
 from companion.core.files import atomic_write
-from companion.lesson.claims import COLUMNS, figure
+from companion.lesson.claims import COLUMNS, cite, figure
 from companion.lesson.verdicts import DIFFERENT, in_all
 from companion.workshop.cli.lessons import Lesson, all_lessons, put_part
 from companion.workshop.cli.setup import ROOT
+from companion.workshop.talks import in_all as talk_in_all
+from companion.workshop.talks import talks, verdicts_of
 
 PUBLISHED = "| Claim | Source | Published | Our checkpoint | This run | Verdict |\n|---|---|---|---|---|---|"
+TALK = "| Claim | Lessons | What became of it |\n|---|---|---|"
 OWN = "| {} | Our bar | Our checkpoint | This run |\n|---|---|---|---|"
 
 
@@ -41,9 +44,25 @@ def table(report: dict, lessons: list[Lesson]) -> str:
         for kind, word in (("course", "The course's own"), ("check", "Check")):
             own = [_figures(claim, "statement", "threshold") for claim in claims if claim["kind"] == kind]
             parts.append(_rows(OWN.format(word), own))
+    parts += by_talk(report, lessons)
     parts = [part for part in parts if part]
     parts.append(f"Made by `python3 -m companion run --readme` ({'; '.join(made)}).")
     return "\n\n".join(parts) + "\n"
+
+
+def by_talk(report: dict, lessons: list[Lesson]) -> list[str]:
+    """Return the claims of the talks that the course began with in Markdown, a table for each talk."""
+    pages = {lesson.name[:2]: f"[{lesson.name[:2]}](lessons/{lesson.name}/{lesson.name}.ipynb)" for lesson in lessons}
+    verdicts, parts = verdicts_of(report), ["# The talks, claim by claim"]
+    for key, claims in talks().items():
+        rows = []
+        for claim in claims:
+            judged = claim.judged(verdicts)
+            told = f"{claim.outcome(verdicts)}{': ' + '; '.join(judged) if len(judged) > 1 else ''}"
+            where = ", ".join(pages.get(number, number) for number in claim.lessons)
+            rows.append([claim.claim, where, f"{told}. {claim.note}".strip()])
+        parts += [f"## {cite(key)}", talk_in_all(claims, verdicts), _rows(TALK, rows)]
+    return parts
 
 
 def total(report: dict) -> str:

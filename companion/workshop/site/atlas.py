@@ -31,15 +31,8 @@ def page(course: Course) -> str:
             kinds["source"].add(source)
             rows.append(_row(chapter, claim, source, found.get(claim["id"]), made_again[claim["id"]]))
     kinds["source"] = sorted(kinds["source"], key=str.lower)
-    choices = "".join(
-        f'<label>{kind} <select name="{kind}"><option value="">all</option>'
-        + "".join(f"<option>{html.escape(value)}</option>" for value in values)
-        + "</select></label>"
-        for kind, values in kinds.items()
-    )
     runs = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
     published = [each["verdict"] for chapter in course.chapters for each in chapter.entry["claims"] if each["verdict"]]
-    body = "\n".join(rows)
     return f"""# Claims, and what became of them
 
 Each line opens on one claim: what its source says, and where; what we found, and what that rests on; what could have
@@ -58,13 +51,27 @@ of one process.
 
 {sizes(course)}
 
-<div class="claims-filter">{choices}<label>search <input type="search" name="search"></label>
+{filtered(kinds, rows)}
+"""
+
+
+def filtered(kinds: dict[str, list[str]], rows: list[str]) -> str:
+    """Return ``rows``, each a ``details`` with ``data-`` attributes, below a choice for each of ``kinds`` and a search
+    (HTML).
+    """
+    choices = "".join(
+        f'<label>{kind} <select name="{kind}"><option value="">all</option>'
+        + "".join(f"<option>{html.escape(value)}</option>" for value in values)
+        + "</select></label>"
+        for kind, values in kinds.items()
+    )
+    body = "\n".join(rows)
+    return f"""<div class="claims-filter">{choices}<label>search <input type="search" name="search"></label>
 <span>showing <span class="claims-count" aria-live="polite">{len(rows)}</span></span></div>
 
 <div class="claims">
 {body}
-</div>
-"""
+</div>"""
 
 
 def known_statements(chapter: Chapter) -> dict[str, Statement]:

@@ -8,7 +8,7 @@ from companion.core.checkpoints import Header, read_header
 from companion.core.files import read_toml
 from companion.lesson.claims import bibliography, cite
 from companion.lesson.verdicts import tally
-from companion.workshop.site import atlas
+from companion.workshop.site import atlas, talks
 from companion.workshop.site.course import HUB, Chapter, Course
 from companion.workshop.site.notebooks import answer_alt
 
@@ -35,6 +35,7 @@ def every(course: Course) -> dict[str, str]:
     return {
         "index.md": front(course),
         "claims.md": atlas.page(course),
+        "talks.md": talks.page(course),
         "sources.md": sources(course),
         "glossary.md": glossary(),
         "teaching.md": teaching(course),
@@ -126,6 +127,7 @@ The course shares its title with a paper, {{cite:t}}`li2023`, and is not its aut
 :caption: The course
 
 claims
+talks
 sources
 glossary
 teaching
