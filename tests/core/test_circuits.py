@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from core.by_hand import llama, random_norms
 from refusals import refusals
 from torch import nn
 
@@ -21,7 +22,7 @@ from companion.core.circuits import (
     wires,
 )
 from companion.core.decoder import Decoder, DecoderConfig
-from companion.core.llama import Llama, LlamaConfig
+from companion.core.llama import Llama
 from companion.core.lstm import LSTM, LSTMConfig
 from companion.topics.attention.model import TokenModel, TokenModelConfig
 
@@ -147,26 +148,15 @@ def test_the_wires_from_all_earlier_heads_name_the_one_that_counts():
     torch.testing.assert_close(by_queries, torch.ones(1, 2, dtype=torch.float64))
 
 
-def llama() -> Llama:
-    torch.manual_seed(1)
-    model = Llama(LlamaConfig(19, 24, 3, 6, 2, 20, 9, base=50.0)).double().requires_grad_(False)
-    for module in model.modules():
-        if isinstance(module, nn.RMSNorm):
-            nn.init.normal_(module.weight, 1.0, 0.3)
-    return model
+def small_llama() -> Llama:
+    return llama(layers=3)
 
 
 def decoder_on_tokens() -> TokenModel:
-    torch.manual_seed(2)
-    model = TokenModel(TokenModelConfig(19, 9, 24, 3, 6)).double().requires_grad_(False)
-    for module in model.modules():
-        if isinstance(module, nn.LayerNorm):
-            nn.init.normal_(module.weight, 1.0, 0.3)
-            nn.init.normal_(module.bias, 0.0, 0.3)
-    return model
+    return random_norms(TokenModel(TokenModelConfig(19, 9, 24, 3, 6)))
 
 
-MODELS = pytest.mark.parametrize("make", [llama, decoder_on_tokens])
+MODELS = pytest.mark.parametrize("make", [small_llama, decoder_on_tokens])
 TEXTS = torch.randint(19, (3, 9), generator=torch.Generator().manual_seed(3))
 
 
@@ -209,7 +199,7 @@ def test_all_wires_are_what_one_by_one_gives(make, side):
 
 
 def test_embedding_and_mlp_write_as_well():
-    model, reader = llama(), Part(1, 0)
+    model, reader = small_llama(), Part(1, 0)
     for writer, name in ((Part(-1), "hook_embed"), (Part(0), "blocks.0.hook_mlp_out")):
         assert writer.written == name
         _, cache = model.run_with_cache(TEXTS, names=[name, "blocks.1.hook_resid_pre"])
@@ -395,17 +385,12 @@ def resampled(tokens):
         model(tokens)
 
 
-@pytest.mark.types_unchecked
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
+test_another_word_is_refused = pytest.mark.types_unchecked(
+    refusals(
         (lambda: wire(Part(0, 0), Part(1, 0), "query"), "side = 'query': must be one of queries, keys, values"),
         (lambda: ablation("hook_embed", "noise"), "kind = 'noise': must be one of zero, mean, resample"),
-    ],
+    )
 )
-def test_another_word_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 def test_every_kind_of_attention_is_cut_into_parts():

@@ -3,92 +3,30 @@
 import numpy as np
 import pytest
 import torch
+from core.by_hand import CONFIG, by_hand, decoder, inputs
 from refusals import refusals
-from scipy.special import erf, expit, softmax
-from torch import nn
 
 from companion.core.decoder import Decoder, DecoderConfig, delta_rule
-
-CONFIG = {"width": 12, "layers": 3, "heads": 3, "context": 7}
-
-
-def decoder(**switches) -> Decoder:
-    """A decoder in float64 whose every parameter, norms included, is random."""
-    model = Decoder(DecoderConfig(**CONFIG | switches)).double()
-    for module in model.modules():
-        if isinstance(module, nn.LayerNorm):
-            nn.init.normal_(module.weight, 1.0, 0.3)
-            nn.init.normal_(module.bias, 0.0, 0.3)
-    return model
-
-
-def numpy_streams(model: Decoder, x: np.ndarray) -> list[np.ndarray]:
-    """Every residual stream and, last, the normed output: one loop over sequences, heads and positions."""
-    config, weights = model.config, {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    h, length = config.width // config.heads, x.shape[1]
-
-    def norm(x, name):
-        if not config.norm:
-            return x
-        centred = x - x.mean(-1, keepdims=True)
-        return (
-            centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * weights[f"{name}.weight"]
-            + weights[f"{name}.bias"]
-        )
-
-    def attention(x, name):
-        q, k, v = np.split(x @ weights[f"{name}.qkv.weight"].T, 3, axis=-1)
-        mixed = np.zeros_like(x)
-        for sequence in range(len(x)):
-            for head in range(config.heads):
-                part = slice(head * h, (head + 1) * h)
-                for i in range(length):
-                    if config.attention == "delta":
-                        memory = np.zeros((h, h)) if i == 0 else memory
-                        key = k[sequence, i, part] / np.linalg.norm(k[sequence, i, part])
-                        strength = expit(x[sequence, i] @ weights[f"{name}.strength.weight"][head])
-                        memory = memory + strength * np.outer(v[sequence, i, part] - memory @ key, key)
-                        mixed[sequence, i, part] = memory @ q[sequence, i, part]
-                        continue
-                    seen = i + 1 if config.causal else length
-                    scores = k[sequence, :seen, part] @ q[sequence, i, part]
-                    if config.attention == "gated":  # all that is there fades before each new token is written
-                        gates = expit(x[sequence, :seen] @ weights[f"{name}.gate.weight"][head]) ** (1 / 16)
-                        scores = scores * [gates[j + 1 :].prod() for j in range(seen)]
-                    scale = config.context if config.causal else length
-                    shares = softmax(scores / np.sqrt(h)) if config.attention == "softmax" else scores / scale
-                    mixed[sequence, i, part] = shares @ v[sequence, :seen, part]
-        return mixed @ weights[f"{name}.out.weight"].T
-
-    def mlp(x, name):
-        hidden = norm(x, f"{name}.0") @ weights[f"{name}.1.weight"].T
-        return (hidden * (1 + erf(hidden / np.sqrt(2))) / 2) @ weights[f"{name}.3.weight"].T
-
-    if config.positions:
-        x = x + weights["positions"][:length]
-    streams = [x]
-    for layer in range(config.layers):
-        x = x + attention(norm(x, f"blocks.{layer}.norm1"), f"blocks.{layer}.attention")
-        if config.mlp:
-            x = x + mlp(x, f"blocks.{layer}.mlp")
-        streams.append(x)
-    return [*streams, norm(x, "norm")]
 
 
 @pytest.mark.parametrize(
     ("attention", "causal"),
-    [("softmax", True), ("softmax", False), ("linear", True), ("linear", False), ("delta", True), ("gated", True)],
+    [
+        *((kind, causal) for kind in ("softmax", "relu", "linear") for causal in (True, False)),
+        ("delta", True),
+        ("gated", True),
+    ],
 )
 @pytest.mark.parametrize(
-    "switches", [{}, {"norm": False}, {"mlp": 0}, {"mlp": 2}, {"positions": False}, {"heads": 1}, {"heads": 12}]
+    "switches", [{}, {"norm": False}, {"mlp": 0}, {"mlp": 4}, {"positions": False}, {"heads": 1}, {"heads": 12}]
 )
 def test_every_stream_equals_the_forward_pass_in_numpy(attention, causal, switches):
     model = decoder(attention=attention, causal=causal, **switches)
-    x = torch.randn(2, 7, 12, dtype=torch.float64)
-    with torch.no_grad():
-        ours = [*model.streams(x), model(x)]
-    for stream, reference in zip(ours, numpy_streams(model, x.numpy()), strict=True):
-        np.testing.assert_allclose(stream.numpy(), reference, rtol=1e-10, atol=1e-10)
+    x = inputs(model, length=7)
+    output, values = by_hand(model, x)
+    streams = [value for name, value in values.items() if name.endswith(("hook_embed", "hook_resid_post"))]
+    for stream, reference in zip([*model.streams(x), model(x)], [*streams, output], strict=True):
+        np.testing.assert_allclose(stream, reference, rtol=1e-10, atol=1e-10)
 
 
 def test_open_gates_make_fading_the_linear_attention():

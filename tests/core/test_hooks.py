@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from scipy.special import erf, expit, softmax
+from core.by_hand import CONFIG, by_hand, decoder, inputs, llama
 from torch import nn
 
 from companion.core.decoder import Decoder, DecoderConfig
@@ -19,121 +19,63 @@ from companion.topics.bigrams.model import BigramModel, BigramModelConfig
 from companion.topics.regression.model import InContextRegressor, RegressorConfig
 from companion.topics.structures.model import Structure, StructureConfig
 
-CONFIG = {"width": 12, "layers": 3, "heads": 3, "context": 7, "mlp": 2}
-KINDS = pytest.mark.parametrize(
-    "switches",
-    [
-        {},
-        {"causal": False},
-        {"norm": False, "mlp": 0},
-        {"positions": False, "heads": 1},
-        {"attention": "linear"},
-        {"attention": "linear", "causal": False, "mlp": 0},
-        {"attention": "delta"},
-        {"attention": "delta", "norm": False, "mlp": 0, "positions": False},
-    ],
-    ids=str,
-)
+DECODERS = [
+    {},
+    {"causal": False},
+    {"norm": False, "mlp": 0},
+    {"positions": False, "heads": 1},
+    {"attention": "linear"},
+    {"attention": "linear", "causal": False, "mlp": 0},
+    {"attention": "gated"},
+    {"attention": "delta"},
+    {"attention": "delta", "norm": False, "mlp": 0, "positions": False},
+]
+LLAMAS = [{}, {"tied": False}, {"key_heads": 6}, {"key_heads": 1}]
 
 
-def decoder(**switches) -> Decoder:
-    """A decoder in float64 whose every parameter, norms included, is random."""
-    model = Decoder(DecoderConfig(**CONFIG | switches)).double().requires_grad_(False)
-    for module in model.modules():
-        if isinstance(module, nn.LayerNorm):
-            nn.init.normal_(module.weight, 1.0, 0.3)
-            nn.init.normal_(module.bias, 0.0, 0.3)
-    return model
+def kinds(*cases: tuple) -> pytest.MarkDecorator:
+    """What makes a model, and its switches."""
+    return pytest.mark.parametrize(
+        ("make", "switches"), cases, ids=[f"{make.__name__} {switches}" for make, switches in cases]
+    )
 
 
-def inputs(seed=0, length=5):
-    return torch.randn(2, length, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+of_decoders = kinds(*((decoder, switches) for switches in DECODERS))
+of_both = kinds(*((decoder, switches) for switches in DECODERS), *((llama, switches) for switches in LLAMAS))
 
 
-def by_hand(model, x, changes=None):
-    """The forward pass in NumPy: every named value, where ``changes[name](value)`` replaces it."""
-    config, weights = model.config, {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    (batch, length, _), heads, h, values = x.shape, config.heads, config.width // config.heads, {}
-    causal = np.tri(length, dtype=bool) if config.causal else np.ones((length, length), dtype=bool)
-    seen = config.context if config.causal else length  # linear attention is divided by it
-
-    def named(name, value):
-        values[name] = (changes or {}).get(name, lambda value: value)(value)
-        return values[name]
-
-    def norm(x, name):
-        if not config.norm:
-            return x
-        centred = x - x.mean(-1, keepdims=True)
-        scale = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
-        return centred / scale * weights[f"{name}.weight"] + weights[f"{name}.bias"]
-
-    def split(x):
-        return x.reshape(batch, length, heads, h).transpose(0, 2, 1, 3)
-
-    x = named("hook_embed", x.numpy() + (weights["positions"][:length] if config.positions else 0))
-    for layer in range(config.layers):
-        block, kept = f"blocks.{layer}", f"blocks.{layer}.attn.hook_"
-        x = named(f"{block}.hook_resid_pre", x)
-        normed = norm(x, f"{block}.norm1")
-        q, k, v = (split(part) for part in np.split(normed @ weights[f"{block}.attention.qkv.weight"].T, 3, axis=-1))
-        if config.attention == "delta":
-            k = k / np.linalg.norm(k, axis=-1, keepdims=True)
-        q, k, v = named(f"{kept}q", q), named(f"{kept}k", k), named(f"{kept}v", v)
-        z = np.zeros_like(v)
-        if config.attention == "delta":
-            strength = expit(normed @ weights[f"{block}.attention.strength.weight"].T)
-            for b, head in np.ndindex(batch, heads):
-                memory = np.zeros((h, h))
-                for t in range(length):
-                    key = k[b, head, t]
-                    memory = memory + strength[b, t, head] * np.outer(v[b, head, t] - memory @ key, key)
-                    z[b, head, t] = memory @ q[b, head, t]
-        else:
-            scores = np.einsum("bhtc,bhsc->bhts", q, k)
-            softened = softmax(np.where(causal, scores / np.sqrt(h), -np.inf), axis=-1)
-            pattern = softened if config.attention == "softmax" else np.where(causal, scores, 0) / seen
-            z = named(f"{kept}pattern", pattern) @ v
-        z = named(f"{kept}z", z).transpose(0, 2, 1, 3).reshape(batch, length, -1)
-        x = x + named(f"{block}.hook_attn_out", z @ weights[f"{block}.attention.out.weight"].T)
-        if config.mlp:
-            x = named(f"{block}.hook_resid_mid", x)
-            hidden = norm(x, f"{block}.mlp.0") @ weights[f"{block}.mlp.1.weight"].T
-            hidden = named(f"{block}.mlp.hook_post", hidden * (1 + erf(hidden / np.sqrt(2))) / 2)
-            x = x + named(f"{block}.hook_mlp_out", hidden @ weights[f"{block}.mlp.3.weight"].T)
-        x = named(f"{block}.hook_resid_post", x)
-    return named("ln_final.hook_normalized", norm(x, "norm")), values
-
-
-@KINDS
-def test_the_cache_is_the_forward_pass_in_numpy(switches):
-    model, x = decoder(**switches), inputs()
-    output, cache = model.run_with_cache(x)
-    expected, values = by_hand(model, x)
+@of_both
+def test_the_cache_is_the_forward_pass_in_numpy(make, switches):
+    model = make(**switches)
+    given = inputs(model)
+    output, cache = model.run_with_cache(given)
+    expected, values = by_hand(model, given)
     np.testing.assert_allclose(output, expected, atol=1e-9)
     assert list(cache) == list(values) == model.hook_names
     for name, value in values.items():
         assert cache[name].shape == value.shape, name
         np.testing.assert_allclose(cache[name], value, atol=1e-9, err_msg=name)
-    torch.testing.assert_close(model(x), output, rtol=0, atol=1e-9)
+    torch.testing.assert_close(model(given), output, rtol=0, atol=1e-9)
 
 
-@KINDS
-def test_whatever_a_hook_returns_is_what_the_computation_goes_on_with(switches):
-    model, x = decoder(**switches), inputs(1)
-    plain = model(x)
+@of_both
+def test_whatever_a_hook_returns_is_what_the_computation_goes_on_with(make, switches):
+    model = make(**switches)
+    given = inputs(model, 1)
+    plain = model(given)
     for name in model.hook_names:
         with model.hooks({name: lambda value, _: 0.5 * value.flip(1) + 0.1}):
-            changed = model(x)
-        expected, _ = by_hand(model, x, {name: lambda value: 0.5 * value[:, ::-1] + 0.1})
+            changed = model(given)
+        expected, _ = by_hand(model, given, {name: lambda value: 0.5 * value[:, ::-1] + 0.1})
         np.testing.assert_allclose(changed, expected, atol=1e-8, err_msg=name)
         assert (changed - plain).abs().max() > 1e-3, name
-    assert torch.equal(model(x), plain)
+    assert torch.equal(model(given), plain)
 
 
 @pytest.mark.parametrize("head", range(3))
 def test_ablating_a_head_is_taking_its_columns_out_of_the_output_map(head):
-    model, x = decoder(layers=2), inputs(2)
+    model = decoder(layers=2)
+    x = inputs(model, 2)
 
     def without(z, _):
         return z * (torch.arange(3) != head).double()[:, None, None]
@@ -146,11 +88,12 @@ def test_ablating_a_head_is_taking_its_columns_out_of_the_output_map(head):
     assert (ablated - model(x)).abs().max() > 0.01
 
 
-@KINDS
+@of_decoders
 @pytest.mark.parametrize("layer", [0, 2])
-def test_patching_a_whole_stream_continues_the_other_run(switches, layer):
+def test_patching_a_whole_stream_continues_the_other_run(make, switches, layer):
     """From there on nothing of the first input is left; patched at one position, the rest stays (with a mask)."""
-    model, x, other = decoder(**switches), inputs(3), inputs(4)
+    model = make(**switches)
+    x, other = inputs(model, 3), inputs(model, 4)
     output, cache = model.run_with_cache(other)
     name = f"blocks.{layer}.hook_resid_pre"
     with model.hooks({name: lambda value, name: cache[name]}):
@@ -169,7 +112,8 @@ def test_patching_a_whole_stream_continues_the_other_run(switches, layer):
 
 
 def test_a_value_asked_for_is_in_the_cache_as_the_hooks_left_it():
-    model, x = decoder(), inputs()
+    model = decoder()
+    x = inputs(model)
     name = "blocks.1.attn.hook_pattern"
     with model.hooks({name: lambda value, _: torch.full_like(value, 0.2)}):
         output, cache = model.run_with_cache(x, names=[name, "blocks.1.attn.hook_z", "blocks.1.attn.hook_v"])
@@ -180,7 +124,8 @@ def test_a_value_asked_for_is_in_the_cache_as_the_hooks_left_it():
 
 
 def test_names_choose_and_nothing_else_is_computed(monkeypatch):
-    model, x = decoder(), inputs()
+    model = decoder()
+    x = inputs(model)
     assert list(model.run_with_cache(x, names="hook_embed")[1]) == ["hook_embed"]
     names = [name for name in model.hook_names if "pattern" not in name]
     monkeypatch.setattr("companion.core.decoder.Attention.pattern", None)
@@ -190,17 +135,18 @@ def test_names_choose_and_nothing_else_is_computed(monkeypatch):
         model.run_with_cache(x)
 
 
-@KINDS
-def test_what_is_on_request_is_what_each_head_reads_and_writes(switches):
+@of_both
+def test_what_is_on_request_is_what_each_head_reads_and_writes(make, switches):
     """Each head's own copy of the stream; what all heads write together is what attention adds."""
-    model, x = decoder(**switches), inputs()
+    model = make(**switches)
+    given = inputs(model)
     heads, requested = model.config.heads, list(model.at.on_request)
-    plain, whole = model.run_with_cache(x)
+    plain, whole = model.run_with_cache(given)
     assert not set(requested) & set(whole)
-    output, cache = model.run_with_cache(x, names=requested)
+    output, cache = model.run_with_cache(given, names=requested)
     assert list(cache) == requested
     torch.testing.assert_close(output, plain, rtol=0, atol=1e-9)
-    for layer in range(3):
+    for layer, block in enumerate(model.blocks):
         stream = whole[f"blocks.{layer}.hook_resid_pre"][:, None].expand(-1, heads, -1, -1)
         for kind in "qkv":
             torch.testing.assert_close(cache[f"blocks.{layer}.hook_{kind}_input"], stream)
@@ -208,35 +154,39 @@ def test_what_is_on_request_is_what_each_head_reads_and_writes(switches):
         torch.testing.assert_close(written.sum(1), whole[f"blocks.{layer}.hook_attn_out"])
         for head in range(heads):
             z = whole[f"blocks.{layer}.attn.hook_z"] * (torch.arange(heads) == head).double()[:, None, None]
-            alone = model.blocks[layer].attention.out(z.transpose(1, 2).flatten(2))
-            torch.testing.assert_close(written[:, head], alone)
+            torch.testing.assert_close(written[:, head], block.attention.out(z.transpose(1, 2).flatten(2)))
 
 
 @pytest.mark.parametrize("kind", ["q", "k", "v"])
-@KINDS
-def test_one_head_reads_what_a_hook_gives_it_and_no_other_head_does(switches, kind):
-    model, x = decoder(**switches), inputs()
+@of_both
+def test_one_head_reads_what_a_hook_gives_it_and_no_other_head_does(make, switches, kind):
+    """Not even one that shares its keys and values."""
+    model = make(**switches)
+    given, head = inputs(model), max(0, model.config.heads - 2)
     names = [f"blocks.1.attn.hook_{each}" for each in "qkv"]
-    _, before = model.run_with_cache(x, names=names)
-    given = inputs(5)
+    _, before = model.run_with_cache(given, names=names)
+    other = torch.randn(2, 5, model.config.width, dtype=torch.float64)
 
-    def head_0_reads_another(value, _):
-        value[:, 0] = given  # in place: each head has a stream of its own
+    def one_head_reads_another(value, _):
+        value[:, head] = other  # in place: each head has a stream of its own
         return value
 
-    with model.hooks({f"blocks.1.hook_{kind}_input": head_0_reads_another}):
-        _, after = model.run_with_cache(x, names=names)
-    with model.hooks({"blocks.1.hook_resid_pre": lambda value, _: given}):
-        _, all_read_it = model.run_with_cache(x, names=names)
+    with model.hooks({f"blocks.1.hook_{kind}_input": one_head_reads_another}):
+        _, after = model.run_with_cache(given, names=names)
+    with model.hooks({"blocks.1.hook_resid_pre": lambda value, _: other}):
+        _, all_read_it = model.run_with_cache(given, names=names)
+    others = torch.arange(model.config.heads) != head
     for name in names:
         mine = all_read_it if name.endswith(kind) else before
-        torch.testing.assert_close(after[name][:, 0], mine[name][:, 0])
-        torch.testing.assert_close(after[name][:, 1:], before[name][:, 1:])
-    assert (after[f"blocks.1.attn.hook_{kind}"][:, 0] - before[f"blocks.1.attn.hook_{kind}"][:, 0]).abs().max() > 0.01
+        torch.testing.assert_close(after[name][:, head], mine[name][:, head])
+        torch.testing.assert_close(after[name][:, others], before[name][:, others])
+    asked = f"blocks.1.attn.hook_{kind}"
+    assert (after[asked][:, head] - before[asked][:, head]).abs().max() > 0.01
 
 
 def test_a_map_with_biases_is_cut_by_heads_with_its_biases():
-    model, x = decoder(), inputs()
+    model = decoder()
+    x = inputs(model)
     for block in model.blocks:
         for name in ("qkv", "out"):
             linear = getattr(block.attention, name)
@@ -246,7 +196,8 @@ def test_a_map_with_biases_is_cut_by_heads_with_its_biases():
 
 
 def test_hooks_nest_the_inner_after_the_outer():
-    model, x, seen = decoder(), inputs(), []
+    model, seen = decoder(), []
+    x = inputs(model)
 
     def note(what):
         return lambda value, name: seen.append((what, name))  # returns None: the value stays
@@ -270,7 +221,8 @@ def test_hooks_nest_the_inner_after_the_outer():
 
 
 def test_the_same_function_may_be_asked_twice():
-    model, x = decoder(), inputs()
+    model = decoder()
+    x = inputs(model)
     hook = {"hook_embed": lambda value, _: 2 * value}
     with model.hooks(hook):
         with model.hooks(hook):
@@ -281,14 +233,15 @@ def test_the_same_function_may_be_asked_twice():
 
 
 def test_no_hook_is_left_behind_by_what_fails():
-    model, x = decoder(), inputs()
+    model = decoder()
+    x = inputs(model)
     plain = model(x)
     with pytest.raises(KeyError), model.hooks({"hook_embed": lambda value, _: 0 * value}):
         raise KeyError
     with pytest.raises(ZeroDivisionError), model.hooks({"blocks.1.hook_resid_pre": lambda value, _: value / (1 // 0)}):
         model(x)
     with pytest.raises(ValueError, match="length at most 7"):
-        model.run_with_cache(inputs(length=8))
+        model.run_with_cache(inputs(model, length=8))
     assert not model.at.hooks
     assert torch.equal(model(x), plain)
 
@@ -305,10 +258,10 @@ def test_unknown_names_are_told_what_there_is():
             pass
         assert str(raised.value) == f"hook = {name!r}: {there}"
         with pytest.raises(ValueError, match=f"hook = '{name}'"):
-            model.run_with_cache(inputs(), names=name)
+            model.run_with_cache(inputs(model), names=name)
     assert not model.at.hooks
     with pytest.raises(KeyError, match=r"'hook_embed' is not in the cache, which has blocks.N.\{hook_attn_out\} for N"):
-        model.run_with_cache(inputs(), names=["blocks.0.hook_attn_out"])[1]["hook_embed"]
+        model.run_with_cache(inputs(model), names=["blocks.0.hook_attn_out"])[1]["hook_embed"]
     with pytest.raises(KeyError, match="which has nothing"):
         Cache()["hook_embed"]
 
@@ -321,12 +274,12 @@ def test_a_value_of_another_shape_is_refused():
         ),
         model.hooks({"blocks.0.hook_attn_out": lambda value, _: value.mean(1, keepdim=True)}),
     ):
-        model(inputs())
+        model(inputs(model))
 
 
 def test_gradients_flow_through_the_cache_and_through_hooks():
     model = decoder()
-    x = inputs().requires_grad_()
+    x = inputs(model).requires_grad_()
     output, cache = model.run_with_cache(x)
     (gradient,) = torch.autograd.grad(output.square().sum(), cache["blocks.2.hook_resid_pre"], retain_graph=True)
     assert gradient.abs().min() > 0
@@ -335,7 +288,8 @@ def test_gradients_flow_through_the_cache_and_through_hooks():
 
 
 def test_a_copy_has_a_door_of_its_own():
-    model, x = decoder(), inputs()
+    model = decoder()
+    x = inputs(model)
     other = copy.deepcopy(model)
     with other.hooks({"blocks.1.attn.hook_z": lambda value, _: 0 * value}):
         assert not model.at.hooks
