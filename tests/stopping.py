@@ -1,4 +1,4 @@
-"""Training that ends once a test has seen what it asks for."""
+"""Training that ends once a test has seen what it asks for, or is interrupted."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,3 +26,15 @@ def train_until(passes: Callable[[nn.Module], bool], plan: Recipe, **how: Any) -
         return plan.train(each=look, **how)[0]
     except _EnoughError as enough:
         return enough.args[0]
+
+
+def stops_after(many: int, draw: Callable[..., Any]) -> Callable[..., Any]:
+    """The same ``draw``, which somebody interrupts after so many batches."""
+    calls = iter(range(many))
+
+    def drawn(*how: Any) -> Any:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return draw(*how)
+
+    return drawn

@@ -15,7 +15,8 @@ import torch
 from processes import needs_torchrun, python, torchrun
 from refusals import refusals
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
+from stopping import stops_after
 from torch import nn
 
 from companion.core import training
@@ -322,11 +323,19 @@ def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(tmp_path):
     assert list(tmp_path.iterdir()) == []  # the state is removed at the end, and nothing else was left
 
 
+@pytest.fixture
+def state(tmp_path, monkeypatch):
+    """What a run has left that stopped after ten steps."""
+    monkeypatch.setattr(training, "SAVE_EVERY_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        train(line(), stops_after(10, draw), loss, SCHEDULE, resume=tmp_path / "state.safetensors")
+    return tmp_path / "state.safetensors"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the list of what is mapped is Linux's")
-def test_nothing_of_the_state_stays_mapped_into_memory(tmp_path, monkeypatch):
+def test_nothing_of_the_state_stays_mapped_into_memory(state):
     """Windows replaces no file that is, and Adam keeps the tensors that it is given."""
-    state, mapped = tmp_path / "state.safetensors", []
-    stop_after(monkeypatch, state, step=10)
+    mapped = []
 
     def looking_draw(batch, generator):
         mapped.append(state.name in Path("/proc/self/maps").read_text())
@@ -336,84 +345,53 @@ def test_nothing_of_the_state_stays_mapped_into_memory(tmp_path, monkeypatch):
     assert len(mapped) == 20 and not any(mapped)
 
 
-def test_seconds_of_all_parts_of_a_run_are_added(tmp_path, monkeypatch):
-    state = tmp_path / "state.safetensors"
-    stop_after(monkeypatch, state, step=10)
-    with safe_open(state, "pt") as file:
-        before = float(file.metadata()["seconds"])
-    save_file(load_all(state), state, metadata_of(state) | {"seconds": "100.0"})
-    assert before < 100
+def test_seconds_of_all_parts_of_a_run_are_added(state):
+    tensors, header = kept_in(state)
+    assert float(header["seconds"]) < 100
+    save_file(tensors, state, header | {"seconds": "100.0"})
     assert train(line(), draw, loss, SCHEDULE, resume=state).seconds > 100
 
 
+ANOTHER_RUN = r"saved by another run .*remove it to start afresh"
+
+
 @pytest.mark.parametrize(
-    "other",
+    ("other", "message"),
     [
-        {"seed": 1},
-        {"schedule": Schedule(steps=31, batch=8, lr=0.05, warmup=5)},
-        {"schedule": Schedule(steps=30, batch=4, lr=0.05, warmup=5)},
-        {"schedule": Schedule(steps=30, batch=8, lr=0.06, warmup=5)},
-        {"schedule": Schedule(steps=30, batch=8, lr=0.05, warmup=5, precision="bfloat16")},
-        {"label": "another recipe"},
+        ({"seed": 1}, ANOTHER_RUN),
+        ({"schedule": replace(SCHEDULE, steps=31)}, ANOTHER_RUN),
+        ({"schedule": replace(SCHEDULE, batch=4)}, ANOTHER_RUN),
+        ({"schedule": replace(SCHEDULE, lr=0.06)}, ANOTHER_RUN),
+        ({"schedule": replace(SCHEDULE, precision="bfloat16")}, ANOTHER_RUN),
+        ({"label": "another recipe"}, ANOTHER_RUN),
+        ({"model": nn.Sequential(line())}, "another model"),
     ],
 )
-def test_the_state_of_another_run_is_refused_and_kept(tmp_path, monkeypatch, other):
-    state = tmp_path / "state.safetensors"
-    stop_after(monkeypatch, state, step=10)
+def test_the_state_of_another_run_or_model_is_refused_and_kept(state, other, message):
     before = state.read_bytes()
-    options = {"schedule": SCHEDULE, "seed": 0, "label": "training"} | other
-    with pytest.raises(ResumeError, match=r"saved by another run .*remove it to start afresh"):
-        train(line(), draw, loss, options.pop("schedule"), resume=state, **options)
+    given = {"model": line(), "draw": draw, "loss": loss, "schedule": SCHEDULE, "seed": 0, "label": "training"}
+    with pytest.raises(ResumeError, match=message):
+        train(**given | other, resume=state)
     assert state.read_bytes() == before
 
 
-def test_the_state_of_another_model_is_refused_and_kept(tmp_path, monkeypatch):
-    state = tmp_path / "state.safetensors"
-    stop_after(monkeypatch, state, step=10)
-    before = state.read_bytes()
-    with pytest.raises(ResumeError, match="another model"):
-        train(nn.Sequential(line()), draw, loss, SCHEDULE, resume=state)
-    assert state.read_bytes() == before
+CHECKPOINT = save(dict(line().state_dict()))
 
 
-@pytest.mark.parametrize("content", [b"", b"not weights", bytes(range(256)) * 8])
+@pytest.mark.parametrize("content", [b"", b"not weights", bytes(range(256)) * 8, CHECKPOINT])
 def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, content):
     state = tmp_path / "state.safetensors"
     state.write_bytes(content)
-    with pytest.raises(ResumeError, match=r"state\.safetensors: not the saved state of a run"):
+    refused = "another run" if content is CHECKPOINT else r"state\.safetensors: not the saved state of a run"
+    with pytest.raises(ResumeError, match=refused):
         train(line(), draw, loss, SCHEDULE, resume=state)
     assert state.read_bytes() == content
 
 
-def test_a_checkpoint_is_not_taken_for_a_state(tmp_path):
-    state = tmp_path / "state.safetensors"
-    save_file(dict(line().state_dict()), state)
-    with pytest.raises(ResumeError, match="another run"):
-        train(line(), draw, loss, SCHEDULE, resume=state)
-
-
-def stop_after(monkeypatch, state: Path, step: int) -> None:
-    """Leave the state of a run that stopped in the middle."""
-    monkeypatch.setattr(training, "SAVE_EVERY_SECONDS", 0.0)
-    calls = iter(range(step))
-
-    def stopping_draw(batch, generator):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return draw(batch, generator)
-
-    with pytest.raises(KeyboardInterrupt):
-        train(line(), stopping_draw, loss, SCHEDULE, resume=state)
-
-
-def load_all(path: Path) -> dict[str, torch.Tensor]:
+def kept_in(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """A file's tensors and its header."""
     with safe_open(path, "pt") as file:
-        return {name: file.get_tensor(name).clone() for name in file.keys()}
-
-
-def metadata_of(path: Path) -> dict[str, str]:
-    with safe_open(path, "pt") as file:
-        return file.metadata()
+        return {name: file.get_tensor(name).clone() for name in file.keys()}, file.metadata()
 
 
 # Two processes
@@ -445,12 +423,11 @@ def test_two_processes_train_as_one(tmp_path):
 
     alone, history = recipe("regression-ill-conditioned", "smoke").train(seed=5, device="cpu")
     for rank in (0, 1):
-        path = tmp_path / f"rank{rank}.safetensors"
-        shared = load_all(path)
+        shared, header = kept_in(tmp_path / f"rank{rank}.safetensors")
         np.testing.assert_allclose(shared.pop("losses").numpy(), history.losses, rtol=0, atol=1e-4)
         for name, tensor in alone.state_dict().items():
             torch.testing.assert_close(shared[name], tensor, rtol=1e-3, atol=1e-4)
-        assert metadata_of(path)["group left"] == "True"
+        assert header["group left"] == "True"
 
 
 def test_a_batch_that_the_processes_cannot_share_is_refused(monkeypatch):

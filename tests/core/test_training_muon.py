@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from core.test_training import SCHEDULE, draw, line, loss
+from stopping import stops_after
 from torch import nn
 
 from companion.core import training
@@ -58,15 +59,8 @@ def test_a_curriculum_is_told_how_much_of_the_run_is_over():
 def test_a_run_with_muon_and_a_curriculum_is_resumed_as_if_nothing_had_happened(tmp_path, monkeypatch):
     chosen, state = recipe("regression-large", "smoke"), tmp_path / "state.safetensors"
     monkeypatch.setattr(training, "SAVE_EVERY_SECONDS", 0.0)
-    calls = iter(range(2))
-
-    def stopping_draw(batch, generator, done):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return chosen.draw(batch, generator, done)
-
     with pytest.raises(KeyboardInterrupt):
-        train(chosen.model(0), stopping_draw, chosen.loss, chosen.schedule, resume=state)
+        train(chosen.model(0), stops_after(2, chosen.draw), chosen.loss, chosen.schedule, resume=state)
     resumed, whole = chosen.model(7), chosen.model(0)
     history = train(resumed, chosen.draw, chosen.loss, chosen.schedule, resume=state)
     expected = train(whole, chosen.draw, chosen.loss, chosen.schedule)

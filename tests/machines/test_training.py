@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from processes import needs_torchrun, torchrun
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from stopping import stops_after
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
@@ -117,19 +118,13 @@ def test_names_that_an_older_file_has_from_a_wrapper_are_accepted(tmp_path):
 )
 def test_a_run_of_tied_weights_goes_on(tmp_path, monkeypatch, before, after):
     monkeypatch.setattr(training, "SAVE_EVERY_SECONDS", 0.0)
-    calls, path = iter(range(4)), tmp_path / "state"
-
-    def drawn(*how):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return draw(*how)
-
+    path = tmp_path / "state"
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(1)
         whole = train(before(), draw, loss, SCHEDULE, device="cpu").losses
         torch.default_generator.manual_seed(1)
         with pytest.raises(KeyboardInterrupt):
-            train(before(), drawn, loss, SCHEDULE, device="cpu", resume=str(path))
+            train(before(), stops_after(4, draw), loss, SCHEDULE, device="cpu", resume=str(path))
     assert train(after(), draw, loss, SCHEDULE, device="cpu", resume=str(path)).losses == whole
 
 
