@@ -17,6 +17,7 @@ from companion.core.training import History
 from companion.topics.regression.model import InContextRegressor, RegressorConfig
 
 CONFIG = RegressorConfig(d=2, n=4, width=8, layers=1, heads=2)
+HOW = {"recipe": "a-recipe", "scale": "course", "seed": 7}
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def saved(tmp_path):
     path = tmp_path / "model.safetensors"
     model = InContextRegressor(CONFIG)
     history = History(losses=[1 / (step + 1) for step in range(1000)], seconds=12.34, device="cpu")
-    checkpoints.save(path, model, recipe="a-recipe", scale="course", seed=7, history=history)
+    checkpoints.save(path, model, **HOW, history=history)
     return path, model
 
 
@@ -33,14 +34,8 @@ def test_weights_and_history_come_back(saved):
     other = InContextRegressor(CONFIG)
     header = checkpoints.load(path, other, recipe="a-recipe")
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
-    assert (header.recipe, header.scale, header.seed, header.steps, header.device, header.seconds) == (
-        "a-recipe",
-        "course",
-        7,
-        1000,
-        "cpu",
-        12.3,
-    )
+    expected = HOW | {"steps": 1000, "device": "cpu", "seconds": 12.3}
+    assert {name: getattr(header, name) for name in expected} == expected
     assert header.config["width"] == 8
     assert header.machine.endswith(", 1 thread")
     assert header.versions.keys() == {"companion", "torch", "python"}
@@ -50,9 +45,7 @@ def test_weights_and_history_come_back(saved):
 def test_weights_kept_in_bfloat16_come_back_in_the_models_own_dtype_rounded(saved, tmp_path):
     whole, model = saved
     path, other = tmp_path / "half.safetensors", InContextRegressor(CONFIG)
-    checkpoints.save(
-        path, model, recipe="a-recipe", scale="course", seed=7, history=History([1.0]), dtype=torch.bfloat16
-    )
+    checkpoints.save(path, model, **HOW, history=History([1.0]), dtype=torch.bfloat16)
     checkpoints.load(path, other, recipe="a-recipe")
     for kept, given in zip(other.parameters(), model.parameters(), strict=True):
         assert kept.dtype == given.dtype == torch.float32
@@ -67,8 +60,7 @@ def test_weights_kept_in_bfloat16_come_back_in_the_models_own_dtype_rounded(save
 def test_weights_kept_in_int8_come_back_to_within_half_a_scale(saved, tmp_path):
     whole, model = saved
     path, other = tmp_path / "quarter.safetensors", InContextRegressor(CONFIG)
-    given = {"recipe": "a-recipe", "scale": "course", "seed": 7, "history": History([1.0])}
-    header = checkpoints.save(path, model, **given, dtype=torch.int8)
+    header = checkpoints.save(path, model, **HOW, history=History([1.0]), dtype=torch.int8)
     assert checkpoints.load(path, other, recipe="a-recipe") == header
     assert header.stored == "int8 matrices, a bfloat16 scale for every 32 of a row"
     for kept, weights in zip(other.parameters(), model.parameters(), strict=True):
@@ -96,25 +88,17 @@ def test_the_loss_curve_has_at_most_200_points_and_keeps_the_mean(steps):
     assert total == pytest.approx(sum(losses), abs=1e-6 * steps)
 
 
-@pytest.mark.parametrize("share", [0, 0.001, 0.01, 0.2, 0.5, 0.9, 0.999])
-def test_a_truncated_file_is_refused(saved, share):
+FOREIGN = {"pickle": b"\x80\x04\x95pickled", "zip": b"PK\x03\x04zipped", "noise": bytes(range(256)) * 9, "json": b"{}"}
+
+
+@pytest.mark.parametrize("damage", [0, 0.001, 0.01, 0.2, 0.5, 0.9, 0.999, *FOREIGN])
+def test_a_truncated_or_foreign_file_is_refused(saved, damage):
+    """What is left is a share of the whole, or something else."""
     path, model = saved
     whole = path.read_bytes()
-    path.write_bytes(whole[: int(share * len(whole))])
+    path.write_bytes(FOREIGN[damage] if damage in FOREIGN else whole[: int(damage * len(whole))])
     with pytest.raises(CheckpointError, match="not a safetensors file, or a truncated one"):
         checkpoints.load(path, model)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"\x80\x04\x95pickled", b"PK\x03\x04zipped", bytes(range(256)) * 9, b"{}"],
-    ids=["pickle", "zip", "noise", "json"],
-)
-def test_a_foreign_file_is_refused(tmp_path, content):
-    path = tmp_path / "foreign.safetensors"
-    path.write_bytes(content)
-    with pytest.raises(CheckpointError, match="not a safetensors file"):
-        checkpoints.read_header(path)
 
 
 @pytest.mark.parametrize("metadata", [None, {"recipe": '"x"'}, dict.fromkeys(Header.__dataclass_fields__, "not json")])
@@ -125,15 +109,13 @@ def test_safetensors_of_another_origin_are_refused(tmp_path, metadata):
         checkpoints.read_header(path)
 
 
-def test_a_missing_file_says_how_to_make_it(tmp_path):
-    with pytest.raises(CheckpointError, match="no such checkpoint; make it with `python -m companion train`"):
-        checkpoints.read_header(tmp_path / "nothing.safetensors")
-
-
-def test_another_recipe_is_refused(saved):
+def test_another_recipe_is_refused_and_a_missing_file_says_how_to_make_it(saved):
     path, model = saved
     with pytest.raises(CheckpointError, match="made by the recipe 'a-recipe', not 'another'"):
         checkpoints.load(path, model, recipe="another")
+    path.unlink()
+    with pytest.raises(CheckpointError, match="no such checkpoint; make it with `python -m companion train`"):
+        checkpoints.load(path, model)
 
 
 def test_each_wrong_tensor_and_setting_is_named(saved):
@@ -166,7 +148,7 @@ def test_a_write_that_fails_leaves_the_old_file(saved, monkeypatch):
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
     with pytest.raises(OSError, match="disk full"):
-        checkpoints.save(path, model, recipe="b", scale="course", seed=0, history=History([1.0]))
+        checkpoints.save(path, model, **HOW, history=History([1.0]))
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 

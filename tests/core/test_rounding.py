@@ -76,15 +76,8 @@ def test_each_column_makes_up_best_for_the_columns_before_it():
 def test_a_fitted_model_answers_more_nearly_as_before_and_comes_back(trained, tmp_path):
     model, inputs = trained
     path, other = tmp_path / "fitted.safetensors", InContextRegressor(CONFIG)
-    header = checkpoints.save(
-        path,
-        model,
-        recipe="a-recipe",
-        scale="course",
-        seed=7,
-        history=History([1.0]),
-        calibrate=lambda model: model(*inputs),
-    )
+    how = {"recipe": "a-recipe", "scale": "course", "seed": 7, "history": History([1.0])}
+    header = checkpoints.save(path, model, **how, calibrate=lambda model: model(*inputs))
     assert checkpoints.load(path, other, recipe="a-recipe") == header
     assert header.stored.startswith("int8 matrices, a bfloat16 scale for every 32 of a row, rounded so that outputs")
     plain = InContextRegressor(CONFIG).eval()
