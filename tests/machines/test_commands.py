@@ -7,13 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from commands import called
 from sample_lesson import NAME, checkout
-
-from companion.workshop.cli import release
 
 ROOT = Path(__file__).resolve().parents[2]
 # as `python -m companion`, in this environment: nothing is installed
@@ -42,7 +40,7 @@ COMMANDS = {
 def test_a_command_does_on_their_machine_what_it_does_on_ours(tmp_path, name, more, words, said):
     course = tmp_path / name
     shutil.copytree(ROOT / "companion", course / "companion", ignore=shutil.ignore_patterns("weights"))
-    assert release.main(Namespace(lessons=[], check=False), checkout(course)) == 0
+    assert called("release", root=checkout(course)) == 0
     for file in ("pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / file, course)
     (tmp_path / "models/smollm2").mkdir(parents=True)

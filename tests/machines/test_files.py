@@ -4,16 +4,16 @@ costs itself alone.
 
 import json
 import shutil
-from argparse import Namespace
 from pathlib import Path
 
 import nbformat
 import pytest
+from commands import called
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sample_lesson import FACTS, NAME, checkout
 
 from companion.core.files import FileError, read_text
-from companion.workshop.cli import progress, release, run, setup, site, work
+from companion.workshop.cli import run, setup, site, work
 from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.notebooks import as_notebook, node
 
@@ -135,7 +135,7 @@ def two(tmp_path):
     """A checkout with two lessons, which are released."""
     checkout(tmp_path)
     checkout(tmp_path, name=OTHER)
-    assert release.main(Namespace(lessons=[], check=False), tmp_path) == 0
+    assert called("release", root=tmp_path) == 0
     return tmp_path
 
 
@@ -145,7 +145,7 @@ def test_a_damaged_lesson_costs_itself_alone(two, capsys, damage, why):
     damage(two / f"solutions/{OTHER}/{OTHER}.ipynb")
     capsys.readouterr()
     for words in ([], ["07"]):
-        assert release.main(Namespace(lessons=words, check=False), two) == 1
+        assert called("release", *words, root=two) == 1
         said = capsys.readouterr().out
         assert why in said and f"Released {NAME}\n" in said, said
     assert {path: path.read_bytes() for path in kept} == kept, "the other's footer leads where it led"
@@ -161,7 +161,7 @@ def test_a_damaged_lesson_costs_itself_alone(two, capsys, damage, why):
     assert f"lacks {OTHER}" in site.unfit(two, executed)[0]
 
     damage(two / f"lessons/{OTHER}/{OTHER}.ipynb")
-    assert progress.main(Namespace(lessons=[], reset="", yes=False), two) == 0
+    assert called("progress", root=two) == 0
     said = capsys.readouterr().out
     assert why in said and f"{NAME}  " in said
     assert work.refresh(two, answers=True) == [f"{all_lessons(two, 'lessons')[1].damage()}. The other lessons open."]
@@ -198,15 +198,7 @@ def test_a_foreign_kernel_runs_and_a_damaged_lesson_takes_nobody_along(two, monk
     (two / "solutions/09-last/09-last.ipynb").write_bytes(CONFLICT)
     reports = []
     monkeypatch.setattr(run, "_say", lambda entry: reports.append((two / "out/report.json").is_file()))
-    given = {
-        "scale": "smoke",
-        "seed": 0,
-        "out": str(two / "out"),
-        "readme": False,
-        "pictures": False,
-        "evidence": False,
-    }
-    assert run.main(Namespace(lessons=[], **given), two) == 1
+    assert called("run", "--scale", "smoke", "--out", two / "out", root=two) == 1
     entries = json.loads((two / "out/report.json").read_text())["lessons"]
     assert [len(entry["claims"]) for entry in entries] == [1, 1, 0]
     assert "09-last.ipynb is no notebook any more: git has left" in entries[2]["errors"][0]

@@ -5,18 +5,18 @@ that is none. Each case is one from somebody's machine.
 import errno
 import json
 import os
-from argparse import Namespace
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from commands import called
 from sample_lesson import NAME, checkout
 
 from companion import __main__
 from companion.core import files
 from companion.lesson.widgets.predictions import Predictions
 from companion.pretrained import fetching
-from companion.workshop.cli import lab, progress, release, run, work
+from companion.workshop.cli import lab, run, work
 
 HELD = {"a scanner": PermissionError(13, "in use"), "a network home": OSError(errno.ESTALE, "Stale file handle")}
 HELD |= {"a drive": OSError(errno.EIO, "Input/output error"), "a share": OSError(errno.EBUSY, "Device busy")}
@@ -130,7 +130,7 @@ def test_an_editor_s_mark_of_byte_order_breaks_nothing(asked):
 def lessons(tmp_path):
     """A checkout with a lesson that a learner has opened."""
     checkout(tmp_path)
-    assert release.main(Namespace(lessons=[], check=False), tmp_path) == 0
+    assert called("release", root=tmp_path) == 0
     assert work.refresh(tmp_path) == []
     return tmp_path
 
@@ -166,7 +166,7 @@ def nowhere(monkeypatch, *parts: str) -> None:
 
 def test_progress_in_a_checkout_that_cannot_be_written_says_what_is_there(lessons, monkeypatch, capsys):
     nowhere(monkeypatch, "work")
-    assert progress.main(Namespace(lessons=[], reset="", yes=False), lessons) == 0
+    assert called("progress", root=lessons) == 0
     said = capsys.readouterr().out
     assert said.startswith("Lesson") and "work/ cannot be brought up to date (it cannot be written)" in said
 

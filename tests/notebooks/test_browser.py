@@ -7,17 +7,17 @@ import shutil
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 import pytest
 from browsing import answers_the_hand, free_port, wait_until_it_answers
+from commands import called
 from nbval_lesson import set_scale
 from sample_lesson import FACTS, NAME, checkout, graded, notebook
 
-from companion.workshop.cli import progress, release
+from companion.workshop.cli import release
 from companion.workshop.cli.lessons import all_lessons
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +77,7 @@ def course(tmp_path_factory):
     executed.cells[4].outputs = []
     executed.cells.insert(2, nbformat.v4.new_code_cell("from companion.topics.regression import exercises"))
     nbformat.write(executed, root / f"solutions/{NAME}/{NAME}.ipynb")
-    assert release.main(Namespace(lessons=[], check=False), root) == 0
+    assert called("release", root=root) == 0
     for name in (WITH_SLIDER, EXEMPLAR):
         shutil.copytree(ROOT / "lessons" / name, root / "lessons" / name)
     set_scale(root / f"lessons/{WITH_SLIDER}/{WITH_SLIDER}.ipynb", "smoke")
@@ -206,7 +206,7 @@ def test_a_person_walks_from_the_start_page_to_an_answered_exercise(page, course
     page.screenshot(path=tmp_path / "answered.png")
     page.keyboard.press("Control+s")
     wait_for_the_start_page(page, root, "07 Doubling.*1 of 1 solved")
-    assert progress.main(Namespace(lessons=["07"], reset="", yes=False), root) == 0
+    assert called("progress", "07", root=root) == 0
     assert capsys.readouterr().out.splitlines()[-1].split() == [NAME, "1", "of", "1", "solved", "-"]
 
 

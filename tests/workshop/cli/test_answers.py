@@ -2,14 +2,14 @@
 
 import sys
 import textwrap
-from argparse import Namespace
 from importlib.util import module_from_spec, spec_from_file_location
 
 import nbformat
 import pytest
+from commands import called
 from sample_lesson import NAME, checkout
 
-from companion.workshop.cli import answers, release
+from companion.workshop.cli import answers
 
 SOURCE = f"solutions/{NAME}/{NAME}.ipynb"
 CHECKS = '''
@@ -100,7 +100,7 @@ def lesson(root, *sources):
 
 
 def run(path, *, check=False):
-    return release.main(Namespace(lessons=[], check=check), path.parents[2])
+    return called("release", *["--check"] * check, root=path.parents[2])
 
 
 def test_the_text_of_an_answer_is_its_body_with_comments(checks):

@@ -1,8 +1,8 @@
 """``bench`` lists tasks and layers, benches a layer from a file, and says what is wrong with it."""
 
-from companion.__main__ import parser
+from commands import called
+
 from companion.core.measuring import read_table
-from companion.workshop.cli import bench
 
 LAYER = """
 from torch import nn
@@ -17,12 +17,8 @@ class Shift(nn.Linear):
 """
 
 
-def run(*words: str) -> int:
-    return bench.main(parser().parse_args(["bench", *words]))
-
-
 def test_without_a_layer_tasks_and_layers_are_listed(capsys):
-    assert run() == 0
+    assert called("bench") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 11 and lines[-1].startswith("layers: softmax, linear, gated, delta, lstm, or FILE.py:NAME")
     assert any(line.startswith("recall ") and "(pairs: 4, 8, 16, 32)" in line for line in lines)
@@ -32,7 +28,7 @@ def test_a_layer_of_ones_own_is_benched_by_one_command(tmp_path, capsys):
     file, out = tmp_path / "my_layer.py", tmp_path / "shift.csv"
     file.write_text(LAYER, encoding="utf-8")
     words = ["--tasks", "hops", "--seeds", "0", "--scale", "smoke", "--out", str(out)]
-    assert run(f"{file}:Shift", *words) == 0
+    assert called("bench", f"{file}:Shift", *words) == 0
     said = capsys.readouterr().out
     assert "hops 1: Shift " in said and f"Table and picture: {out}" in said
     assert "10 steps" in said and "not learned here does not mean that it cannot be" in said
@@ -40,5 +36,5 @@ def test_a_layer_of_ones_own_is_benched_by_one_command(tmp_path, capsys):
 
 
 def test_what_is_wrong_is_said(capsys):
-    assert run("my_layer.py:Nothing") == 2
+    assert called("bench", "my_layer.py:Nothing") == 2
     assert capsys.readouterr().out.startswith("bench: layer = 'my_layer.py:Nothing': must be one of softmax")

@@ -3,16 +3,16 @@
 import copy
 import itertools
 import json
-from argparse import Namespace
 from pathlib import Path
 
 import nbformat
 import pytest
+from commands import called
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from sample_lesson import NAME, graded, notebook
 
 from companion.core import files
-from companion.workshop.cli import lab, progress, work
+from companion.workshop.cli import lab, work
 from companion.workshop.cli.carry import carry, fingerprint, of_version_0_3
 
 STUB = "    # your code here\n    raise NotImplementedError"
@@ -190,7 +190,7 @@ def aside(root: Path, number: int = 1) -> Path:
 
 def test_lab_carries_answers_over_once_and_progress_does_not(root, capsys, monkeypatch):
     mine = own(root).read_bytes()
-    assert progress.main(Namespace(lessons=[], reset="", yes=False), root) == 0
+    assert called("progress", root=root) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[1].startswith(f"{NAME}  1 of 3 solved, 2 not attempted")
     assert told[2:] == [
@@ -207,7 +207,7 @@ def test_lab_carries_answers_over_once_and_progress_does_not(root, capsys, monke
     monkeypatch.chdir(root)
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "")
     with pytest.raises(SystemExit):
-        lab.main(Namespace(port=0, no_browser=True, without_model=False), root)
+        called("lab", root=root)
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith(
         f"{NAME}: yours is of version 0.3.0, and this is 0.4.0; carried over: 2 answers, 3 other cells, "
@@ -304,9 +304,9 @@ def test_a_damaged_lesson_is_named_and_the_others_open(root, capsys):
     broken.parent.mkdir()
     broken.write_text("<<<<<<< HEAD")
     told = "lessons/08-other/08-other.ipynb is no notebook any more: git has left a merge conflict in it (line 1)."
-    assert progress.main(Namespace(lessons=["07"], reset="", yes=False), root) == 0
+    assert called("progress", "07", root=root) == 0
     assert f"{told} The other lessons open." in capsys.readouterr().out.splitlines()
-    assert progress.main(Namespace(lessons=[], reset="07", yes=True), root) == 0
+    assert called("progress", "--reset", "07", "--yes", root=root) == 0
     assert "08-other" not in (root / "work/README.md").read_text()
 
 

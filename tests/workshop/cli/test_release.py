@@ -1,23 +1,22 @@
 """Lessons come from solutions, the same byte for byte, or not at all."""
 
 import sys
-from argparse import Namespace
 
 import nbformat
 import pytest
+from commands import called
 from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 from sample_lesson import FACTS, NAME, PICTURE, checkout, notebook
 
 from companion import __version__
-from companion.workshop.cli import release
 from companion.workshop.cli.lessons import LessonError, select_lessons
 
 LESSON = f"lessons/{NAME}/{NAME}.ipynb"
 
 
 def run(root, *lessons: str, check: bool = False) -> int:
-    return release.main(Namespace(lessons=list(lessons), check=check), root)
+    return called("release", *lessons, *["--check"] * check, root=root)
 
 
 def test_a_lesson_has_neither_answers_nor_hidden_tests_nor_outputs(tmp_path):

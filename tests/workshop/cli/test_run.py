@@ -3,16 +3,16 @@
 import json
 import subprocess
 import sys
-from argparse import Namespace
 
 import nbformat
 import pytest
+from commands import called
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 from sample_lesson import CLAIM, NAME, checkout
 
 from companion.lesson.claims import statements
-from companion.workshop.cli import release, run
+from companion.workshop.cli import run
 from companion.workshop.cli.lessons import LessonError
 
 PICTURED = """import torch
@@ -22,10 +22,7 @@ Image.new("RGB", (480, 240), (0, 0, int(255 * newton_step(S / 2, S)[0, 0])))
 """
 
 
-def arguments(out, *lessons: str, readme: bool = False, pictures: bool = False) -> Namespace:
-    return Namespace(
-        lessons=list(lessons), scale="smoke", seed=3, out=str(out), readme=readme, pictures=pictures, evidence=False
-    )
+SMOKE = ("--scale", "smoke", "--seed", 3, "--out")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +39,7 @@ def ran(tmp_path_factory):
     )
     large = "big = bytearray(900 * 2**20); input()"  # that of another process, which a run did not start
     with subprocess.Popen([sys.executable, "-c", large], stdin=subprocess.PIPE) as other:
-        status = run.main(arguments(root / "out"), root)
+        status = called("run", *SMOKE, root / "out", root=root)
         other.communicate(b"\n")
     return status, root / "out", json.loads((root / "out/report.json").read_text())
 
@@ -89,13 +86,11 @@ def test_the_report_keeps_what_it_says_of_lessons_that_did_not_run_again(tmp_pat
 
 def test_bad_input_is_named(tmp_path, capsys):
     checkout(tmp_path)
-    assert run.main(arguments(tmp_path / "out", "memories"), tmp_path) == 2
+    assert called("run", "memories", root=tmp_path) == 2
     assert capsys.readouterr().out == f"run: LESSON = 'memories': there is no such lesson; there is {NAME}\n"
-    assert run.main(arguments(tmp_path / "out", NAME, readme=True), tmp_path) == 2
+    assert called("run", NAME, "--readme", root=tmp_path) == 2
     assert "--readme needs a run of all lessons" in capsys.readouterr().out
-    asked = arguments(tmp_path / "out", NAME)
-    asked.evidence = True
-    assert run.main(asked, tmp_path) == 2
+    assert called("run", NAME, "--evidence", "--scale", "smoke", root=tmp_path) == 2
     assert capsys.readouterr().out == "run: --evidence is of scale course, not smoke\n"
 
 
@@ -136,9 +131,9 @@ def test_a_new_lesson_has_its_pictures_before_it_is_released(tmp_path, capsys):
     lesson.cells[4].source = "exercises.newton_step.check(newton_step)"
     lesson.cells[6] = new_code_cell(PICTURED, id="figure", metadata={"tags": ["figure", "drawing"]})
     nbformat.write(lesson, folder / f"{NAME}.ipynb")
-    assert run.main(arguments(tmp_path / "out", pictures=True), tmp_path) == 0, capsys.readouterr().out
+    assert called("run", "--pictures", *SMOKE, tmp_path / "out", root=tmp_path) == 0, capsys.readouterr().out
     with Image.open(folder / "figure.png") as drawn:
         assert drawn.getpixel((0, 0)) == (0, 0, 191), "by the answer that the exercise has: 2 M - M S M = 3/4"
-    assert release.main(Namespace(lessons=[], check=False), tmp_path) == 0
+    assert called("release", root=tmp_path) == 0
     assert (tmp_path / f"lessons/{NAME}/figure.png").read_bytes() == (folder / "figure.png").read_bytes()
     assert "raise NotImplementedError" in (tmp_path / f"lessons/{NAME}/{NAME}.ipynb").read_text()

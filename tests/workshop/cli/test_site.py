@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from argparse import Namespace
 from base64 import b64decode, b64encode
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlparse
@@ -20,6 +19,7 @@ import nbformat
 import numpy as np
 import pytest
 from browsing import answers_the_hand
+from commands import called
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from PIL import Image
@@ -323,8 +323,8 @@ def test_a_class_s_own_hub_gets_a_link(address, browser):
 
 
 def test_what_has_not_been_run_is_named(tmp_path, capsys):
-    arguments = Namespace(run=str(tmp_path / "run"), out=str(tmp_path / "site"), open=False)
-    assert site.main(arguments, checkout(tmp_path)) == 1
+    (tmp_path / "run").mkdir()
+    assert called("site", "--run", tmp_path / "run", "--out", tmp_path / "site", root=checkout(tmp_path)) == 1
     assert f"run lacks {NAME}: `python3 -m companion run` makes it" in capsys.readouterr().out
 
 
@@ -338,8 +338,7 @@ def test_a_run_in_which_a_lesson_has_stopped_is_named_with_its_cell(tmp_path, ca
     error = '06-failing, cell 7 ("A claim"), `e.check(e)`: Mistake: two lines,\nof which one is told'
     report["lessons"] += [{"lesson": "06-failing", "scale": "smoke", "seed": 3, "claims": [], "errors": [error]}]
     (tmp_path / "run/report.json").write_text(json.dumps(report))
-    arguments = Namespace(run=str(tmp_path / "run"), out=str(tmp_path / "site"), open=False)
-    assert site.main(arguments, tmp_path) == 1
+    assert called("site", "--run", tmp_path / "run", "--out", tmp_path / "site", root=tmp_path) == 1
     assert capsys.readouterr().out.splitlines() == [
         'site: it stopped at 06-failing, cell 7 ("A claim"), `e.check(e)`: Mistake: two lines,; mend it, then '
         "`python3 -m companion run 06`",

@@ -1,13 +1,13 @@
 """A taster is made, copied, run and shown like a lesson, as the first of all; it is not graded, and does not count."""
 
 import json
-from argparse import Namespace
 
 import nbformat
 import pytest
+from commands import called
 from sample_lesson import CLAIM, NAME, checkout
 
-from companion.workshop.cli import evidence, grade, progress, release, run, scoreboard, site, work
+from companion.workshop.cli import evidence, run, scoreboard, site, work
 from companion.workshop.cli.lessons import LessonError, all_lessons, everything, select_lessons
 
 TASTER = "00-first-taste"
@@ -17,7 +17,7 @@ TASTER = "00-first-taste"
 def root(tmp_path):
     """A checkout with a taster and a lesson, both released."""
     checkout(checkout(tmp_path), name=TASTER)
-    assert release.main(Namespace(lessons=[], check=False), tmp_path) == 0
+    assert called("release", root=tmp_path) == 0
     return tmp_path
 
 
@@ -36,25 +36,22 @@ def test_it_is_released_and_stands_first(root):
     for page in ("README.md", "lessons/README.md"):
         text = (root / page).read_text(encoding="utf-8")
         assert 0 < text.index("**[00 Doubling]") < text.index("**[07 Doubling]")
-    assert release.main(Namespace(lessons=["00"], check=True), root) == 0
+    assert called("release", "00", "--check", root=root) == 0
 
 
 def test_one_begins_with_it_and_it_can_be_begun_anew(root, capsys):
     work.refresh(root)
     assert f"**[Begin here]({TASTER}/{TASTER}.ipynb)**" in (root / "work/README.md").read_text(encoding="utf-8")
-    assert progress.main(Namespace(lessons=[], reset="00", yes=True), root) == 0
+    assert called("progress", "--reset", "00", "--yes", root=root) == 0
     assert f"A fresh copy is in work/{TASTER}" in capsys.readouterr().out
 
 
 def test_it_runs_makes_no_claims_and_has_a_page(root, capsys):
-    given = Namespace(
-        lessons=["00"], scale="course", seed=0, out=str(root / "run"), readme=False, pictures=False, evidence=True
-    )
     path = root / f"solutions/{TASTER}/{TASTER}.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells = [cell for cell in notebook.cells if "claims+json" not in cell.source]
     nbformat.write(notebook, path)
-    assert run.main(given, root) == 0
+    assert called("run", "00", "--out", root / "run", "--evidence", root=root) == 0
     assert f"{TASTER}: " in capsys.readouterr().out
     report = json.loads((root / "run/report.json").read_bytes())
     [entry] = report["lessons"]
@@ -71,5 +68,5 @@ def test_it_runs_makes_no_claims_and_has_a_page(root, capsys):
 
 
 def test_it_is_not_graded(root, capsys):
-    assert grade.main(Namespace(lessons=["00"], self_test=None, take_in=None, formgrader=False), root) == 2
+    assert called("grade", "00", root=root) == 2
     assert "LESSON = '00': there is no such lesson; there is 07-doubling" in capsys.readouterr().out

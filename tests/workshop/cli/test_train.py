@@ -1,10 +1,10 @@
 """``train`` makes a checkpoint out of a recipe, and says what is wrong with what it was given."""
 
-from argparse import Namespace
 from dataclasses import replace
 
 import pytest
 import torch
+from commands import called
 from processes import needs_torchrun, torchrun
 from safetensors import safe_open
 
@@ -14,25 +14,12 @@ from companion.core.recipe import recipe
 from companion.core.rounding import STORED, STORED_FITTED
 from companion.workshop.cli import train
 
-
-def arguments(**changes) -> Namespace:
-    return Namespace(
-        **{
-            "recipe": "regression-live",
-            "scale": "smoke",
-            "seed": 0,
-            "device": "cpu",
-            "out": None,
-            "missing": False,
-            "jobs": None,
-        }
-        | changes
-    )
+SMOKE = ("--scale", "smoke", "--device", "cpu")
 
 
 def test_it_trains_saves_and_reports(tmp_path, capsys):
     out = tmp_path / "new folder/live.safetensors"
-    assert train.main(arguments(seed=4, out=str(out))) == 0
+    assert called("train", "regression-live", *SMOKE, "--seed", 4, "--out", out) == 0
     header = checkpoints.load(out, recipe("regression-live", "smoke").model(), recipe="regression-live")
     assert (header.recipe, header.scale, header.seed, header.device) == ("regression-live", "smoke", 4, "cpu")
     assert f"{out}: {header.steps} steps in" in capsys.readouterr().out
@@ -52,7 +39,7 @@ def test_it_trains_saves_and_reports(tmp_path, capsys):
 def test_weights_are_kept_as_the_recipe_says(tmp_path, monkeypatch, name, changes, stored, dtypes):
     out = tmp_path / "adder.safetensors"
     monkeypatch.setattr(train, "recipe", lambda name, scale: replace(recipe(name, scale), **changes))
-    assert train.main(arguments(recipe=name, out=str(out))) == 0
+    assert called("train", name, *SMOKE, "--out", out) == 0
     assert checkpoints.load(out, recipe(name, "smoke").model()).stored == stored
     with safe_open(out, "pt") as file:
         assert {file.get_tensor(key).dtype for key in file.keys()} == dtypes
@@ -67,30 +54,30 @@ def test_every_shipped_checkpoint_is_kept_as_its_recipe_says(path):
 
 
 def test_without_a_recipe_it_lists_them(capsys):
-    assert train.main(arguments(recipe=None)) == 0
+    assert called("train") == 0
     assert any(
         line.startswith("regression-live ") and "lesson 02" in line for line in capsys.readouterr().out.splitlines()
     )
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("words", "message"),
     [
-        ({"recipe": "addition-xl"}, "recipe = 'addition-xl': must be one of "),
-        ({"device": "tpu"}, "device = 'tpu': this machine has "),
-        ({"jobs": 2}, "--jobs 2: how many checkpoints at a time goes with --missing"),
-        ({"recipe": None, "missing": True, "device": "tpu"}, "device = 'tpu': this machine has "),
+        (["addition-xl"], "recipe = 'addition-xl': must be one of "),
+        (["regression-live", "--device", "tpu"], "device = 'tpu': this machine has "),
+        (["regression-live", "--jobs", 2], "--jobs 2: how many checkpoints at a time goes with --missing"),
+        (["--missing", "--device", "tpu"], "device = 'tpu': this machine has "),
     ],
 )
-def test_bad_input_is_named(capsys, changes, message):
-    assert train.main(arguments(**changes)) == 2
+def test_bad_input_is_named(capsys, words, message):
+    assert called("train", *words) == 2
     assert f"train: {message}" in capsys.readouterr().out
 
 
 def test_another_runs_state_is_not_gone_on_from(tmp_path, capsys):
     partial = tmp_path / "live.partial.safetensors"
     partial.write_bytes(b"no safetensors file")
-    assert train.main(arguments(out=str(tmp_path / "live.safetensors"))) == 1
+    assert called("train", "regression-live", *SMOKE, "--out", tmp_path / "live.safetensors") == 1
     assert f"train: {partial}: not the saved state of a run" in capsys.readouterr().out
     assert partial.read_bytes() == b"no safetensors file", "left for whoever owns it"
 
@@ -99,11 +86,10 @@ def test_another_runs_state_is_not_gone_on_from(tmp_path, capsys):
 def test_under_torchrun_one_process_saves_for_all(tmp_path):
     """``torchrun`` with two gloo processes: one checkpoint, the same loss curve at the same global batch."""
     together, alone = tmp_path / "together.safetensors", tmp_path / "alone.safetensors"
-    command = ["-m", "companion", "train", "regression-live", "--scale", "smoke", "--device", "cpu"]
-    done = torchrun(*command, "--out", together)
+    done = torchrun("-m", "companion", "train", "regression-live", *SMOKE, "--out", together)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("steps in") == 1, "one process alone saves"
-    assert train.main(arguments(out=str(alone))) == 0
+    assert called("train", "regression-live", *SMOKE, "--out", alone) == 0
     curves = [[loss for _, loss in checkpoints.read_header(path).loss_curve] for path in (together, alone)]
     assert curves[0] == pytest.approx(curves[1], abs=1e-4)
 
@@ -119,5 +105,5 @@ def test_what_is_missing_is_trained_and_nothing_else(monkeypatch, tmp_path):
     monkeypatch.setattr(train, "_ship", lambda *run: trained.append(run[:3]))
     (first, *_), last = train.shipped_runs()
     (tmp_path / "-".join(map(str, first))).touch()
-    assert train.main(arguments(recipe=None, scale="course", seed=0, missing=True)) == 0
+    assert called("train", "--missing") == 0
     assert first not in trained and trained[-1] == last[0] == ("regression-large", "course", 0)

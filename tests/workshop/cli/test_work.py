@@ -2,16 +2,16 @@
 
 import json
 import os
-from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
 import pytest
+from commands import called
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from sample_lesson import FACTS
 
-from companion.workshop.cli import progress, work
+from companion.workshop.cli import work
 from companion.workshop.cli.lessons import released
 
 NAME = "07-doubling"
@@ -124,7 +124,7 @@ def test_both_notebooks_of_a_lesson_are_kept_apart(root, capsys):
     nbformat.write(notebook, copy)
     kept = {"lessons": {NAME: {}, f"{NAME}-further": {"more": {"prediction": 3.0, "verdict": "right"}}}}
     (root / "work" / NAME / "predictions.json").write_text(json.dumps(kept))
-    assert show(root, "07") == 0
+    assert called("progress", "07", root=root) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "07-doubling          1 of 3 solved, 2 not attempted  0 of 2 made",
         "07-doubling-further  1 of 1 solved                   1 of 1 made, 1 of 1 right",
@@ -189,13 +189,9 @@ def solve(root: Path) -> None:
     (root / "work" / NAME / "predictions.json").write_text(json.dumps({"lessons": {NAME: kept}}))
 
 
-def show(root: Path, *lessons: str, reset: str = "", yes: bool = False) -> int:
-    return progress.main(Namespace(lessons=list(lessons), reset=reset, yes=yes), root)
-
-
 def test_progress_says_what_is_solved_and_predicted(root, capsys):
     solve(root)
-    assert show(root) == 0
+    assert called("progress", root=root) == 0
     assert capsys.readouterr().out.splitlines() == [
         "Lesson       Exercises                                Predictions",
         "07-doubling  1 of 3 solved, 1 wrong, 1 not attempted  1 of 2 made, 1 of 1 right",
@@ -205,9 +201,9 @@ def test_progress_says_what_is_solved_and_predicted(root, capsys):
         "**Done**: 1 of 3 solved, 1 wrong, 1 not attempted; predictions: 1 of 2 made, 1 of 1 right |"
         in (root / "work/README.md").read_text()
     )
-    assert show(root, "08") == 0
+    assert called("progress", "08", root=root) == 0
     assert "07-doubling" not in capsys.readouterr().out
-    assert show(root, "09") == 2
+    assert called("progress", "09", root=root) == 2
     assert "LESSON = '09': there is no such lesson" in capsys.readouterr().out
 
 
@@ -256,20 +252,20 @@ def test_reset_asks_and_puts_the_old_copy_aside(root, capsys, monkeypatch):
     solve(root)
     mine = own(root).read_bytes()
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: False))
-    assert show(root, reset="07") == 1
+    assert called("progress", "--reset", "07", root=root) == 1
     assert "nobody is there to answer" in capsys.readouterr().out
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("builtins.input", lambda question: "n" if "07-doubling anew?" in question else "y")
-    assert show(root, reset="07") == 1
+    assert called("progress", "--reset", "07", root=root) == 1
     assert own(root).read_bytes() == mine
     monkeypatch.setattr("builtins.input", lambda question: "y")
-    assert show(root, reset="07") == 0
+    assert called("progress", "--reset", "07", root=root) == 0
     assert "yours is now work/aside/07-doubling 1" in capsys.readouterr().out
     assert (root / f"work/aside/{NAME} 1/{NAME}.ipynb").read_bytes() == mine
     assert (root / f"work/aside/{NAME} 1/predictions.json").exists()
     assert own(root).read_bytes() == (root / "lessons" / NAME / f"{NAME}.ipynb").read_bytes()
     assert not (root / "work" / NAME / "predictions.json").exists()
-    assert show(root, reset="07", yes=True) == 0
+    assert called("progress", "--reset", "07", "--yes", root=root) == 0
     assert (root / f"work/aside/{NAME} 2").is_dir()
 
 
@@ -280,14 +276,14 @@ def test_reset_where_a_kernel_keeps_the_folder(root, capsys, monkeypatch):
         raise PermissionError(13, "Access is denied", str(path))
 
     monkeypatch.setattr(Path, "rename", refuses)  # as Windows does
-    assert show(root, reset="07", yes=True) == 1
+    assert called("progress", "--reset", "07", "--yes", root=root) == 1
     assert "Access is denied: close 07-doubling in JupyterLab, shut its kernel down" in capsys.readouterr().out
     assert own(root).exists()
 
 
 def test_reset_of_a_lesson_that_was_never_opened(tmp_path, capsys):
     publish(tmp_path)
-    assert show(tmp_path, reset="07") == 0
+    assert called("progress", "--reset", "07", root=tmp_path) == 0
     assert "has not been opened yet" in capsys.readouterr().out
 
 
