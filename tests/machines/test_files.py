@@ -164,6 +164,8 @@ def test_a_damaged_lesson_costs_itself_alone(two, capsys, damage, why):
     assert called("progress", root=two) == 0
     said = capsys.readouterr().out
     assert why in said and f"{NAME}  " in said
+    assert called("progress", "--reset", "07", "--yes", root=two) == 0
+    assert OTHER not in (two / "work/README.md").read_text()
     assert work.refresh(two, answers=True) == [f"{all_lessons(two, 'lessons')[1].damage()}. The other lessons open."]
 
 

@@ -16,7 +16,12 @@ lab --no-brower                        | lab: error: unrecognized arguments: --n
 progress regressiun                    | LESSON = 'regressiun': there is no such lesson; there is 02-in-context-regr
 progress --reset nope --yes            | LESSON = 'nope'
 test --quik --maxfail 1                | unrecognized arguments: --quik (nearest: --quick) --maxfail
+test --quick stars                     | TOPIC = 'stars': no lesson has this name or topic; there is addition
+test --processors stars                | TOPIC = 'stars': no lesson has this name or topic; there is addition
 run --scale papers                     | --scale: invalid choice: 'papers': must be one of paper, smoke, course
+run memoris                            | run: LESSON = 'memoris': there is no such lesson; there is 05-associative-mem
+run 02 --readme                        | run: --readme needs a run of all lessons; leave LESSON out
+run 02 --evidence --scale smoke        | run: --evidence is of scale course, not smoke
 run 02 --seed -1                       | --seed: '-1': must be a whole number from 0 to 2147483647
 run 02 --out there.txt                 | --out: 'there.txt': must be a folder
 run 02 --out there.txt/in              | --out: 'there.txt/in': cannot be written (
@@ -24,16 +29,23 @@ release languagge                      | LESSON = 'languagge': there is no such 
 fetch smollm2 --from nope.gguf         | --from: 'nope.gguf': must be a file that is there
 fetch smollm2 --check                  | --check is of numbers: `fetch numbers --check`, with --from or without
 fetch --remove                         | which MODEL? There is smollm2
+fetch gpt9                             | fetch: MODEL = 'gpt9': must be one of smollm2
 train --seed one                       | --seed: 'one': must be
 train regressiun-isotropic             | 'regressiun-isotropic': must be one of regression-isotropic, or another of the
 train nope                             | must be one of the
+train regression-live --device tpu     | train: device = 'tpu': this machine has
+train --missing --device tpu           | train: device = 'tpu': this machine has
+train regression-live --jobs 2         | train: --jobs 2: how many checkpoints at a time goes with --missing
+train --missing --seed 1               | train: --missing makes every shipped checkpoint in its own place
 train addition --out a.pt              | --out: 'a.pt': must be a file that ends in .safetensors
 train addition --out there.txt/in/a.safetensors | cannot be written (
 train --missing --jobs 0               | --jobs: '0': must be a whole number from 1 to 1024
 measure addition-cut                   | 'addition-cut': must be one of addition-cuts,
+measure addition-cuts --missing        | measure: --missing makes whole tables in their own places
 measure addition-cuts --seeds 1 1.5    | --seeds: '1.5': must be
 measure addition-cuts --out folder.csv | --out: 'folder.csv': must be a file that ends in .csv
 bench lstn                             | 'lstn': must be one of lstm, softmax
+bench my_layer.py:Nothing              | bench: layer = 'my_layer.py:Nothing': must be one of softmax
 bench lstm --tasks recalll             | 'recalll': must be one of recall, addition
 bench lstm --out there.txt/b.csv       | --out: 'there.txt/b.csv': cannot be written (
 examine                                | required: regression | numbers | induction | facts
@@ -46,6 +58,9 @@ examine numbers . --out x.svg          | --out: 'x.svg': must be a file that end
 examine induction . --out x.svg        | --out: 'x.svg': must be a file that ends in .png
 examine facts . --out x.svg            | --out: 'x.svg': must be a file that ends in .png
 grade grafs                            | LESSON = 'grafs'
+grade                                  | grade: which LESSON? Or --formgrader
+grade 00                               | LESSON = '00': there is no such lesson; there is 01-
+grade 01 02 --take-in a.zip            | grade: --take-in ZIP needs one LESSON
 grade 02 --jobs -1                     | --jobs: '-1': must be
 grade --self-test -3                   | --self-test: '-3': must be a number from 0.01 on
 site --run nope                        | --run: 'nope': must be a folder that is there

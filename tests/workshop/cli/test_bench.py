@@ -1,4 +1,4 @@
-"""``bench`` lists tasks and layers, benches a layer from a file, and says what is wrong with it."""
+"""``bench`` lists tasks and layers, and benches a layer from a file."""
 
 from commands import called
 
@@ -33,8 +33,3 @@ def test_a_layer_of_ones_own_is_benched_by_one_command(tmp_path, capsys):
     assert "hops 1: Shift " in said and f"Table and picture: {out}" in said
     assert "10 steps" in said and "not learned here does not mean that it cannot be" in said
     assert read_table(out).values("size") == [1, 2, 3] and out.with_suffix(".png").is_file()
-
-
-def test_what_is_wrong_is_said(capsys):
-    assert called("bench", "my_layer.py:Nothing") == 2
-    assert capsys.readouterr().out.startswith("bench: layer = 'my_layer.py:Nothing': must be one of softmax")

@@ -269,14 +269,15 @@ def test_of_two_copies_the_one_with_more_solved_comes_along_and_both_lie_aside(r
     assert len(list(aside(root).parent.glob("*.ipynb"))) == 2
 
 
-def test_a_damaged_copy_costs_itself_alone_and_is_named(root):
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_damaged_copy_costs_itself_alone_and_is_named(root, answers):
     other = root / "lessons/08-other/08-other.ipynb"
     other.parent.mkdir()
     other.write_text((root / f"lessons/{NAME}/{NAME}.ipynb").read_text())
     mine = own(root).read_bytes()
     text = own(root).read_text().replace("{", "<<<<<<< HEAD\n{", 1)
     own(root).write_text(text)
-    [line] = work.refresh(root, answers=True)
+    [line] = work.refresh(root, answers=answers)
     assert "it lies beside yours as" in line
     assert own(root).read_text() == text and (root / "work/08-other/08-other.ipynb").exists()
     [line] = work.outdated(root)
@@ -297,17 +298,6 @@ def test_lost_metadata_are_no_older_version(root):
     assert work.outdated(root) == []
     [line] = work.refresh(root, answers=True)
     assert line.startswith(f"{NAME}: the lesson has changed; carried over: 2 answers")
-
-
-def test_a_damaged_lesson_is_named_and_the_others_open(root, capsys):
-    broken = root / "lessons/08-other/08-other.ipynb"
-    broken.parent.mkdir()
-    broken.write_text("<<<<<<< HEAD")
-    told = "lessons/08-other/08-other.ipynb is no notebook any more: git has left a merge conflict in it (line 1)."
-    assert called("progress", "07", root=root) == 0
-    assert f"{told} The other lessons open." in capsys.readouterr().out.splitlines()
-    assert called("progress", "--reset", "07", "--yes", root=root) == 0
-    assert "08-other" not in (root / "work/README.md").read_text()
 
 
 def test_the_cells_of_0_3_are_known():

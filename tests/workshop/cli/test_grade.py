@@ -347,14 +347,6 @@ def test_on_windows_nothing_is_run_even_unsafely(tmp_path, monkeypatch, marked, 
     assert not marked
 
 
-def test_a_wrong_word_is_named(tmp_path, capsys):
-    root = checkout(tmp_path)
-    assert run(root, "99") == 2
-    assert run(root) == 2
-    said = capsys.readouterr().out
-    assert "'99'" in said and "which LESSON?" in said
-
-
 @safe
 @pytest.mark.filterwarnings("default")  # Dask's own are not ours to mend
 def test_a_cluster_of_dask_gives_the_same(tmp_path):

@@ -1,6 +1,5 @@
 """``measure`` lists tables, makes one, makes what is missing, and says what is wrong with what it was given."""
 
-import pytest
 from commands import called
 
 from companion.core import measuring
@@ -32,15 +31,3 @@ def test_what_is_missing_is_made_and_nothing_else(monkeypatch):
     monkeypatch.setattr(measure, "read_table", lambda _: measuring.Table({"minutes": "0"}, {"seed": [0]}))
     assert called("measure", "--missing") == 0
     assert made == list(measurements())
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (["nothing"], "name = 'nothing': must be one of"),
-        (["facts-by-learning-rate", "--missing"], "--missing makes whole tables"),
-    ],
-)
-def test_what_is_wrong_is_said(wrong, said, capsys):
-    assert called("measure", *wrong) == 2
-    assert said in capsys.readouterr().out

@@ -10,7 +10,6 @@ import pytest
 import torch
 from sample_lesson import CLAIM, NAME, checkout
 
-from companion.__main__ import parser
 from companion.lesson.disturbed import VARIABLE, disturbed, given
 from companion.workshop.cli import outcomes, processors
 from companion.workshop.cli.lessons import all_lessons, everything
@@ -214,13 +213,6 @@ def test_every_exercise_belongs_to_a_lesson():
     for_each = [processors.selection([lesson.name[:2]])[1] for lesson in everything()]
     jobs = [{"topic": topic, "exercise": name} for topic, name in EXERCISES]
     assert [job for job in jobs if not any(wanted(job) for wanted in for_each)] == []
-
-
-def test_an_unknown_word_is_answered_with_what_there_is(tmp_path, capsys):
-    checkout(tmp_path, closing="from companion.topics.waves import exercises")
-    assert processors.main(["stars"], tmp_path) == 2
-    assert "TOPIC = 'stars': no lesson has this name or topic; there is waves (07-doubling)" in capsys.readouterr().out
-    assert parser().parse_args(["test", "--processors"]).processors
 
 
 def test_the_settings_are_those_of_the_machine():

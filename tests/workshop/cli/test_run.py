@@ -84,16 +84,6 @@ def test_the_report_keeps_what_it_says_of_lessons_that_did_not_run_again(tmp_pat
     assert run.kept_entries(tmp_path / "none.json", set(), tmp_path) == []
 
 
-def test_bad_input_is_named(tmp_path, capsys):
-    checkout(tmp_path)
-    assert called("run", "memories", root=tmp_path) == 2
-    assert capsys.readouterr().out == f"run: LESSON = 'memories': there is no such lesson; there is {NAME}\n"
-    assert called("run", NAME, "--readme", root=tmp_path) == 2
-    assert "--readme needs a run of all lessons" in capsys.readouterr().out
-    assert called("run", NAME, "--evidence", "--scale", "smoke", root=tmp_path) == 2
-    assert capsys.readouterr().out == "run: --evidence is of scale course, not smoke\n"
-
-
 def test_claims_of_both_notebooks_stand_in_the_order_of_the_lesson_s_file():
     first, second, *_ = statements("01-attention-basics")
     claims = [{"id": second}, {"id": first}]

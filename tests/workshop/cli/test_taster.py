@@ -65,8 +65,3 @@ def test_it_runs_makes_no_claims_and_has_a_page(root, capsys):
     assert [chapter.name for chapter in site.course(root, root / "run", ()).chapters] == [TASTER, NAME]
     claims = scoreboard.table(report, all_lessons(root))
     assert claims.count("\n## ") == 1 and "Of 1 published claims" in claims
-
-
-def test_it_is_not_graded(root, capsys):
-    assert called("grade", "00", root=root) == 2
-    assert "LESSON = '00': there is no such lesson; there is 07-doubling" in capsys.readouterr().out

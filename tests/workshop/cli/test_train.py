@@ -60,20 +60,6 @@ def test_without_a_recipe_it_lists_them(capsys):
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["addition-xl"], "recipe = 'addition-xl': must be one of "),
-        (["regression-live", "--device", "tpu"], "device = 'tpu': this machine has "),
-        (["regression-live", "--jobs", 2], "--jobs 2: how many checkpoints at a time goes with --missing"),
-        (["--missing", "--device", "tpu"], "device = 'tpu': this machine has "),
-    ],
-)
-def test_bad_input_is_named(capsys, words, message):
-    assert called("train", *words) == 2
-    assert f"train: {message}" in capsys.readouterr().out
-
-
 def test_another_runs_state_is_not_gone_on_from(tmp_path, capsys):
     partial = tmp_path / "live.partial.safetensors"
     partial.write_bytes(b"no safetensors file")

@@ -163,13 +163,6 @@ def test_a_lost_record_makes_no_copy_look_untouched(root):
     assert not own(root, OTHER, " (new version)").exists(), "which is the lesson as it is"
 
 
-def test_a_copy_that_is_no_notebook_any_more_is_left_alone(root):
-    own(root).write_text("<<<<<<< conflict")
-    publish(root, version="two")
-    assert len(work.refresh(root)) == 1
-    assert own(root).read_text() == "<<<<<<< conflict"
-
-
 def test_a_file_of_ones_own_stays(root):
     (root / "work" / NAME / "figure.png").write_text("mine")
     (root / "work" / NAME / "notes.txt").write_text("mine, too")
@@ -203,8 +196,6 @@ def test_progress_says_what_is_solved_and_predicted(root, capsys):
     )
     assert called("progress", "08", root=root) == 0
     assert "07-doubling" not in capsys.readouterr().out
-    assert called("progress", "09", root=root) == 2
-    assert "LESSON = '09': there is no such lesson" in capsys.readouterr().out
 
 
 def test_the_start_page_leads_on_from_where_one_left_off(root):
