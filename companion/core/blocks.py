@@ -90,12 +90,3 @@ class Head:
     def __call__(self, x: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
         """What the head adds to the stream."""
         return self.pattern(x) @ x @ self.ov.to(x.device).mT
-
-    @property
-    def V(self) -> Matrix:  # noqa: N802 - as printed
-        """W_OV by the name that Fu et al. (2024) have for it (`constructions.regression`)."""
-        return self.ov
-
-    @V.setter
-    def V(self, value: Matrix) -> None:  # noqa: N802 - as printed
-        self.ov = value

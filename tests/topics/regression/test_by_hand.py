@@ -46,7 +46,7 @@ def test_the_printed_signs_give_something_else():
     network = NewtonTransformer(5, 20, 3, alpha)
     right = network(xs, ys)
     for layer in network.layers[3:6]:
-        layer.heads[1].V = layer.heads[0].V
+        layer.heads[1].ov = layer.heads[0].ov
     assert (network(xs, ys) - right).abs().max() > 0.1
 
 
