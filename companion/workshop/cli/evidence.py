@@ -2,8 +2,6 @@
 became of claims where everything was trained longer.
 """
 
-import csv
-import io
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from companion.core.measuring import MEASURED
 from companion.core.recipe import kept_in, recipes, times
 from companion.lesson.claims import by_size, statements
 from companion.workshop.cli.lessons import select_lessons
+from companion.workshop.cli.outcomes import csv_text, read_csv
 from companion.workshop.cli.setup import ROOT
 from companion.workshop.site.again import rests_on
 
@@ -50,19 +49,12 @@ def put(rows: list[dict[str, str]], path: Path, columns: tuple[str, ...], root: 
     ``root``: the course's folder.
     """
     rows.sort(key=lambda row: (row["lesson"], row["claim"], int(row.get("times", "1")), int(row["seed"])))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    atomic_write(root / path, text.getvalue())
+    atomic_write(root / path, csv_text(columns, rows))
 
 
 def table_of_runs(root: Path = ROOT, path: Path = TABLE) -> list[dict[str, str]]:
     """Return the rows of a table; none where there is none."""
-    if not (root / path).is_file():
-        return []
-    with (root / path).open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return read_csv(root / path)
 
 
 def _longer(entry: dict) -> list[dict[str, str]]:
