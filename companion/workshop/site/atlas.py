@@ -4,6 +4,7 @@ import html
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import nbformat
@@ -21,16 +22,16 @@ BAR = (420, 14)  # of the summary picture: how wide the longest one is, and how 
 
 def page(course: Course) -> str:
     """Return every claim, folded, with a choice of lesson, verdict and source, and a search, below the `summary`."""
-    rows, kinds = [], {"lesson": [], "verdict": [*VERDICTS, *UNJUDGED.values()], "source": set()}
-    made = commands(course.root / "companion")
+    made, rows = commands(course.root / "companion"), []
     for chapter in course.chapters:
-        kinds["lesson"] += [chapter.title] * bool(chapter.entry["claims"])
-        known, found, made_again = known_statements(chapter), places(chapter), again(chapter, made)
-        for claim in chapter.entry["claims"]:
-            source = _source(known, claim)
-            kinds["source"].add(source)
-            rows.append(_row(chapter, claim, source, found.get(claim["id"]), made_again[claim["id"]]))
-    kinds["source"] = sorted(kinds["source"], key=str.lower)
+        found, made_again = places(chapter), again(chapter, made)
+        for claim, statement in claims(chapter):
+            rows.append(_row(chapter, claim, _source(statement), found.get(claim["id"]), made_again[claim["id"]]))
+    kinds = {
+        "lesson": [chapter.title for chapter in course.chapters if chapter.entry["claims"]],
+        "verdict": [*VERDICTS, *UNJUDGED.values()],
+        "source": sorted({_source(each) for chapter in course.chapters for _, each in claims(chapter)}, key=str.lower),
+    }
     runs = sorted({f"scale {chapter.entry['scale']}, seed {chapter.entry['seed']}" for chapter in course.chapters})
     published = [each["verdict"] for chapter in course.chapters for each in chapter.entry["claims"] if each["verdict"]]
     return f"""# Claims, and what became of them
@@ -74,12 +75,14 @@ def filtered(kinds: dict[str, list[str]], rows: list[str]) -> str:
 </div>"""
 
 
-def known_statements(chapter: Chapter) -> dict[str, Statement]:
-    """Return the claims of the chapter's file; none where it has none."""
+def claims(chapter: Chapter) -> Iterator[tuple[dict, Statement | None]]:
+    """Yield each claim that the run reports of a chapter, and what the chapter's file says of it, if it does."""
     try:
-        return statements(chapter.name)
-    except ValueError:
-        return {}
+        known = statements(chapter.name)
+    except ValueError:  # it has no file
+        known = {}
+    for claim in chapter.entry["claims"]:
+        yield claim, known.get(claim["id"])
 
 
 def verdict(claim: dict) -> str:
@@ -114,23 +117,19 @@ def again(chapter: Chapter, made: dict[str, list[str]]) -> dict[str, list[str]]:
     that its figures and its evidence rest on (``made``, by name).
     """
     run = f"run {chapter.name[:2]} --scale {chapter.entry['scale']} --seed {chapter.entry['seed']}"
-    known, names = known_statements(chapter), defaultdict(list)
+    names, listed = defaultdict(list), {}
     for path in chapter.notebooks:
         for id, found in rests_on(nbformat.read(path, as_version=4), set(made)).items():
             names[id] += found
-    for id, statement in known.items():
-        names[id] += getattr(statement.evidence, "stored", ())
-    return {
-        claim["id"]: [
-            f"python3 -m companion {command}"
-            for command in dict.fromkeys([run, *(each for name in names[claim["id"]] for each in made[name])])
-        ]
-        for claim in chapter.entry["claims"]
-    }
+    for claim, statement in claims(chapter):
+        rests = [*names[claim["id"]], *(getattr(statement.evidence, "stored", ()) if statement else ())]
+        due = dict.fromkeys([run, *(each for name in rests for each in made[name])])
+        listed[claim["id"]] = [f"python3 -m companion {command}" for command in due]
+    return listed
 
 
-def _source(known: dict[str, Statement], claim: dict) -> str:
-    return cite(known[claim["id"]].source if claim["id"] in known else "course")
+def _source(statement: Statement | None) -> str:
+    return cite(statement.source if statement else "course")
 
 
 def _row(chapter: Chapter, claim: dict, source: str, place: tuple[str, str] | None, made_again: list[str]) -> str:
@@ -172,12 +171,10 @@ def _row(chapter: Chapter, claim: dict, source: str, place: tuple[str, str] | No
 def summary(course: Course) -> str:
     """Return sources by verdict (HTML): a row for each source, its numbers, and a bar with a stretch for each."""
     counts: dict[str, dict[str, int]] = {}
-    for chapter in course.chapters:
-        known = known_statements(chapter)
-        for claim in chapter.entry["claims"]:
-            if claim["verdict"]:
-                row = counts.setdefault(_source(known, claim), dict.fromkeys(VERDICTS, 0))
-                row[claim["verdict"]] += 1
+    for claim, statement in (each for chapter in course.chapters for each in claims(chapter)):
+        if claim["verdict"]:
+            row = counts.setdefault(_source(statement), dict.fromkeys(VERDICTS, 0))
+            row[claim["verdict"]] += 1
     longest = max((sum(row.values()) for row in counts.values()), default=1)
     head = '<th scope="col">Source</th>'
     head += "".join(f'<th scope="col" data-verdict="{each}">{each}</th>' for each in VERDICTS)
@@ -196,9 +193,8 @@ def sizes(course: Course) -> str:
     """
     rows = []
     for chapter in course.chapters:
-        known = known_statements(chapter)
-        for claim in chapter.entry["claims"]:
-            evidence = known[claim["id"]].evidence if claim["id"] in known else None
+        for claim, statement in claims(chapter):
+            evidence = statement.evidence if statement else None
             if names := getattr(evidence, "stored", ()):
                 minutes = " + ".join(measured_table(name).header["minutes"] for name in names)
                 cells = [claim["published"], evidence.size or "the published one", verdict(claim), minutes]
@@ -234,9 +230,8 @@ def as_json(course: Course) -> str:
     """Return every claim as JSON, with what decides its verdict."""
     found, made = [], commands(course.root / "companion")
     for chapter in course.chapters:
-        known, entry, made_again = known_statements(chapter), chapter.entry, again(chapter, made)
-        for claim in entry["claims"]:
-            statement = known.get(claim["id"])
+        entry, made_again = chapter.entry, again(chapter, made)
+        for claim, statement in claims(chapter):
             found.append(
                 {
                     "lesson": chapter.name,

@@ -171,10 +171,9 @@ def sources(course: Course) -> str:
     """Return what was taken from each source, place by place, and what became of it; then all of them."""
     taken: dict[str, list[tuple[str, Chapter, dict]]] = {}
     for chapter in course.chapters:
-        known = atlas.known_statements(chapter)
-        for claim in chapter.entry["claims"]:
-            if claim["id"] in known and known[claim["id"]].source != "course":
-                taken.setdefault(known[claim["id"]].source, []).append((claim["where"], chapter, claim))
+        for claim, statement in atlas.claims(chapter):
+            if statement and statement.source != "course":
+                taken.setdefault(statement.source, []).append((claim["where"], chapter, claim))
     parts = [
         "# Sources\n\nWhat was measured of each, place by place. Then all that the course cites, "
         "{download}`as BibTeX <references.bib>`, too."
