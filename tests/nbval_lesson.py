@@ -46,6 +46,21 @@ def set_scale(path: Path, scale: str, seed: int = 0) -> None:
     nbformat.write(notebook, path)
 
 
+def execute(path: Path) -> nbformat.NotebookNode:
+    """Run the notebook at ``path`` as papermill does, at smoke scale, in its folder; raise what a cell raises."""
+    import papermill
+
+    return papermill.execute_notebook(
+        path,
+        None,  # papermill would write all of it before and after every cell
+        parameters={"SCALE": "smoke", "SEED": 1},
+        cwd=path.parent,
+        progress_bar=False,
+        autosave_cell_every=0,
+        extra_arguments=["--log-level=ERROR"],  # ipykernel warns of TCP without encryption on every start
+    )
+
+
 class Keeper:
     """Writes the one notebook of a session of nbval, with the outputs of this run, to ``path``."""
 

@@ -1,25 +1,14 @@
 """Every answer in the solutions is the one that its exercise holds."""
 
-import pkgutil
-from importlib import import_module
-
 import nbformat
 import pytest
+from wrong_answers.cases import EXERCISES
 
-import companion.topics
-from companion.lesson.exercise import Exercise
 from companion.workshop.cli.answers import BEGIN, places, put_answers
 from companion.workshop.cli.lessons import all_lessons, everything
 
 SOLUTIONS = all_lessons()
 NOTEBOOKS = [path for each in everything() for path in each.notebooks]
-EXERCISES = {
-    value.name
-    for topic in pkgutil.iter_modules(companion.topics.__path__)
-    for module in [import_module(f"companion.topics.{topic.name}.exercises")]
-    for name in dir(module)
-    if isinstance(value := getattr(module, name), Exercise)
-}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -30,7 +19,8 @@ def test_the_answers_are_the_exercises_own(path):
 
 def test_every_exercise_stands_in_one_notebook_once():
     names = [place.exercise.name for path in NOTEBOOKS for place in places(path, nbformat.read(path, as_version=4))]
-    assert sorted(names) == sorted(EXERCISES), f"not both an exercise and in a notebook: {EXERCISES ^ {*names}}"
+    due = {exercise.name for exercise in EXERCISES.values()}
+    assert sorted(names) == sorted(due), f"not both an exercise and in a notebook: {due ^ {*names}}"
 
 
 @pytest.mark.parametrize("lesson", SOLUTIONS, ids=lambda lesson: lesson.name)

@@ -10,15 +10,12 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from companion.workshop.cli.lessons import released
+from companion.workshop.cli.minutes import folded, tags
 
 LESSONS = released()
 NOTEBOOKS = [path for lesson in LESSONS for path in lesson.notebooks]
 DRAWS = re.compile(r"plt\.|\bsns\.|\baxe?s?\.|\bfigure\b|Picture\(|\bprint\(|claims\.")
 LONGEST, SHARE = 25, 2 / 3  # lines of a visible cell; of the visible lines, how much computes
-
-
-def folded(cell: nbformat.NotebookNode) -> bool:
-    return cell.metadata.get("jupyter", {}).get("source_hidden", False)
 
 
 def visible(notebook: nbformat.NotebookNode) -> list[str]:
@@ -67,7 +64,7 @@ def faults(notebook: nbformat.NotebookNode) -> list[str]:
     found += [f"broken by a comment: {line}" for source in cells for line in broken_by_a_comment(source)]
     for cell in notebook.cells:
         imports = re.match(r"(import|from) ", cell.source)  # and set-up, which may be folded, too
-        if cell.cell_type == "code" and not imports and folded(cell) != ("drawing" in cell.metadata.get("tags", [])):
+        if cell.cell_type == "code" and not imports and folded(cell) != ("drawing" in tags(cell)):
             found.append(f"folded without the tag drawing, or the other way round: {cell.source.splitlines()[0]}")
     return found
 

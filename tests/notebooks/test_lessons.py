@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import nbformat
-import papermill
 import pytest
 from commands import called
+from nbval_lesson import execute
 
 from companion.workshop.cli.lessons import Lesson, everything, released
+from companion.workshop.cli.minutes import tags
 
 SOLUTIONS, UNSOLVED = everything(), released()
 REMOTE = re.compile(
@@ -40,10 +41,6 @@ def read(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def tags(cell: nbformat.NotebookNode) -> list[str]:
-    return cell.metadata.get("tags", [])
-
-
 def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
@@ -51,15 +48,7 @@ def code(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 @pytest.mark.parametrize("path", [lesson.source for lesson in UNSOLVED], ids=lambda path: path.stem)
 def test_the_unsolved_lesson_runs_to_its_end(path):
     """Its second notebook does in `test_further`."""
-    papermill.execute_notebook(
-        path,
-        None,  # papermill would write all of it before and after every cell
-        parameters={"SCALE": "smoke", "SEED": 1},
-        cwd=path.parent,
-        progress_bar=False,
-        autosave_cell_every=0,
-        extra_arguments=["--log-level=ERROR"],  # ipykernel warns of TCP without encryption on every start
-    )
+    execute(path)
 
 
 def test_the_lessons_are_what_the_solutions_give(capsys):

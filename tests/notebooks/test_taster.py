@@ -4,10 +4,9 @@ import re
 import shutil
 
 import nbformat
-import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from nbval_lesson import set_scale, validate
+from nbval_lesson import execute, set_scale, validate
 
 from companion.workshop.cli.lessons import all_lessons, everything
 from companion.workshop.cli.minutes import count_words, prose
@@ -95,13 +94,4 @@ def test_solved_it_gives_what_it_stores_with_the_model_and_what_is_stored_is_the
 
 
 def test_unsolved_it_runs_to_its_end():
-    executed = papermill.execute_notebook(
-        RELEASED,
-        None,
-        parameters={"SCALE": "smoke"},
-        cwd=RELEASED.parent,
-        progress_bar=False,
-        autosave_cell_every=0,
-        extra_arguments=["--log-level=ERROR"],
-    )
-    assert re.search(r"^look_back: not attempted$", told(executed), re.MULTILINE)
+    assert re.search(r"^look_back: not attempted$", told(execute(RELEASED)), re.MULTILINE)

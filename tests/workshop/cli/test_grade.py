@@ -49,6 +49,10 @@ def table(root):
     return (root / "grading" / NAME / "grades.csv").read_bytes()
 
 
+def rows(root):
+    return list(csv.DictReader(table(root).decode().splitlines()))
+
+
 @safe
 def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked, capsys):
     root = checkout(tmp_path)
@@ -66,8 +70,7 @@ def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked
     bert.write_text(json.dumps(solved()))
     assert run(root, NAME) == 0
     assert marked == ["bert"]
-    rows = list(csv.DictReader(table(root).decode().splitlines()))
-    assert [row["points"] for row in rows] == ["0", "6"]
+    assert [row["points"] for row in rows(root)] == ["0", "6"]
     assert "0 marked, 2 as before" in capsys.readouterr().out
 
 
@@ -86,7 +89,7 @@ def test_what_an_lms_has_downloaded_is_taken_in_and_each_file_is_named(tmp_path,
     assert run(root, NAME, take_in=[str(tmp_path / "canvas.zip")]) == 0
     line = "notebooks of 1 students; no notebook from 1: bert 12 (all.zip); named as no student's file: readme.txt"
     assert line in capsys.readouterr().out
-    said = {row["student"]: row for row in csv.DictReader(table(root).decode().splitlines())}
+    said = {row["student"]: row for row in rows(root)}
     assert said["anna 11"]["points"] == "6" and f"{NAME}-Copy1.ipynb is marked" in said["anna 11"]["needs_a_person"]
     assert "cannot be read: there is all.zip, no notebook" in said["bert 12"]["needs_a_person"]
 
@@ -140,7 +143,7 @@ def test_a_full_disk_ends_in_a_sentence_and_loses_nothing(tmp_path, monkeypatch,
     assert run(root, NAME, unsafe=True) == 0
     marked = {"results": 2, "grades.csv": 1}.get(full, 0)
     assert f"{marked} marked, {2 - marked} as before" in capsys.readouterr().out
-    assert [row["points"] for row in csv.DictReader(table(root).decode().splitlines())] == ["6", "6"]
+    assert [row["points"] for row in rows(root)] == ["6", "6"]
     assert len(list((root / "grading" / "autograded").iterdir())) == 2
 
 
@@ -192,7 +195,7 @@ def test_names_in_any_script_are_kept_where_the_locale_is_ascii(tmp_path):
     process = program(root, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     said, _ = process.communicate(timeout=300)
     assert process.returncode == 0, said.decode()
-    assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == names
+    assert [row["student"] for row in rows(root)] == names
     for folder in ("kept", "feedback", "autograded"):
         assert sorted(path.name for path in (root / "grading" / folder).iterdir()) == names
 
@@ -251,7 +254,7 @@ def test_points_given_by_a_person_count_and_stay(tmp_path):
         assert book.find_grade("newton-step-check", NAME, NAME, "anna").auto_score == 2
         book.db.commit()
     run(root, NAME)
-    [row] = csv.DictReader(table(root).decode().splitlines())
+    [row] = rows(root)
     assert (row["points"], row["open-question"], row["needs_a_person"]) == ("9", "3", "")
 
 
@@ -275,7 +278,7 @@ def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, cap
     assert run(root, NAME) == 1
     said = capsys.readouterr().out
     assert "NOT MARKED" in said and "1 marked, 1 as before, 1 NOT marked; see" in said
-    assert [row["student"] for row in csv.DictReader(table(root).decode().splitlines())] == ["bert", "carl"]
+    assert [row["student"] for row in rows(root)] == ["bert", "carl"]
     monkeypatch.undo()
     assert run(root, NAME) == 0
     assert len(table(root).splitlines()) == 4
@@ -334,7 +337,7 @@ def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys)
     assert not marked and not (root / "grading" / NAME).exists()
     assert run(root, NAME, unsafe=True) == 0
     assert marked == ["anna"]
-    [row] = csv.DictReader(table(root).decode().splitlines())
+    [row] = rows(root)
     assert row["points"] == "6"
 
 
@@ -359,7 +362,7 @@ def test_a_cluster_of_dask_gives_the_same(tmp_path):
     [lesson] = select_lessons([NAME], root)
     with distributed.Client(n_workers=1, threads_per_worker=2, dashboard_address=None), parallel_config(backend="dask"):
         assert grade.grade(lesson, root) == []
-    assert [row["points"] for row in csv.DictReader(table(root).decode().splitlines())] == ["6", "6"]
+    assert [row["points"] for row in rows(root)] == ["6", "6"]
 
 
 def test_the_form_grader_is_started_on_the_gradebook(tmp_path, monkeypatch):
