@@ -143,6 +143,13 @@ def address(built):
     thread.join()
 
 
+@pytest.fixture
+def page(browser):
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
 def test_every_page_is_there(built):
     assert [page for page in PAGES if not (built / f"{page}.html").is_file()] == []
     text = (built / f"lessons/{NAME}/{NAME}.html").read_text(encoding="utf-8")
@@ -163,8 +170,7 @@ def test_both_notebooks_have_a_page_and_lead_to_each_other_and_the_card_shows_th
     assert 'id="notation"' in front
 
 
-def test_the_front_page_says_what_to_type_and_leads_to_a_lesson_whose_badges_open_it(built, browser):
-    page = browser.new_page()
+def test_the_front_page_says_what_to_type_and_leads_to_a_lesson_whose_badges_open_it(built, page):
     page.goto((built / "index.html").as_uri())
     assert "python3 -m companion lab" in page.inner_text("pre")
     page.locator(".sd-card", has_text="07 · Doubling").click()
@@ -172,7 +178,6 @@ def test_the_front_page_says_what_to_type_and_leads_to_a_lesson_whose_badges_ope
     binder, colab = (page.get_by_role("link", name=place).get_attribute("href") for place in ("Binder", "Colab"))
     assert parse_qs(urlparse(binder).query)["urlpath"] == [f"lab/tree/lessons/{NAME}/{NAME}.ipynb"]
     assert urlparse(colab).path.partition("/blob/main/")[2] == f"lessons/{NAME}/{NAME}.ipynb"
-    page.close()
 
 
 def test_every_link_of_a_page_leads_somewhere(built):
@@ -221,8 +226,7 @@ def test_a_phone_s_page_does_not_scroll_sideways_and_what_is_wider_does_by_keybo
     page.close()
 
 
-def test_ten_random_claims_read_as_the_run_reported_them(address, browser):
-    page = browser.new_page()
+def test_ten_random_claims_read_as_the_run_reported_them(address, page):
     for claim in random.sample(CLAIMS, 10):
         page.goto(f"{address}/claims.html#07-{claim['id']}")
         row = page.locator(f"[id='07-{claim['id']}']")
@@ -243,11 +247,9 @@ def test_ten_random_claims_read_as_the_run_reported_them(address, browser):
     page.goto(f"{address}/claims.json")
     told = json.loads(page.inner_text("pre"))
     assert [{key: claim[key] for key in CLAIM} for claim in told["claims"]] == CLAIMS
-    page.close()
 
 
-def test_claims_are_filtered_and_searched(address, browser):
-    page = browser.new_page()
+def test_claims_are_filtered_and_searched(address, page):
     page.goto(f"{address}/claims.html")
     names = lambda: [row.get_attribute("id") for row in page.query_selector_all(".claims details:visible")]  # noqa: E731
     assert page.inner_text(".claims-count") == "14 of 14" and len(names()) == 14
@@ -263,11 +265,9 @@ def test_claims_are_filtered_and_searched(address, browser):
     assert page.url.endswith("claims.html#07-c7")
     page.locator("[id='07-c7']").get_by_role("link", name="Doubling").click()
     assert page.url.endswith(f"/{NAME}.html"), "a claim that no cell names leads to its lesson"
-    page.close()
 
 
-def test_a_prediction_comes_back(address, browser):
-    page = browser.new_page()
+def test_a_prediction_comes_back(address, page):
     page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
     assert not page.is_visible("text=measured 3")
     sheet = page.locator("table", has_text="You said")
@@ -279,7 +279,6 @@ def test_a_prediction_comes_back(address, browser):
     page.click("details.measured summary")
     page.wait_for_selector("text=You predicted: four")
     assert page.is_visible("text=measured 3")
-    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -292,8 +291,7 @@ def test_an_attention_map_answers_without_a_network(built, browser, scheme, tmp_
     page.close()
 
 
-def test_an_explorer_moves_with_the_keyboard(address, browser):
-    page = browser.new_page()
+def test_an_explorer_moves_with_the_keyboard(address, page):
     page.goto(f"{address}/lessons/{NAME}/{NAME}.html")
     frame = lambda: page.get_attribute(".explorer img", "src").rpartition("-")[2]  # noqa: E731
     assert frame() == "2.png"
@@ -308,18 +306,15 @@ def test_an_explorer_moves_with_the_keyboard(address, browser):
     assert (frame(), page.input_value(".explorer select")) == ("5.png", "1")
     page.reload()
     assert (frame(), page.input_value(".explorer select")) == ("2.png", "0"), "where it stood"
-    page.close()
 
 
-def test_a_class_s_own_hub_gets_a_link(address, browser):
-    page = browser.new_page()
+def test_a_class_s_own_hub_gets_a_link(address, page):
     page.goto(f"{address}/teaching.html")
     page.get_by_label("The hub's address").fill("hub.example.edu")
     assert page.locator(".pull a").count() == 0, "no address yet"
     page.get_by_label("The hub's address").fill("https://hub.example.edu/")
     link = page.get_attribute(".pull a", "href")
     assert link == launch.gitpuller("https://hub.example.edu", "someone/course", f"lessons/{NAME}/{NAME}.ipynb")
-    page.close()
 
 
 def test_what_has_not_been_run_is_named(tmp_path, capsys):
