@@ -46,7 +46,13 @@ def inputs(model: nn.Module, seed: int = 0, length: int = 5) -> Tensor:
     return torch.randn(2, length, 12, dtype=torch.float64, generator=generator)
 
 
-def by_hand(model: Decoder | Llama, given: Tensor, changes: Changes | None = None) -> tuple[np.ndarray, Values]:
+def model_and_inputs(make: Callable[..., nn.Module], seed: int = 0, **switches) -> tuple[Any, Tensor]:
+    """A model and its `inputs`."""
+    model = make(**switches)
+    return model, inputs(model, seed)
+
+
+def by_hand(model: Decoder | Llama, asked: Tensor, changes: Changes | None = None) -> tuple[np.ndarray, Values]:
     """What the model gives, and every named value on the way, where ``changes[name](value)`` replaces it."""
     weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
     values: Values = {}
@@ -56,7 +62,7 @@ def by_hand(model: Decoder | Llama, given: Tensor, changes: Changes | None = Non
         return values[name]
 
     forward = _llama if isinstance(model, Llama) else _decoder
-    return forward(model.config, weights, given.numpy(), named), values
+    return forward(model.config, weights, asked.numpy(), named), values
 
 
 def _decoder(config, weights, x, named):

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from core.by_hand import CONFIG, by_hand, decoder, inputs, llama
+from core.by_hand import CONFIG, by_hand, decoder, inputs, llama, model_and_inputs
 from torch import nn
 
 from companion.core.decoder import Decoder, DecoderConfig
@@ -46,36 +46,33 @@ of_both = kinds(*((decoder, switches) for switches in DECODERS), *((llama, switc
 
 @of_both
 def test_the_cache_is_the_forward_pass_in_numpy(make, switches):
-    model = make(**switches)
-    given = inputs(model)
-    output, cache = model.run_with_cache(given)
-    expected, values = by_hand(model, given)
+    model, asked = model_and_inputs(make, **switches)
+    output, cache = model.run_with_cache(asked)
+    expected, values = by_hand(model, asked)
     np.testing.assert_allclose(output, expected, atol=1e-9)
     assert list(cache) == list(values) == model.hook_names
     for name, value in values.items():
         assert cache[name].shape == value.shape, name
         np.testing.assert_allclose(cache[name], value, atol=1e-9, err_msg=name)
-    torch.testing.assert_close(model(given), output, rtol=0, atol=1e-9)
+    torch.testing.assert_close(model(asked), output, rtol=0, atol=1e-9)
 
 
 @of_both
 def test_whatever_a_hook_returns_is_what_the_computation_goes_on_with(make, switches):
-    model = make(**switches)
-    given = inputs(model, 1)
-    plain = model(given)
+    model, asked = model_and_inputs(make, 1, **switches)
+    plain = model(asked)
     for name in model.hook_names:
         with model.hooks({name: lambda value, _: 0.5 * value.flip(1) + 0.1}):
-            changed = model(given)
-        expected, _ = by_hand(model, given, {name: lambda value: 0.5 * value[:, ::-1] + 0.1})
+            changed = model(asked)
+        expected, _ = by_hand(model, asked, {name: lambda value: 0.5 * value[:, ::-1] + 0.1})
         np.testing.assert_allclose(changed, expected, atol=1e-8, err_msg=name)
         assert (changed - plain).abs().max() > 1e-3, name
-    assert torch.equal(model(given), plain)
+    assert torch.equal(model(asked), plain)
 
 
 @pytest.mark.parametrize("head", range(3))
 def test_ablating_a_head_is_taking_its_columns_out_of_the_output_map(head):
-    model = decoder(layers=2)
-    x = inputs(model, 2)
+    model, x = model_and_inputs(decoder, 2, layers=2)
 
     def without(z, _):
         return z * (torch.arange(3) != head).double()[:, None, None]
@@ -112,8 +109,7 @@ def test_patching_a_whole_stream_continues_the_other_run(make, switches, layer):
 
 
 def test_a_value_asked_for_is_in_the_cache_as_the_hooks_left_it():
-    model = decoder()
-    x = inputs(model)
+    model, x = model_and_inputs(decoder)
     name = "blocks.1.attn.hook_pattern"
     with model.hooks({name: lambda value, _: torch.full_like(value, 0.2)}):
         output, cache = model.run_with_cache(x, names=[name, "blocks.1.attn.hook_z", "blocks.1.attn.hook_v"])
@@ -124,8 +120,7 @@ def test_a_value_asked_for_is_in_the_cache_as_the_hooks_left_it():
 
 
 def test_names_choose_and_nothing_else_is_computed(monkeypatch):
-    model = decoder()
-    x = inputs(model)
+    model, x = model_and_inputs(decoder)
     assert list(model.run_with_cache(x, names="hook_embed")[1]) == ["hook_embed"]
     names = [name for name in model.hook_names if "pattern" not in name]
     monkeypatch.setattr("companion.core.decoder.Attention.pattern", None)
@@ -138,12 +133,11 @@ def test_names_choose_and_nothing_else_is_computed(monkeypatch):
 @of_both
 def test_what_is_on_request_is_what_each_head_reads_and_writes(make, switches):
     """Each head's own copy of the stream; what all heads write together is what attention adds."""
-    model = make(**switches)
-    given = inputs(model)
+    model, asked = model_and_inputs(make, **switches)
     heads, requested = model.config.heads, list(model.at.on_request)
-    plain, whole = model.run_with_cache(given)
+    plain, whole = model.run_with_cache(asked)
     assert not set(requested) & set(whole)
-    output, cache = model.run_with_cache(given, names=requested)
+    output, cache = model.run_with_cache(asked, names=requested)
     assert list(cache) == requested
     torch.testing.assert_close(output, plain, rtol=0, atol=1e-9)
     for layer, block in enumerate(model.blocks):
@@ -161,10 +155,10 @@ def test_what_is_on_request_is_what_each_head_reads_and_writes(make, switches):
 @of_both
 def test_one_head_reads_what_a_hook_gives_it_and_no_other_head_does(make, switches, kind):
     """Not even one that shares its keys and values."""
-    model = make(**switches)
-    given, head = inputs(model), max(0, model.config.heads - 2)
+    model, asked = model_and_inputs(make, **switches)
+    head = max(0, model.config.heads - 2)
     names = [f"blocks.1.attn.hook_{each}" for each in "qkv"]
-    _, before = model.run_with_cache(given, names=names)
+    _, before = model.run_with_cache(asked, names=names)
     other = torch.randn(2, 5, model.config.width, dtype=torch.float64)
 
     def one_head_reads_another(value, _):
@@ -172,21 +166,20 @@ def test_one_head_reads_what_a_hook_gives_it_and_no_other_head_does(make, switch
         return value
 
     with model.hooks({f"blocks.1.hook_{kind}_input": one_head_reads_another}):
-        _, after = model.run_with_cache(given, names=names)
+        _, after = model.run_with_cache(asked, names=names)
     with model.hooks({"blocks.1.hook_resid_pre": lambda value, _: other}):
-        _, all_read_it = model.run_with_cache(given, names=names)
+        _, all_read_it = model.run_with_cache(asked, names=names)
     others = torch.arange(model.config.heads) != head
     for name in names:
         mine = all_read_it if name.endswith(kind) else before
         torch.testing.assert_close(after[name][:, head], mine[name][:, head])
         torch.testing.assert_close(after[name][:, others], before[name][:, others])
-    asked = f"blocks.1.attn.hook_{kind}"
-    assert (after[asked][:, head] - before[asked][:, head]).abs().max() > 0.01
+    name = f"blocks.1.attn.hook_{kind}"
+    assert (after[name][:, head] - before[name][:, head]).abs().max() > 0.01
 
 
 def test_a_map_with_biases_is_cut_by_heads_with_its_biases():
-    model = decoder()
-    x = inputs(model)
+    model, x = model_and_inputs(decoder)
     for block in model.blocks:
         for name in ("qkv", "out"):
             linear = getattr(block.attention, name)
@@ -196,8 +189,7 @@ def test_a_map_with_biases_is_cut_by_heads_with_its_biases():
 
 
 def test_hooks_nest_the_inner_after_the_outer():
-    model, seen = decoder(), []
-    x = inputs(model)
+    (model, x), seen = model_and_inputs(decoder), []
 
     def note(what):
         return lambda value, name: seen.append((what, name))  # returns None: the value stays
@@ -221,8 +213,7 @@ def test_hooks_nest_the_inner_after_the_outer():
 
 
 def test_the_same_function_may_be_asked_twice():
-    model = decoder()
-    x = inputs(model)
+    model, x = model_and_inputs(decoder)
     hook = {"hook_embed": lambda value, _: 2 * value}
     with model.hooks(hook):
         with model.hooks(hook):
@@ -233,8 +224,7 @@ def test_the_same_function_may_be_asked_twice():
 
 
 def test_no_hook_is_left_behind_by_what_fails():
-    model = decoder()
-    x = inputs(model)
+    model, x = model_and_inputs(decoder)
     plain = model(x)
     with pytest.raises(KeyError), model.hooks({"hook_embed": lambda value, _: 0 * value}):
         raise KeyError
@@ -288,8 +278,7 @@ def test_gradients_flow_through_the_cache_and_through_hooks():
 
 
 def test_a_copy_has_a_door_of_its_own():
-    model = decoder()
-    x = inputs(model)
+    model, x = model_and_inputs(decoder)
     other = copy.deepcopy(model)
     with other.hooks({"blocks.1.attn.hook_z": lambda value, _: 0 * value}):
         assert not model.at.hooks

@@ -28,6 +28,12 @@ safe = pytest.mark.needs("sandbox")
 SAID = {"jobs": 1, "formgrader": False, "unsafe": False, "student": "", "force": False, "take_in": [], "self_test": 0.0}
 
 
+@pytest.fixture
+def root(tmp_path):
+    """A checkout of one lesson."""
+    return checkout(tmp_path)
+
+
 def run(root, *lessons: str, **options) -> int:
     return grade.main(Namespace(lessons=list(lessons), **SAID | options), root)
 
@@ -54,8 +60,7 @@ def rows(root):
 
 
 @safe
-def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked, capsys):
-    root = checkout(tmp_path)
+def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(root, marked, capsys):
     assert run(root, NAME) == 0
     assert f"Nobody has handed in: there is no grading/submitted/STUDENT/{NAME}/*.ipynb" in capsys.readouterr().out
     hand_in(root, "anna", handed_in({}))
@@ -75,8 +80,7 @@ def test_again_is_the_same_and_a_second_hand_in_is_marked_alone(tmp_path, marked
 
 
 @safe
-def test_what_an_lms_has_downloaded_is_taken_in_and_each_file_is_named(tmp_path, marked, capsys):
-    root = checkout(tmp_path)
+def test_what_an_lms_has_downloaded_is_taken_in_and_each_file_is_named(root, tmp_path, marked, capsys):
     members = {
         f"anna_11_901_{NAME}.ipynb": json.dumps(handed_in({})),
         f"anna_11_902_{NAME}-Copy1.ipynb": json.dumps(solved()),
@@ -95,8 +99,7 @@ def test_what_an_lms_has_downloaded_is_taken_in_and_each_file_is_named(tmp_path,
 
 
 @safe
-def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch, capsys):
-    root = checkout(tmp_path)
+def test_a_crash_loses_nothing(root, marked, monkeypatch, capsys):
     for name in ("anna", "bert", "carl"):
         hand_in(root, name, handed_in({}))
     write, written = classroom.atomic_write, []
@@ -120,8 +123,7 @@ def test_a_crash_loses_nothing(tmp_path, marked, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("full", ["results", "grades.csv", "feedback", "autograded"])
-def test_a_full_disk_ends_in_a_sentence_and_loses_nothing(tmp_path, monkeypatch, capsys, full):
-    root = checkout(tmp_path)
+def test_a_full_disk_ends_in_a_sentence_and_loses_nothing(root, monkeypatch, capsys, full):
     for name in ("anna", "bert"):
         hand_in(root, name, solved())
     monkeypatch.setattr(bubblewrap, "missing", lambda: "bubblewrap is not installed")
@@ -153,8 +155,7 @@ def right(path, handout, *_):
     return classroom.nothing("", handout) | {"exercises": entries, "written": {"open-question": ""}}
 
 
-def test_a_gradebook_that_is_none_ends_in_a_sentence(tmp_path, monkeypatch, capsys):
-    root = checkout(tmp_path)
+def test_a_gradebook_that_is_none_ends_in_a_sentence(root, monkeypatch, capsys):
     monkeypatch.setattr(bubblewrap, "missing", lambda: "bubblewrap is not installed")
     (root / "grading" / "gradebook.db").write_bytes(b"no database, but of some length" * 100)
     assert run(root, NAME, unsafe=True) == 2
@@ -201,8 +202,7 @@ def test_names_in_any_script_are_kept_where_the_locale_is_ascii(tmp_path):
 
 
 @safe
-def test_ctrl_c_ends_in_a_sentence_leaves_no_process_and_loses_nothing(tmp_path, marked):
-    root = checkout(tmp_path)
+def test_ctrl_c_ends_in_a_sentence_leaves_no_process_and_loses_nothing(root, marked):
     for name in ("anna", "bert", "carl", "dora", "emil"):  # the last does not end by itself: that takes a while
         body = "return M" if name < "e" else "while True:\n        pass"
         hand_in(root, name, solved(newton_step=f"@exercises.newton_step\ndef newton_step(M, S):\n    {body}"))
@@ -223,8 +223,7 @@ def test_ctrl_c_ends_in_a_sentence_leaves_no_process_and_loses_nothing(tmp_path,
 
 
 @safe
-def test_a_changed_lesson_is_graded_again(tmp_path, marked):
-    root = checkout(tmp_path)
+def test_a_changed_lesson_is_graded_again(root, marked):
     hand_in(root, "anna", handed_in({}))
     run(root, NAME)
     source = root / "solutions" / NAME / f"{NAME}.ipynb"
@@ -241,10 +240,9 @@ def test_a_changed_lesson_is_graded_again(tmp_path, marked):
 
 
 @safe
-def test_points_given_by_a_person_count_and_stay(tmp_path):
+def test_points_given_by_a_person_count_and_stay(root):
     from nbgrader.api import Gradebook
 
-    root = checkout(tmp_path)
     hand_in(root, "anna", solved())
     run(root, NAME)
     with Gradebook(f"sqlite:///{root / 'grading' / 'gradebook.db'}") as book:
@@ -267,8 +265,7 @@ def let_the_sandbox_fail(monkeypatch):
 
 
 @safe
-def test_a_sandbox_that_fails_is_nobodys_wrong_answer(tmp_path, monkeypatch, capsys):
-    root = checkout(tmp_path)
+def test_a_sandbox_that_fails_is_nobodys_wrong_answer(root, monkeypatch, capsys):
     hand_in(root, "carl", handed_in({}))
     assert run(root, NAME) == 0  # the course's own answers pass
     hand_in(root, "anna", solved())
@@ -317,8 +314,7 @@ def test_where_the_courses_own_answer_fails_nothing_is_marked_and_other_lessons_
 
 
 @safe
-def test_where_the_sandbox_fails_from_the_start_nothing_is_marked(tmp_path, monkeypatch, marked, capsys):
-    root = checkout(tmp_path)
+def test_where_the_sandbox_fails_from_the_start_nothing_is_marked(root, monkeypatch, marked, capsys):
     hand_in(root, "anna", handed_in({}))
 
     let_the_sandbox_fail(monkeypatch)
@@ -327,8 +323,7 @@ def test_where_the_sandbox_fails_from_the_start_nothing_is_marked(tmp_path, monk
     assert not marked
 
 
-def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys):
-    root = checkout(tmp_path)
+def test_without_a_sandbox_nothing_is_run(root, monkeypatch, marked, capsys):
     hand_in(root, "anna", solved())
     monkeypatch.setattr(bubblewrap, "missing", lambda: "bubblewrap is not installed")
     assert run(root, NAME) == 2
@@ -341,8 +336,7 @@ def test_without_a_sandbox_nothing_is_run(tmp_path, monkeypatch, marked, capsys)
     assert row["points"] == "6"
 
 
-def test_on_windows_nothing_is_run_even_unsafely(tmp_path, monkeypatch, marked, capsys):
-    root = checkout(tmp_path)
+def test_on_windows_nothing_is_run_even_unsafely(root, monkeypatch, marked, capsys):
     hand_in(root, "anna", solved())
     monkeypatch.setattr(grade.os, "name", "nt")
     assert run(root, NAME, unsafe=True) == 2
@@ -352,11 +346,10 @@ def test_on_windows_nothing_is_run_even_unsafely(tmp_path, monkeypatch, marked, 
 
 @safe
 @pytest.mark.filterwarnings("default")  # Dask's own are not ours to mend
-def test_a_cluster_of_dask_gives_the_same(tmp_path):
+def test_a_cluster_of_dask_gives_the_same(root):
     distributed = pytest.importorskip("distributed")
     from joblib import parallel_config
 
-    root = checkout(tmp_path)
     for name in ("anna", "bert"):
         hand_in(root, name, solved())
     [lesson] = select_lessons([NAME], root)
