@@ -100,7 +100,6 @@ def settings(course: Course) -> dict:
         "mathjax_path": "mathjax/tex-chtml.js",
         "mathjax3_config": {"options": {"enableMenu": False}},
         "autodoc_member_order": "bysource",
-        "autodoc_typehints": "signature",
         "default_role": "code",
         "html_theme": "sphinx_book_theme",
         "html_theme_options": theme,
@@ -112,6 +111,4 @@ def settings(course: Course) -> dict:
         "html_domain_indices": False,
         "html_show_sourcelink": False,
         "html_copy_source": False,
-        "language": "en",
-        "exclude_patterns": [],
     }
