@@ -27,7 +27,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     rows = [("Lesson", "Exercises", "Predictions")]
     for path in (path for lesson in lessons for path in lesson.notebooks):
         result = work.best(root / "work" / path.parent.name, path.stem)
-        rows.append((path.stem, str(result.exercises), str(result.predictions)))
+        rows.append((path.stem, result.exercises, result.predictions))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

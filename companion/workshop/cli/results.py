@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from companion.core.files import FileError
@@ -15,47 +15,39 @@ ASKS = re.compile(r"^\s*predictions\.(?:number|choice|words)\(\s*[\"']([^\"']+)[
 
 
 @dataclass(frozen=True)
-class Exercises:
-    """How many exercises a notebook's checks call right or wrong, and how many were not attempted (or not run)."""
+class Results:
+    """Of one notebook: how many exercises its checks call right or wrong, and how many were not attempted (or not run);
+    how many questions ask for a prediction, how many have one, and how many of those came right.
+    """
 
     solved: int = 0
     wrong: int = 0
     not_attempted: int = 0
+    asked: int = 0
+    made: int = 0
+    judged: int = 0
+    right: int = 0
 
-    def __str__(self) -> str:
+    @property
+    def exercises(self) -> str:
+        """Say what became of the exercises."""
         if not (total := self.solved + self.wrong + self.not_attempted):
             return "-"
         others = [f"{self.wrong} wrong"] * bool(self.wrong)
         others += [f"{self.not_attempted} not attempted"] * bool(self.not_attempted)
         return f"{self.solved} of {total} solved" + "".join(f", {other}" for other in others)
 
-
-@dataclass(frozen=True)
-class Score:
-    """How many questions ask for a prediction, how many have one, and how many of those came right."""
-
-    asked: int = 0
-    made: int = 0
-    judged: int = 0
-    right: int = 0
-
-    def __str__(self) -> str:
+    @property
+    def predictions(self) -> str:
+        """Say what became of the predictions."""
         if not self.asked:
             return "-"
         return f"{self.made} of {self.asked} made" + (f", {self.right} of {self.judged} right" if self.judged else "")
 
-
-@dataclass(frozen=True)
-class Results:
-    """Of one notebook."""
-
-    exercises: Exercises = field(default_factory=Exercises)
-    predictions: Score = field(default_factory=Score)
-
     @property
     def begun(self) -> bool:
         """Return whether anything was tried in it."""
-        return bool(self.exercises.solved or self.exercises.wrong or self.predictions.made)
+        return bool(self.solved or self.wrong or self.made)
 
 
 def of_notebook(path: Path, name: str) -> Results:
@@ -67,9 +59,11 @@ def of_notebook(path: Path, name: str) -> Results:
     except FileError:
         return Results()
     verdicts = [_verdict(cell) for cell in code if _is_check(cell)]
-    asked = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}
-    exercises = Exercises(*(verdicts.count(verdict) for verdict in ("solved", "wrong", "not attempted")))
-    return Results(exercises, _score(_kept(path.parent, name), asked))
+    exercises = [verdicts.count(verdict) for verdict in ("solved", "wrong", "not attempted")]
+    asked, kept = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}, _kept(path.parent, name)
+    made = [entry for id, entry in kept.items() if id in asked and entry.get("prediction") is not None]
+    judged = [entry["verdict"] for entry in made if entry.get("verdict") in ("right", "not")]
+    return Results(*exercises, len(asked), len(made), len(judged), judged.count("right"))
 
 
 def _is_check(cell: dict) -> bool:
@@ -86,13 +80,6 @@ def _verdict(cell: dict) -> str:
     text = "".join("".join(map(str, output.get("text") or "")) for output in outputs)
     solved = re.search(r": correct\b", text) and not re.search(r": not attempted\b", text)
     return "solved" if solved else "not attempted"
-
-
-def _score(kept: dict[str, dict], asked: set[str]) -> Score:
-    made = [entry for id, entry in kept.items() if id in asked and entry.get("prediction") is not None]
-    verdicts = [entry.get("verdict") for entry in made]
-    right = verdicts.count("right")
-    return Score(len(asked), len(made), right + verdicts.count("not"), right)
 
 
 def _kept(folder: Path, name: str) -> dict[str, dict]:

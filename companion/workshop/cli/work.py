@@ -178,7 +178,7 @@ def best(folder: Path, name: str) -> Results:
     several.
     """
     results = [of_notebook(path, name) for path in copies(folder, name)]
-    return max(reversed(results), key=lambda result: result.exercises.solved, default=Results())
+    return max(reversed(results), key=lambda result: result.solved, default=Results())
 
 
 def after_saving(*, model: dict, contents_manager: Any, **_: Any) -> None:
@@ -250,7 +250,7 @@ def _carry_over(source: Path, older: list[Path], record: dict) -> tuple[Path, st
     Each step leaves what was there: copies are put aside first, and then written over in one rename.
     """
     folder, name = older[0].parent, source.stem
-    mine = max(reversed(older), key=lambda copy: of_notebook(copy, name).exercises.solved)
+    mine = max(reversed(older), key=lambda copy: of_notebook(copy, name).solved)
     version, this = made_with(mine), made_with(source)
     known = of_version_0_3().union(record.get(mine.name, {}).get("cells", []))
     carried = carry(read_notebook(mine), read_notebook(source), known, version)

@@ -219,15 +219,15 @@ def test_of_two_versions_the_one_with_more_solved_counts(root):
     solve(root)
     publish(root, version="two")
     work.refresh(root)
-    assert work.best(root / "work" / NAME, NAME).exercises.solved == 1
+    assert work.best(root / "work" / NAME, NAME).solved == 1
     edit(own(root, suffix=" (new version)"), "e0: correct\n", "e1: correct\n")
-    assert work.best(root / "work" / NAME, NAME).exercises.solved == 2
+    assert work.best(root / "work" / NAME, NAME).solved == 2
 
 
 @pytest.mark.parametrize("broken", ["[]", '{"lessons": []}', "{"])
 def test_broken_predictions_count_as_none(root, broken):
     (root / "work" / NAME / "predictions.json").write_text(broken)
-    assert str(work.best(root / "work" / NAME, NAME).predictions) == "0 of 2 made"
+    assert work.best(root / "work" / NAME, NAME).predictions == "0 of 2 made"
 
 
 def test_the_start_page_follows_a_saved_notebook(root):
