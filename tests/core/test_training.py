@@ -3,7 +3,6 @@ processes.
 """
 
 import math
-import signal
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from processes import needs_torchrun, python, torchrun
+from processes import needs_torchrun, torchrun
 from refusals import refusals
 from safetensors import safe_open
 from safetensors.torch import save, save_file
@@ -274,53 +273,7 @@ def pretend_gpus(monkeypatch, count):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
 
 
-# Killed and resumed
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-import torch
-from companion.core import training
-from companion.core.recipe import recipe
-
-torch.set_num_threads(1)
-training.SAVE_EVERY_SECONDS = 0.0
-chosen = recipe("regression-live", "smoke")
-calls = 0
-
-def draw(batch, generator):
-    global calls
-    calls += 1
-    if calls == 21:
-        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
-    return chosen.draw(batch, generator)
-
-training.train(chosen.model(5), draw, chosen.loss, chosen.schedule, seed=5, resume=Path(sys.argv[1]), label="killed")
-"""
-
-
-def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(tmp_path):
-    chosen, state = recipe("regression-live", "smoke"), tmp_path / "run.partial.safetensors"
-    killed = python("-c", KILLED, state)
-    assert killed.returncode == -getattr(signal, "SIGKILL", -signal.SIGTERM), killed.stderr
-    with safe_open(state, "pt") as file:
-        assert len(file.get_tensor("losses")) == 20
-
-    steps_drawn = []
-
-    def counting_draw(batch, generator):
-        steps_drawn.append(batch)
-        return chosen.draw(batch, generator)
-
-    resumed = chosen.model(99)  # another start, so that all that is right afterwards comes from the file
-    history = train(resumed, counting_draw, chosen.loss, chosen.schedule, seed=5, resume=state, label="killed")
-    uninterrupted = chosen.model(5)
-    expected = train(uninterrupted, chosen.draw, chosen.loss, chosen.schedule, seed=5)
-    assert len(steps_drawn) == chosen.schedule.steps - 20
-    np.testing.assert_allclose(history.losses, expected.losses, rtol=1e-5)
-    for ours, other in zip(resumed.parameters(), uninterrupted.parameters(), strict=True):
-        torch.testing.assert_close(ours, other, rtol=1e-4, atol=1e-6)
-    assert list(tmp_path.iterdir()) == []  # the state is removed at the end, and nothing else was left
+# Stopped and resumed: that it goes on as if nothing had happened, `test_resuming` says
 
 
 @pytest.fixture
