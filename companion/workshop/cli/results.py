@@ -59,11 +59,11 @@ def of_notebook(path: Path, name: str) -> Results:
     except FileError:
         return Results()
     verdicts = [_verdict(cell) for cell in code if _is_check(cell)]
-    exercises = [verdicts.count(verdict) for verdict in ("solved", "wrong", "not attempted")]
+    solved, wrong, left = (verdicts.count(verdict) for verdict in ("solved", "wrong", "not attempted"))
     asked, kept = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}, _kept(path.parent, name)
     made = [entry for id, entry in kept.items() if id in asked and entry.get("prediction") is not None]
     judged = [entry["verdict"] for entry in made if entry.get("verdict") in ("right", "not")]
-    return Results(*exercises, len(asked), len(made), len(judged), judged.count("right"))
+    return Results(solved, wrong, left, len(asked), len(made), len(judged), judged.count("right"))
 
 
 def _is_check(cell: dict) -> bool:
