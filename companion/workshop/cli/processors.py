@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from tqdm import tqdm
 
@@ -263,13 +262,25 @@ def _run(lesson: Lesson, capability: str, start: int, build: Path) -> Row:
     startup = build / "startup.py"
     atomic_write(startup, STARTUP)
     more = {VARIABLE: str(start), "PYTHONSTARTUP": str(startup.resolve())} if start else {}
-    with patch.dict(os.environ, Setting(capability, "", 1).environment() | more, clear=True):
+    with _environment(Setting(capability, "", 1).environment() | more):
         entry = run.execute(lesson, "course", 0, build)
     outcomes = {claim["id"]: [claim["expected"], claim["verdict"]] for claim in entry["claims"]}
     return {
         "errors": json.dumps([" ".join(each.split()) for each in entry["errors"]]),
         "outcomes": json.dumps(outcomes),
     }
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _changed(first: dict[str, Any], other: dict[str, Any]) -> list[str]:
