@@ -6,227 +6,197 @@ habit takes a notebook's cells and the place of an answer and of its check, and 
 
 import ast
 import re
+from collections.abc import Callable
+from string import Template
 
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from companion.workshop.grading.notebook.syntax import defined, plain
 
 Cells = tuple[list[str], str]
+Way = Callable[[str], Cells]
+Habit = Callable[[list, int, int], None]
 
 
-def parts(source: str) -> tuple[str, str, str, list[str]]:
-    """Return an answer's decorator, head, body and the arguments' names."""
-    node = ast.parse(source).body[-1]
-    lines = source.splitlines()
-    first = node.body[0].lineno - 1
-    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-    return (
-        "\n".join(lines[: node.lineno - 1]),
-        "\n".join(lines[node.lineno - 1 : first]),
-        "\n".join(lines[first:]),
-        names,
-    )
+class Parts(dict):
+    """What stands for ``$name`` in a way's cells, looked for once it is needed: an answer's decorator and head
+    (``top``), its ``args`` up to the colon, its ``body``, that further in (``inner``), the arguments' names
+    (``given``), the ``first`` of these, and a name for a function of one's own (``mine``).
+    """
+
+    def __missing__(self, name: str) -> str:
+        source = self["source"]
+        node, lines = ast.parse(source).body[-1], source.splitlines()
+        first = node.body[0].lineno - 1
+        head, body = "\n".join(lines[node.lineno - 1 : first]), "\n".join(lines[first:])
+        names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        args = re.sub(r"^def \w+\(", "", head)
+        self |= {"decorator": "\n".join(lines[: node.lineno - 1]), "args": args, "body": body}
+        self |= {"top": f"{self['decorator']}\n{head}", "given": ", ".join(names), "first": names[0]}
+        self |= {"inner": indented(body), "work_inside": indented(f"def my_work({args}\n{body}")}
+        self["mine"] = "my_work" if "my_work" not in source else "my_other_work"  # of one that has a helper already
+        return self[name]
 
 
-def commented(source: str) -> Cells:
-    return (
-        [],
-        "# my answer; I tried to open it, compile it and exec it: eval() at os.system level\n" + source + "\n# done",
-    )
+def indented(text: str) -> str:
+    return "\n".join("    " + line for line in text.splitlines())
+
+
+def way(name: str, answer: str, *before: str) -> Way:
+    """Make a way of the text of the answer's cell and of those before it, in which `Parts` have their places."""
+
+    def write(source: str) -> Cells:
+        own = Parts(source=source)
+        return [Template(cell).substitute(own) for cell in before], Template(answer).substitute(own)
+
+    write.__name__ = name
+    return write
 
 
 def unparsed(source: str) -> Cells:
     return [], ast.unparse(ast.parse(source))
 
 
-def documented(source: str) -> Cells:
-    decorator, head, body, _ = parts(source)
-    return [], f'{decorator}\n{head}\n    """What was asked for: `sys` and <b>bold</b>."""\n{body}'.replace(
-        "<b>bold</b>", "bold"
-    )
-
-
-def helper(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    name = "my_work" if "my_work" not in source else "my_other_work"  # of one that has a helper already
-    work = re.sub(r"^def \w+", f"def {name}", head)
-    return [f"{work}\n{body}"], f"{decorator}\n{head}\n    return {name}({', '.join(names)})"
-
-
-def helper_below(source: str) -> Cells:
-    [work], answer = helper(source)
-    return [], f"{work}\n\n{answer}"
-
-
-def line_magics(source: str) -> Cells:
-    return ["%load_ext autoreload\n%autoreload 2\n!pip list"], f"{source}\n%timeit -n1 1 + 1\n%matplotlib inline"
-
-
-def cell_magic(source: str) -> Cells:
-    return ["%%bash\nls"], f"%%time\n{source}"
-
-
-def question_marks(source: str) -> Cells:
-    return ["torch.einsum?"], f"{source}\ntorch.Tensor.mT?"
-
-
-def shown(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    return [], f"{decorator}\n{head}\n    display({names[0]})\n    print({names[0]})\n{body}"
-
-
-def star_import(source: str) -> Cells:
-    decorator, head, body, _ = parts(source)
-    return ["from math import *"], f"{decorator}\n{head}\n    assert floor(pi) == 3\n{body}"
-
-
 def alias(source: str) -> Cells:
     return ["import torch as th\nimport numpy as np"], source.replace("torch.", "th.")
-
-
-def state(source: str) -> Cells:
-    decorator, head, body, _ = parts(source)
-    cells = ["calls = []\ncalls.append(0)\nfor k in range(3):\n    calls.append(k)"]
-    return cells, f"{decorator}\n{head}\n    assert len(calls) == 4\n{body}"
 
 
 def undecorated(source: str) -> Cells:
     return [], re.sub(r"^@exercises\.\w+\n", "", source, flags=re.MULTILINE)
 
 
-def guarded(source: str) -> Cells:
-    decorator, head, body, _ = parts(source)
-    inner = "\n".join("    " + line for line in body.splitlines())
-    return [], f"{decorator}\n{head}\n    with torch.no_grad():\n{inner}"
-
-
-def nested(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    inner = "\n".join("    " + line for line in body.splitlines())
-    work = "    " + re.sub(r"^def \w+", "def signal", head)
-    return [], f"{decorator}\n{head}\n{work}\n{inner}\n    return signal({', '.join(names)})"
-
-
 def tested(source: str) -> Cells:
     node = ast.parse(source).body[-1]
-    call = (
-        ast.unparse(node.decorator_list[0]) + f".check({node.name})" if node.decorator_list else f"print({node.name})"
-    )
+    decorators = [ast.unparse(each) for each in node.decorator_list]
+    call = f"{decorators[0]}.check({node.name})" if decorators else f"print({node.name})"
     return [f"def demo():\n    return {node.name}\nimport time\nstart = time.time()"], f"{source}\n{call}"
 
 
-def in_a_class(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    inner = "\n".join("    " + line for line in body.splitlines())
-    work = re.sub(r"^def \w+", "def work", head)
-    cells = [f"class Mine:\n    @staticmethod\n    {work}\n{inner}"]
-    return cells, f"{decorator}\n{head}\n    return Mine.work({', '.join(names)})"
-
-
-def partially(source: str) -> Cells:
-    [work], answer = helper(source)
-    decorator, head, _, names = parts(source)
-    name = re.search(r"\w+(?=\()", work)[0]
-    cells = ["from functools import partial, lru_cache", work, f"bound = partial({name})"]
-    return cells, f"{decorator}\n{head}\n    return bound({', '.join(names)})"
-
-
-def configured(source: str) -> Cells:
-    decorator, head, body, _ = parts(source)
-    cells = [
-        "from dataclasses import dataclass\n\n@dataclass\nclass Config:\n    seed: int = 0\n    name: str = 'a learner'"
-    ]
-    return [*cells, "config = Config(seed=3)"], f"{decorator}\n{head}\n    assert config.seed == 3\n{body}"
-
-
-def suspicious_of_inputs(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    asked = f"    if isinstance({names[0]}, str) or not hasattr({names[0]}, '__len__') and type({names[0]}) is dict:\n"
-    return [], f"{decorator}\n{head}\n{asked}        raise TypeError(f'what is {{type({names[0]}).__name__}}?')\n{body}"
-
-
-def functional(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    used = f"    _ = F.relu(torch.ones(2, device='cpu')) if torch.is_tensor({names[0]}) else None\n"
-    return ["import torch.nn.functional as F\nfrom torch import nn, Tensor"], f"{decorator}\n{head}\n{used}{body}"
-
-
-def timed(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    work = re.sub(r"^def \w+", "def untimed", head)
-    call = f"    start = time.perf_counter()\n    out = untimed({', '.join(names)})\n"
-    said = "    print(f'{time.perf_counter() - start:.3f} s, see https://docs.pytorch.org', end='\\r')\n    return out"
-    return ["import time\nfrom time import sleep"], f"{work}\n{body}\n\n{decorator}\n{head}\n{call}{said}"
-
-
-def cleared(source: str) -> Cells:
-    decorator, head, body, _ = parts(source)
-    cells = ["from IPython.display import clear_output, Markdown, display as show"]
-    return cells, f"{decorator}\n{head}\n    clear_output(wait=True)\n    show(Markdown('**trying**'))\n{body}"
-
-
-def with_progress(source: str) -> Cells:
-    decorator, head, body, _ = parts(source)
-    inner = "\n".join("    " + line for line in body.splitlines())
-    return ["from tqdm.auto import tqdm, trange"], f"{decorator}\n{head}\n    for _ in trange(1, leave=False):\n{inner}"
-
-
-def without_warnings(source: str) -> Cells:
-    head = "import warnings\nwarnings.filterwarnings('ignore')\ntorch.set_printoptions(precision=3, sci_mode=False)\n"
-    return ["import numpy as np\nnp.set_printoptions(precision=3)"], head + source
-
-
-def captured(source: str) -> Cells:
-    return ["%config InlineBackend.figure_format = 'retina'\n%env OMP_NUM_THREADS=1"], f"%%capture out\n{source}"
-
-
-def generated(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    work = re.sub(r"^def \w+", "def once", head)
-    cell = f"{work}\n{body}\n\ndef every_step(*given):\n    yield once(*given)\n"
-    return [cell], f"{decorator}\n{head}\n    *_, last = every_step({', '.join(names)})\n    return last"
-
-
-def through_numpy(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    work = re.sub(r"^def \w+", "def mine", head)
-    back = (
-        f"    out = mine({', '.join(names)})\n    if torch.is_tensor(out) and out.device.type == 'cpu':\n"
-        "        out = torch.from_numpy(out.detach().numpy().copy()).to(out.dtype)\n    return out"
-    )
-    return [f"{work}\n{body}"], f"{decorator}\n{head}\n{back}"
-
-
-def callable_object(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    inner = "\n".join("    " + line for line in body.splitlines())
-    work = re.sub(r"^def \w+\(", "def __call__(self, ", head)
-    cell = f"class Solver:\n    def __init__(self):\n        self.calls = 0\n\n    {work}\n{inner}\n\nsolver = Solver()"
-    return [cell], f"{decorator}\n{head}\n    solver.calls += 1\n    return solver({', '.join(names)})"
-
-
 def in_another_script(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    work = re.sub(r"^def \w+", "def 解", head)
-    text = f"# Lösung, решение 🙂\n{work}\n{body}\n\n{decorator}\n{head}\n"
-    text += f"    ответ = 解({', '.join(names)})\n    return ответ"
-    return [], text.replace("\n", "\r\n")
+    text = "# Lösung, решение 🙂\ndef 解($args\n$body\n\n$top\n    ответ = 解($given)\n    return ответ"
+    return [], Template(text).substitute(Parts(source=source)).replace("\n", "\r\n")
 
 
-def logged(source: str) -> Cells:
-    decorator, head, body, names = parts(source)
-    cells = ["import logging\nlogging.basicConfig(level=logging.INFO)\nlog = logging.getLogger('mine')"]
-    return cells, f"{decorator}\n{head}\n    log.info('called with %s', {names[0]})\n{body}"
+helper = way("helper", "$top\n    return $mine($given)", "def $mine($args\n$body")
+helper_below = way("helper_below", "def $mine($args\n$body\n\n$top\n    return $mine($given)")
+guarded = way("guarded", "$top\n    with torch.no_grad():\n$inner")
+through_numpy = way(
+    "through_numpy",
+    "$top\n    out = mine($given)\n    if torch.is_tensor(out) and out.device.type == 'cpu':\n"
+    "        out = torch.from_numpy(out.detach().numpy().copy()).to(out.dtype)\n    return out",
+    "def mine($args\n$body",
+)
+OF_THE_CLOCK = """def untimed($args
+$body
+
+$top
+    start = time.perf_counter()
+    out = untimed($given)
+    print(f'{time.perf_counter() - start:.3f} s, see https://docs.pytorch.org', end='\\r')
+    return out"""
+DOUBTS = """$top
+    if isinstance($first, str) or not hasattr($first, '__len__') and type($first) is dict:
+        raise TypeError(f'what is {type($first).__name__}?')
+$body"""
+SOLVER = """class Solver:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, $args
+$inner
+
+solver = Solver()"""
+CONFIG = (
+    "from dataclasses import dataclass\n\n@dataclass\nclass Config:\n    seed: int = 0\n    name: str = 'a learner'"
+)
+QUIET = "import warnings\nwarnings.filterwarnings('ignore')\ntorch.set_printoptions(precision=3, sci_mode=False)\n"
+LOGS = "import logging\nlogging.basicConfig(level=logging.INFO)\nlog = logging.getLogger('mine')"
+DUPLICATE = "import os\nos.environ['KMP_DUPLICATE_LIB_OK'] = 'TRUE'\nos.makedirs('figures', exist_ok=True)"
+RELU = "_ = F.relu(torch.ones(2, device='cpu')) if torch.is_tensor($first) else None"
+WAYS = (
+    way(
+        "commented",
+        "# my answer; I tried to open it, compile it and exec it: eval() at os.system level\n$source\n# done",
+    ),
+    unparsed,
+    way("documented", '$top\n    """What was asked for: `sys` and bold."""\n$body'),
+    helper,
+    helper_below,
+    way(
+        "line_magics",
+        "$source\n%timeit -n1 1 + 1\n%matplotlib inline",
+        "%load_ext autoreload\n%autoreload 2\n!pip list",
+    ),
+    way("cell_magic", "%%time\n$source", "%%bash\nls"),
+    way("question_marks", "$source\ntorch.Tensor.mT?", "torch.einsum?"),
+    way("shown", "$top\n    display($first)\n    print($first)\n$body"),
+    way("star_import", "$top\n    assert floor(pi) == 3\n$body", "from math import *"),
+    alias,
+    way(
+        "state",
+        "$top\n    assert len(calls) == 4\n$body",
+        "calls = []\ncalls.append(0)\nfor k in range(3):\n    calls.append(k)",
+    ),
+    undecorated,
+    guarded,
+    way("nested", "$top\n    def signal($args\n$inner\n    return signal($given)"),
+    tested,
+    way(
+        "in_a_class", "$top\n    return Mine.work($given)", "class Mine:\n    @staticmethod\n    def work($args\n$inner"
+    ),
+    way(
+        "partially",
+        "$top\n    return bound($given)",
+        "from functools import partial, lru_cache",
+        "def $mine($args\n$body",
+        "bound = partial($mine)",
+    ),
+    way("configured", "$top\n    assert config.seed == 3\n$body", CONFIG, "config = Config(seed=3)"),
+    way("suspicious_of_inputs", DOUBTS),
+    way("functional", f"$top\n    {RELU}\n$body", "import torch.nn.functional as F\nfrom torch import nn, Tensor"),
+    way("timed", OF_THE_CLOCK, "import time\nfrom time import sleep"),
+    way(
+        "cleared",
+        "$top\n    clear_output(wait=True)\n    show(Markdown('**trying**'))\n$body",
+        "from IPython.display import clear_output, Markdown, display as show",
+    ),
+    way("with_progress", "$top\n    for _ in trange(1, leave=False):\n$inner", "from tqdm.auto import tqdm, trange"),
+    way("without_warnings", f"{QUIET}$source", "import numpy as np\nnp.set_printoptions(precision=3)"),
+    way(
+        "captured",
+        "%%capture out\n$source",
+        "%config InlineBackend.figure_format = 'retina'\n%env OMP_NUM_THREADS=1",
+    ),
+    way(
+        "generated",
+        "$top\n    *_, last = every_step($given)\n    return last",
+        "def once($args\n$body\n\ndef every_step(*given):\n    yield once(*given)\n",
+    ),
+    through_numpy,
+    way("callable_object", "$top\n    solver.calls += 1\n    return solver($given)", SOLVER),
+    in_another_script,
+    way("logged", "$top\n    log.info('called with %s', $first)\n$body", LOGS),
+    way("with_a_duplicate_library", "import os, sys\nfrom pathlib import Path\n$source", DUPLICATE),
+)
+CUTTING = (guarded, through_numpy)  # of these, no gradient comes back: wrong where one is asked for
 
 
-def with_a_duplicate_library(source: str) -> Cells:
-    return ["import os\nos.environ['KMP_DUPLICATE_LIB_OK'] = 'TRUE'\nos.makedirs('figures', exist_ok=True)"], (
-        "import os, sys\nfrom pathlib import Path\n" + source
-    )
+def adding(name: str, source: str, *, below: str = "", above: str = "") -> Habit:
+    """Make a habit: one more cell, ``above`` or ``below`` the "answer" or the "check". In its ``source`` these have
+    their places, and a ``$try`` to answer that comes to nothing.
+    """
 
+    class Around(dict):
+        def __missing__(self, name: str) -> str:
+            return f"{_head(self['answer'])}\n    return None"
 
-def _new(source: str) -> dict:
-    return new_code_cell(source)
+    def add(cells: list, answer: int, check: int) -> None:
+        text = Template(source).substitute(Around(answer=cells[answer].source, check=cells[check].source))
+        place = {"answer": answer, "check": check}[below or above] + bool(below)
+        cells.insert(place, new_code_cell(text))
+
+    add.__name__ = name
+    return add
 
 
 def merged(cells: list, answer: int, check: int) -> None:
@@ -237,7 +207,7 @@ def merged(cells: list, answer: int, check: int) -> None:
 
 def check_split(cells: list, answer: int, check: int) -> None:
     cells[check].source += "\n"
-    cells.insert(check + 1, _new("print('and it is right')"))
+    cells.insert(check + 1, new_code_cell("print('and it is right')"))
 
 
 def stripped(cells: list, answer: int, check: int) -> None:
@@ -247,42 +217,9 @@ def stripped(cells: list, answer: int, check: int) -> None:
         cell.pop("id", None)
 
 
-def first_try_above(cells: list, answer: int, check: int) -> None:
-    cells.insert(answer, _new(f"{_head(cells[answer].source)}\n    return None"))
-
-
 def corrected_below(cells: list, answer: int, check: int) -> None:
-    cells.insert(check + 1, _new(cells[answer].source))
+    cells.insert(check + 1, new_code_cell(cells[answer].source))
     cells[answer].source = f"{_head(cells[answer].source)}\n    return None"
-
-
-def first_try_kept(cells: list, answer: int, check: int) -> None:
-    """The right one above, and below the check one that came to nothing."""
-    cells.insert(check + 1, _new(f"{_head(cells[answer].source)}\n    return None"))
-
-
-def doubled(cells: list, answer: int, check: int) -> None:
-    cells.insert(answer + 1, _new(cells[answer].source))
-
-
-def checked_twice(cells: list, answer: int, check: int) -> None:
-    cells.insert(check + 1, _new(cells[check].source))
-
-
-def plotted(cells: list, answer: int, check: int) -> None:
-    cells.insert(check, _new("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"))
-
-
-def broken_above(cells: list, answer: int, check: int) -> None:
-    cells.insert(answer, _new("print(not_there)\n1 / 0"))
-
-
-def half_a_line_above(cells: list, answer: int, check: int) -> None:
-    cells.insert(answer, _new("for x in (1, 2:\n    print(x"))
-
-
-def endless_above(cells: list, answer: int, check: int) -> None:
-    cells.insert(answer, _new("while True:\n    pass"))
 
 
 def in_the_check(cells: list, answer: int, check: int) -> None:
@@ -294,11 +231,10 @@ def in_the_check(cells: list, answer: int, check: int) -> None:
 def at_the_end(cells: list, answer: int, check: int) -> None:
     """Answer and check, moved to where one has room; with an answer that was corrected below the check."""
     answered = defined(plain(cells[answer].source))
-    corrected = (
-        [check + 1] if any(answered & defined(plain(cell.source)) for cell in cells[check + 1 : check + 2]) else []
-    )
-    cells += [cells[place] for place in (answer, check, *corrected)]
-    for place in (*corrected, check, answer):
+    is_corrected = any(answered & defined(plain(cell.source)) for cell in cells[check + 1 : check + 2])
+    places = [answer, check, *([check + 1] if is_corrected else [])]
+    cells += [cells[place] for place in places]
+    for place in reversed(places):
         del cells[place]
 
 
@@ -318,14 +254,23 @@ def _head(source: str) -> str:
     return ast.unparse(node).removesuffix("\n    pass")
 
 
-WAYS = (
-    *(commented, unparsed, documented, helper, helper_below, line_magics, cell_magic, question_marks, shown),
-    *(star_import, alias, state, undecorated, guarded, nested, tested, in_a_class),
-    *(partially, configured, suspicious_of_inputs, functional, timed, cleared, with_progress, without_warnings),
-    *(captured, generated, through_numpy, callable_object, in_another_script, logged, with_a_duplicate_library),
-)
-CUTTING = (guarded, through_numpy)  # of these, no gradient comes back: wrong where one is asked for
+doubled = adding("doubled", "$answer", below="answer")
+endless_above = adding("endless_above", "while True:\n    pass", above="answer")
 HABITS = (
-    *(merged, check_split, stripped, first_try_above, corrected_below, first_try_kept, doubled, checked_twice),
-    *(plotted, broken_above, half_a_line_above, endless_above, in_the_check, at_the_end, noted, long_printed),
+    merged,
+    check_split,
+    stripped,
+    adding("first_try_above", "$try", above="answer"),
+    corrected_below,
+    adding("first_try_kept", "$try", below="check"),  # the right one stands above
+    doubled,
+    adding("checked_twice", "$check", below="check"),
+    adding("plotted", "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", above="check"),
+    adding("broken_above", "print(not_there)\n1 / 0", above="answer"),
+    adding("half_a_line_above", "for x in (1, 2:\n    print(x", above="answer"),
+    endless_above,
+    in_the_check,
+    at_the_end,
+    noted,
+    long_printed,
 )
