@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from nbformat import NotebookNode
 from workshop.grading.small_lesson import NAME, hand_in, handed_in, solved
 
 from companion.workshop.grading.course import lms
@@ -20,14 +19,6 @@ HELPED = "from helpers import step\n@exercises.newton_step\ndef newton_step(M, S
 HELPERS = "def step(M, S):\n    return 2 * M - M @ S @ M\n"
 
 
-def file(root: Path, name: str, place: str, notebook: NotebookNode, encoding: str = "utf-8") -> Path:
-    """Write a notebook to a place in a student's folder."""
-    path = root / "grading" / "submitted" / name / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(notebook), encoding=encoding)
-    return path
-
-
 def as_it_is(root: Path, name: str, random: Random) -> str:
     hand_in(root, name, solved())
     return name
@@ -35,24 +26,24 @@ def as_it_is(root: Path, name: str, random: Random) -> str:
 
 def as_a_copy(root: Path, name: str, random: Random) -> str:
     """The notebook as it was released lies beside it."""
-    file(root, name, f"{NAME}/{OWN}", handed_in({}))
-    file(root, name, f"{NAME}/{random.choice(COPIES).format(NAME)}", solved())
+    hand_in(root, name, handed_in({}))
+    hand_in(root, name, solved(), f"{NAME}/{random.choice(COPIES).format(NAME)}")
     return name
 
 
 def elsewhere(root: Path, name: str, random: Random) -> str:
     """In a folder within the folder, under a name in capitals, or straight under the student's."""
-    file(root, name, random.choice((f"{NAME}/{NAME}/{OWN}", f"{NAME}/{NAME}.IPYNB", OWN, f"05/{OWN}")), solved())
+    hand_in(root, name, solved(), random.choice((f"{NAME}/{NAME}/{OWN}", f"{NAME}/{NAME}.IPYNB", OWN, f"05/{OWN}")))
     return name
 
 
 def in_another_encoding(root: Path, name: str, random: Random) -> str:
-    file(root, name, f"{NAME}/{OWN}", solved(), random.choice(("utf-16", "utf-8-sig")))
+    hand_in(root, name, json.dumps(solved()).encode(random.choice(("utf-16", "utf-8-sig"))))
     return name
 
 
 def with_a_module(root: Path, name: str, random: Random) -> str:
-    path = file(root, name, f"{NAME}/{OWN}", solved(newton_step=HELPED))
+    path = hand_in(root, name, solved(newton_step=HELPED))
     (path.parent / "helpers.py").write_text(HELPERS, encoding="utf-8")
     return name
 

@@ -1,6 +1,5 @@
 """A class whose hand-ins are graded without a sandbox, and what is said of them: for the tests of `handins`."""
 
-import csv
 import html
 import json
 import os
@@ -8,7 +7,7 @@ from datetime import datetime
 
 from workshop.grading.reading import small_handout
 from workshop.grading.sharing import here, unless_stubs
-from workshop.grading.small_lesson import NAME, RIGHT, checkout, handed_in, solved
+from workshop.grading.small_lesson import NAME, RIGHT, checkout, hand_in, handed_in, rows, solved
 
 from companion import __version__
 from companion.workshop.grading.course import classroom, handins
@@ -40,11 +39,6 @@ def grade(root, **options):
     return classroom.grade(small_handout(), root / "solutions" / NAME / f"{NAME}.ipynb", root, **options)
 
 
-def rows(root):
-    text = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
-    return {row["student"]: row for row in csv.DictReader(text.splitlines())}
-
-
 def at(path, when):
     seconds = datetime.fromisoformat(when).timestamp()
     os.utime(path, (seconds, seconds))
@@ -54,9 +48,7 @@ def at(path, when):
 def put(course, name, files):
     """Files by their place in a student's folder."""
     for file, data in files.items():
-        path = course / "grading" / "submitted" / name / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        hand_in(course, name, data, file)
 
 
 def said(course, name="anna"):
@@ -82,10 +74,7 @@ def kept(course, name="anna"):
 
 def version(course, data, when, name="anna"):
     """Hand in once more, over what is there, and grade."""
-    path = course / "grading" / "submitted" / name / NAME / OWN
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    at(path, when)
+    at(hand_in(course, name, data), when)
     grade(course)
     return rows(course)[name]
 

@@ -5,7 +5,19 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
-from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, RIGHT, cell, edited, handed_in, solution, solved
+from workshop.grading.small_lesson import (
+    AUTOMATIC,
+    NAME,
+    POINTS,
+    RETURNS,
+    RIGHT,
+    cell,
+    edited,
+    handed_in,
+    newton_step,
+    solution,
+    solved,
+)
 from wrong_answers.cases import CASES
 
 FULL = {name: POINTS[name] for name in AUTOMATIC}
@@ -47,27 +59,21 @@ def right(function: str) -> str:
 
 
 def _no_marks(notebook):
-    for one in notebook.cells:
-        one.metadata.pop("nbgrader", None)
     notebook.nbformat_minor = 4
     for one in notebook.cells:
+        one.metadata.pop("nbgrader", None)
         one.pop("id", None)
 
 
 def _split(notebook):
     place = notebook.cells.index(cell(notebook, "newton-step"))
     notebook.cells[place].source = "def half(M, S):\n    return M @ S @ M"
-    rest = new_code_cell(
-        "@exercises.newton_step\ndef newton_step(M, S):\n    return 2 * M - half(M, S)",
-        metadata=dict(notebook.cells[place].metadata),
-    )
-    notebook.cells.insert(place + 1, rest)
+    marks = dict(notebook.cells[place].metadata)
+    notebook.cells.insert(place + 1, new_code_cell(newton_step("return 2 * M - half(M, S)"), metadata=marks))
 
 
 def _helpers(notebook):
-    cell(
-        notebook, "newton-step"
-    ).source = "@exercises.newton_step\ndef newton_step(M, S):\n    return m.fsum([2]) * M - twice(M, S) / 2"
+    cell(notebook, "newton-step").source = newton_step("return m.fsum([2]) * M - twice(M, S) / 2")
     before = new_code_cell("import math as m\nraise ValueError('a line that the answer does not need')")
     notebook.cells.insert(4, before)
     notebook.cells.append(new_code_cell("%matplotlib inline\ntwo = 2\ndef twice(M, S):\n    return two * M @ S @ M"))
@@ -75,9 +81,7 @@ def _helpers(notebook):
 
 def _own_import(notebook):
     notebook.cells[2].source += "\nimport numpy as np"
-    cell(
-        notebook, "newton-step"
-    ).source = "@exercises.newton_step\ndef newton_step(M, S):\n    return int(np.sqrt(4)) * M - M @ S @ M"
+    cell(notebook, "newton-step").source = newton_step("return int(np.sqrt(4)) * M - M @ S @ M")
 
 
 def _uses_another(notebook):
@@ -99,6 +103,11 @@ def _without_check(notebook):
 
 def _written_only(notebook):
     cell(notebook, "open-question").source = "<script>alert(1)</script> [x](javascript:alert(1)) $a<b$"
+
+
+def missing(body: str, says: str) -> Student:
+    """Who has all but newton_step, whose body this is."""
+    return Student(solved(newton_step=newton_step(body)), without("newton-step"), says=says)
 
 
 CLASS = {
@@ -124,49 +133,23 @@ CLASS = {
     "calls another answer that is a stub": Student(
         edited(_uses_another, handed_in({"triplet-tokens": RIGHT["triplet-tokens"]})), without("newton-step")
     ),
-    "a decorator lost": Student(solved(newton_step="def newton_step(M, S):\n    return 2 * M - M @ S @ M")),
+    "a decorator lost": Student(solved(newton_step=f"def newton_step(M, S):\n    {RETURNS}")),
     "wrong kernel name": Student(edited(_kernel)),
     "check cell deleted": Student(edited(_without_check), flag="newton-step-check: the check cell is missing"),
-    "changes its input": Student(
-        solved(
-            newton_step="@exercises.newton_step\ndef newton_step(M, S):\n"
-            "    old = M.clone()\n    M *= 2\n    return M - old @ S @ old"
-        ),
-        without("newton-step"),
-        says="changes its argument M in place",
+    "changes its input": missing(
+        "old = M.clone()\nM *= 2\nreturn M - old @ S @ old", "changes its argument M in place"
     ),
     "makes a CPU tensor": Student(
-        solved(
-            newton_step="@exercises.newton_step\ndef newton_step(M, S):\n"
-            "    return M @ (2 * torch.eye(len(S), dtype=S.dtype) - S @ M)"
-        )
+        solved(newton_step=newton_step("return M @ (2 * torch.eye(len(S), dtype=S.dtype) - S @ M)"))
     ),
-    "in float32": Student(
-        solved(
-            newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    M, S = M.float(), S.float()\n"
-            "    return 2 * M - M @ S @ M"
-        )
+    "in float32": Student(solved(newton_step=newton_step(f"M, S = M.float(), S.float()\n{RETURNS}"))),
+    "crashes": missing(
+        "return M @ undefined",
+        "raises NameError at `return M @ undefined`: name &#39;undefined&#39; is not defined",
     ),
-    "crashes": Student(
-        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return M @ undefined"),
-        without("newton-step"),
-        says="raises NameError at `return M @ undefined`: name &#39;undefined&#39; is not defined",
-    ),
-    "does not compile": Student(
-        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return 2 * (M"),
-        without("newton-step"),
-        says="raises SyntaxError",
-    ),
-    "returns a number": Student(
-        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    return 3"),
-        without("newton-step"),
-        says="returns int, not a tensor",
-    ),
-    "returns nothing": Student(
-        solved(newton_step="@exercises.newton_step\ndef newton_step(M, S):\n    2 * M"),
-        without("newton-step"),
-        says="returns nothing, where a tensor",
-    ),
+    "does not compile": missing("return 2 * (M", "raises SyntaxError"),
+    "returns a number": missing("return 3", "returns int, not a tensor"),
+    "returns nothing": missing("2 * M", "returns nothing, where a tensor"),
     "written only": Student(edited(_written_only, handed_in({})), NOTHING),
     "Zoë Łukasz 王小明": Student(solved()),
     "..anna": Student(solved(), file=".. 05 small (копия).ipynb"),
@@ -180,17 +163,16 @@ def unreadable() -> dict[str, Student]:
     """What cannot be graded, and what is said of it."""
     other = solution()
     other.cells = [one for one in other.cells if "nbgrader" not in one.metadata]
-    nothing = {"points": NOTHING}
-    return {
-        "invalid JSON": Student(b'{"cells": [', **nothing, says="it is no notebook"),
-        "empty file": Student(b"", **nothing, says="it is empty"),
-        "not UTF-8": Student(b"\xff\xfe\x00", **nothing, says="it is no notebook"),
-        "no cells": Student(json.dumps({"worksheets": []}).encode(), **nothing, says="it is no notebook"),
-        "cells of another kind": Student(
-            b'{"cells": [1, null, {"cell_type": {}, "source": 7}]}', **nothing, says="it is no notebook"
-        ),
-        "nested a million deep": Student(b"[" * 1_000_000, **nothing, says="it is no notebook"),
-        "another lesson": Student(other, **nothing, says="another lesson"),
-        "a 200 MB notebook": Student(b'{"cells": []}', **nothing, says="has 190 MiB", size=200_000_000),
-        "a megabyte of code": Student(solved(newton_step="x = 1\n" * 400_000), **nothing, says="of code"),
+    no_notebooks = {
+        "invalid JSON": b'{"cells": [',
+        "not UTF-8": b"\xff\xfe\x00",
+        "no cells": b'{"worksheets": []}',
+        "cells of another kind": b'{"cells": [1, null, {"cell_type": {}, "source": 7}]}',
+        "nested a million deep": b"[" * 1_000_000,
+    }
+    return {name: Student(data, NOTHING, says="it is no notebook") for name, data in no_notebooks.items()} | {
+        "empty file": Student(b"", NOTHING, says="it is empty"),
+        "another lesson": Student(other, NOTHING, says="another lesson"),
+        "a 200 MB notebook": Student(b'{"cells": []}', NOTHING, says="has 190 MiB", size=200_000_000),
+        "a megabyte of code": Student(solved(newton_step="x = 1\n" * 400_000), NOTHING, says="of code"),
     }

@@ -28,7 +28,7 @@ from nbformat.v4 import new_code_cell
 from tqdm.auto import tqdm
 from workshop.grading.arrivals import ARRIVALS, DUE
 from workshop.grading.effects import EFFECTS
-from workshop.grading.small_lesson import AUTOMATIC, NAME, RIGHT, checkout, hand_in, handed_in
+from workshop.grading.small_lesson import AUTOMATIC, HEAD, NAME, RIGHT, checkout, grade_id, hand_in, handed_in, rows
 from workshop.grading.variants import CUTTING, HABITS, WAYS
 
 from companion.workshop.cli import grade
@@ -46,7 +46,6 @@ EVERY, MANY = 10, 8  # one case of so many is a class of so many who mean harm
 LONGEST = 300.0  # seconds for a case, on the wall clock of a machine however busy
 MEMORY = 1 << 40  # bytes: of the processes of a case, each has limits of its own
 HONEST = ("..anna", "zoe")
-HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 
 
 # -- honest
@@ -72,10 +71,6 @@ def _read(number: int) -> tuple[Handout, str]:
         if name.endswith("-check"):
             cell["source"] = given.sources[name]
     return given, json.dumps(notebook)
-
-
-def grade_id(cell: dict) -> str:
-    return cell["metadata"].get("nbgrader", {}).get("grade_id", "")
 
 
 def honest(case: int) -> tuple[Handout, str, NotebookNode, str]:
@@ -275,14 +270,14 @@ def neighbours(case: int, many: int, limits: Limits = BRIEF) -> list[str]:
             hand_in(root, file_name(HONEST[0]), handed_in({}))
         honest_ones = [random.choice(ARRIVALS)(root, name, random) for name in HONEST]
         try:
-            first = _table(root, limits)
+            first, table = _table(root, limits), rows(root)
             anonymous = settings.read_text(encoding="utf-8")
             settings.write_text(f"anonymous = true\n{anonymous}", encoding="utf-8")
             second = _table(root, limits)
         except (Exception, SystemExit) as error:
             return [f"case {case}: the run ended: {error!r}"]
         told = [told for path in (root / "grading" / NAME / "results").glob("*.json") for told in _told(path)]
-    points = {row["student"]: [float(row[name]) for name in AUTOMATIC] for row in _rows(first)}
+    points = {row["student"]: [float(row[name]) for name in AUTOMATIC] for row in table.values()}
     wrong = [f"{name} has {points.get(name)}" for name in honest_ones if points.get(name) != [1, 2, 3]]
     wrong += [f"{name} has won {won}" for name, won in points.items() if name not in honest_ones and any(won)]
     wrong += [f"is told of secret inputs: {text}" for text in told]
@@ -298,10 +293,6 @@ def _table(root: Path, limits: Limits) -> str:
     if failed:
         raise RuntimeError(f"not marked: {failed}")
     return (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
-
-
-def _rows(table: str) -> csv.DictReader:
-    return csv.DictReader(table.splitlines(keepends=True))
 
 
 def _formulas(table: str, mark: str) -> list[str]:

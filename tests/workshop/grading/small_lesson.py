@@ -1,10 +1,14 @@
 """A lesson of three exercises and a written question, made for the tests of grading, and what students make of it."""
 
 import copy
+import csv
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from io import StringIO
 from pathlib import Path
+from textwrap import indent
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -36,6 +40,14 @@ def gd_closed_form(S, b, lr, steps):
         w = w - lr * (S @ w - b)
     return w""",
 }
+
+HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
+RETURNS = "return 2 * M - M @ S @ M"
+
+
+def newton_step(body: str, above: str = "") -> str:
+    """A cell that defines newton_step by this body, with more ``above`` it."""
+    return (f"{above}\n" if above else "") + HEAD + indent(body, "    ")
 
 
 def marks(name: str, **kind) -> dict:
@@ -98,7 +110,7 @@ def handed_in(answers: dict[str, str], written: str = "", lesson: NotebookNode |
     """The released lesson with ``answers`` by the answer cell's name; what is not among them stays a stub."""
     notebook = copy.deepcopy(lesson or solution())
     for cell in notebook.cells:
-        name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        name = grade_id(cell)
         if name in RIGHT:
             cell.source = answers.get(name, stub(name))
         elif name in AUTOMATIC:
@@ -120,20 +132,37 @@ def edited(edit: Callable[[NotebookNode], None], notebook: NotebookNode | None =
     return notebook
 
 
+def grade_id(cell: dict[str, Any]) -> str:
+    """What nbgrader calls a cell; empty if it has no name for it."""
+    return cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+
+
 def cell(notebook: NotebookNode, name: str) -> NotebookNode:
-    [found] = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name]
+    [found] = [cell for cell in notebook.cells if grade_id(cell) == name]
     return found
 
 
-def hand_in(root: Path, student: str, notebook: NotebookNode | bytes, file: str = f"{NAME}.ipynb") -> Path:
-    """Put a notebook, or raw bytes, where a student's submission belongs."""
-    folder = root / "grading" / "submitted" / student / NAME
-    folder.mkdir(parents=True)
-    data = (
-        notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
-    )  # as it is: nbformat would mend it
-    (folder / file).write_bytes(data)
-    return folder / file
+def around(above: Iterable[str], newton_step: str, below: Iterable[str] = ()) -> NotebookNode:
+    """A solved notebook with this answer, and cells ``above`` it and ``below`` its check."""
+    notebook = solved(newton_step=newton_step)
+    place, check = (notebook.cells.index(cell(notebook, name)) for name in ("newton-step", "newton-step-check"))
+    notebook.cells[check + 1 : check + 1] = map(new_code_cell, below)
+    notebook.cells[place:place] = map(new_code_cell, above)
+    return notebook
+
+
+def hand_in(root: Path, student: str, notebook: NotebookNode | bytes, place: str = f"{NAME}/{NAME}.ipynb") -> Path:
+    """Put a notebook, or raw bytes, where a student's submission belongs, or at another place in that folder."""
+    path = root / "grading" / "submitted" / student / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode())  # not mended
+    return path
+
+
+def rows(root: Path, lesson: str = NAME) -> dict[str, dict[str, str]]:
+    """What the class's table has of each student."""
+    text = (root / "grading" / lesson / "grades.csv").read_text(encoding="utf-8")
+    return {row["student"]: row for row in csv.DictReader(StringIO(text))}
 
 
 def asking_without_end(pause):

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 from workshop.grading.reading import assembled, small_handout
-from workshop.grading.sharing import PATIENT, all_in, one_process
+from workshop.grading.sharing import PATIENT
 from workshop.grading.small_lesson import solved
 
 from companion.core.llama import Llama, LlamaConfig
@@ -35,14 +35,8 @@ def head(generator, batch=4):
     return {name: draw_normal(generator, *shape).float() / shape[-1] ** 0.5 for name, shape in sizes.items()}
 
 
-@pytest.fixture(scope="module")
-def process():
-    with one_process(PATIENT) as process:
-        yield process
-
-
 @pytest.fixture
-def marked(process, monkeypatch):
+def marked(shared, monkeypatch):
     """Marks an answer to an exercise; its entry."""
 
     def marked(exercise, source):
@@ -52,8 +46,7 @@ def marked(process, monkeypatch):
         entries = marking.mark(submission, small_handout(), [11, 12], PATIENT, unsafe=False)["exercises"]
         return entries["newton-step-check"]
 
-    with all_in(process):
-        yield marked
+    return marked
 
 
 @sandboxed

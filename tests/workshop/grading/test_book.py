@@ -7,7 +7,7 @@ import sqlite3
 from types import SimpleNamespace
 
 import pytest
-from workshop.grading.handing_in import grade, rows, without_sandbox
+from workshop.grading.handing_in import grade, rows
 from workshop.grading.reading import small_handout
 from workshop.grading.small_lesson import NAME, cell, edited, hand_in, solved
 from workshop.grading.test_submissions import PNG
@@ -17,12 +17,6 @@ from companion.workshop.grading.course.book import Book, Given
 from companion.workshop.grading.course.settings import Settings
 
 WRITTEN, AUTOMATIC = "open-question", "newton-step-check"
-
-
-@pytest.fixture
-def course(tmp_path, monkeypatch):
-    """A checkout; everything that is handed in as anything but a stub is right."""
-    return without_sandbox(tmp_path, monkeypatch)
 
 
 def who(root):

@@ -1,6 +1,5 @@
 """A class in which everybody gets what was earned: honest answers their exact score, hostile ones not a point more."""
 
-import csv
 import os
 import socket
 
@@ -10,7 +9,7 @@ import pytest
 from workshop.grading.honest import CLASS, unreadable
 from workshop.grading.hostile import DOES, NEWTON, WHOLE, at_a_place
 from workshop.grading.sharing import all_in, one_process
-from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, solved
+from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, rows, solved
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
@@ -46,17 +45,12 @@ class Graded:
         self.before = self.files()
         with one_process(QUICK, course=True) as process, all_in(process):
             self.failed += grade.grade(self.lesson, root, jobs=1, limits=QUICK)
-        self.rows = {
-            row["student"].removeprefix("'"): row
-            for row in csv.DictReader(
-                (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-            )
-        }
+        self.rows = {name.removeprefix("'"): row for name, row in rows(root).items()}
 
     def hand_in(self, *names):
         for name in names:
             student = self.students[name]
-            path = hand_in(self.root, name, student.handed_in, student.file)
+            path = hand_in(self.root, name, student.handed_in, f"{NAME}/{student.file}")
             if student.size:
                 os.truncate(path, student.size)
 
@@ -64,7 +58,8 @@ class Graded:
         """Submissions that are not files."""
         submitted = self.root / "grading" / "submitted"
         victim = submitted / "all right" / NAME / f"{NAME}.ipynb"
-        for name in ("linked file", "a pipe", "a folder", "no notebook", "two notebooks"):
+        folders = "linked file", "a pipe", "a folder", "no notebook", "two notebooks"
+        for name in folders:
             (submitted / name / NAME).mkdir(parents=True)
         (submitted / "linked file" / NAME / f"{NAME}.ipynb").symlink_to(victim)
         os.mkfifo(submitted / "a pipe" / NAME / f"{NAME}.ipynb")
@@ -72,20 +67,11 @@ class Graded:
         (submitted / "linked folder").mkdir()
         (submitted / "linked folder" / NAME).symlink_to(victim.parent)
         (submitted / "linked student").symlink_to(victim.parents[1])
-        first = hand_in(self.root, "two", solved(), "a.ipynb")
+        first = hand_in(self.root, "two", solved(), f"{NAME}/a.ipynb")
         first.with_name("b.ipynb").write_bytes(first.read_bytes() + b"\n")  # which of them is meant?
         for name in (b"\xff\xfe", b"<b>new\nline"):
             hand_in(self.root, os.fsdecode(name), solved())
-        self.odd = [
-            "linked file",
-            "a pipe",
-            "a folder",
-            "no notebook",
-            "two notebooks",
-            "linked folder",
-            "linked student",
-            "two",
-        ]
+        self.odd = [*folders, "linked folder", "linked student", "two"]
 
     def files(self):
         paths = [path for path in self.root.rglob("*") if path.is_file() and path.stat().st_size < 1 << 20]

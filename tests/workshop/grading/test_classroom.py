@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 import torch
-from workshop.grading.handing_in import at, further, grade, rows, without_sandbox
+from workshop.grading.handing_in import at, further, grade, rows
 from workshop.grading.reading import small_handout
 from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, edited, hand_in, handed_in, solved
 
@@ -23,12 +23,6 @@ from companion.workshop.grading.sandbox import bubblewrap
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 DUE = "2026-11-30T12:00:00+00:00"
-
-
-@pytest.fixture
-def course(tmp_path, monkeypatch):
-    """A checkout; everything that is handed in as anything but a stub is right."""
-    return without_sandbox(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -363,21 +357,18 @@ REFUSED = f"it is {NAME}-further.ipynb, in which nothing earns points: hand in {
 
 @pytest.mark.parametrize("file", [f"{NAME}-further.ipynb", f"{NAME}.ipynb", "mine.ipynb"])
 def test_the_second_notebook_alone_is_refused_with_what_to_do(course, file):
-    hand_in(course, "anna", further(), file)
+    hand_in(course, "anna", further(), f"{NAME}/{file}")
     assert grade(course) == []
     assert rows(course)["anna"]["needs_a_person"] == f"cannot be read: {REFUSED}"
     assert REFUSED in (course / "grading/feedback/anna" / f"{NAME}.html").read_text(encoding="utf-8")
 
 
 def test_the_second_notebook_takes_nothing_from_the_lesson(course):
-    at(hand_in(course, "anna", solved(), "mine.ipynb"), "2026-11-01T12:00:00+00:00")
-    beside = course / "grading/submitted/anna" / NAME / f"{NAME}-further.ipynb"
-    beside.write_bytes(further())
+    at(hand_in(course, "anna", solved(), f"{NAME}/mine.ipynb"), "2026-11-01T12:00:00+00:00")
+    hand_in(course, "anna", further(), f"{NAME}/{NAME}-further.ipynb")
     at(hand_in(course, "bert", solved()), "2026-11-01T12:00:00+00:00")
     grade(course)
     assert [row["points"] for row in rows(course).values()] == ["6", "6"]
-    later = course / "grading/submitted/bert" / NAME / f"{NAME}.ipynb"
-    later.write_bytes(further())
-    at(later, "2026-11-02T12:00:00+00:00")
+    at(hand_in(course, "bert", further()), "2026-11-02T12:00:00+00:00")
     grade(course)
     assert rows(course)["bert"]["points"] == "6", "what was handed in before still counts"

@@ -16,19 +16,11 @@ from workshop.grading.handing_in import (
     put,
     rows,
     said,
-    without_sandbox,
 )
 from workshop.grading.small_lesson import NAME, RIGHT, hand_in, handed_in
 
 from companion.workshop.grading.course import classroom, folders
 from companion.workshop.grading.notebook.files import HELP, HELPERS
-
-
-@pytest.fixture
-def course(tmp_path, monkeypatch):
-    """A checkout; everything that is handed in as anything but a stub is right."""
-    return without_sandbox(tmp_path, monkeypatch)
-
 
 COPIES = ["{} (1)", "{}-Copy1", "Copy of {}", "{} - Kopie", "{}_final", "my solution", "Kopie von {}"]
 

@@ -19,7 +19,6 @@ from workshop.grading.handing_in import (
     rows,
     said,
     version,
-    without_sandbox,
 )
 from workshop.grading.reading import small_handout
 from workshop.grading.small_lesson import NAME, RIGHT, cell, hand_in, stub
@@ -28,12 +27,6 @@ from companion.workshop.grading.course import handins
 from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.course.settings import SettingsError, read_settings
 from companion.workshop.grading.course.stamps import parse_time
-
-
-@pytest.fixture
-def course(tmp_path, monkeypatch):
-    """A checkout; everything that is handed in as anything but a stub is right."""
-    return without_sandbox(tmp_path, monkeypatch)
 
 
 def test_another_file_is_later_whatever_it_says(course):

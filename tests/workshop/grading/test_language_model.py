@@ -3,14 +3,13 @@ place, and an exercise whose check has no grade is marked nowhere.
 """
 
 import copy
-import csv
 import json
 
 import pytest
 from nbformat.v4 import new_code_cell
 from workshop.grading import small_lesson
-from workshop.grading.sharing import PATIENT, all_in, one_process
-from workshop.grading.small_lesson import NAME, RIGHT, cell, checkout, hand_in, handed_in
+from workshop.grading.sharing import PATIENT
+from workshop.grading.small_lesson import NAME, RIGHT, cell, checkout, hand_in, handed_in, rows
 
 from companion.lesson.attempts import Mistake
 from companion.workshop.cli import grade
@@ -75,29 +74,27 @@ def test_it_is_graded_within_the_limits_where_there_is_no_model(course, monkeypa
     root, small = course
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
     assert grade.grade(small, root, jobs=1) == []
-    table = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
-    rows = {row["student"]: row for row in csv.DictReader(table.splitlines())}
-    got = {student: {name: float(row[name]) for name in MARKED} for student, row in rows.items()}
+    table = rows(root)
+    got = {student: {name: float(row[name]) for name in MARKED} for student, row in table.items()}
     half = MARKED | {"newton-step-check": 0}
     assert got == {"solved": MARKED, "by the model": MARKED, "unsolved": dict.fromkeys(MARKED, 0), "wrong": half}
-    assert "gd-closed-form-check" not in rows["solved"], "its check has no grade"
-    assert "decided by the whole notebook: newton-step-check" in rows["by the model"]["needs_a_person"]
+    assert "gd-closed-form-check" not in table["solved"], "its check has no grade"
+    assert "decided by the whole notebook: newton-step-check" in table["by the model"]["needs_a_person"]
     page = (root / "grading" / "feedback" / "wrong" / f"{NAME}.html").read_text(encoding="utf-8")
     assert TURNED in page
-    assert not any("suspicious" in row["needs_a_person"] for row in rows.values())
+    assert not any("suspicious" in row["needs_a_person"] for row in table.values())
 
 
 @sandboxed
-def test_a_model_that_the_sandbox_cannot_see_changes_no_mark(course, monkeypatch, tmp_path):
+def test_a_model_that_the_sandbox_cannot_see_changes_no_mark(course, shared, monkeypatch, tmp_path):
     (tmp_path / "smollm2").mkdir()
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
     handout = grade.questions(course[1], course[0])
-    with one_process(PATIENT, course=True) as process, all_in(process):
-        for student, points in (("by the model", 2), ("wrong", 0)):
-            notebook = handed_in(STUDENTS[student], lesson=lesson())
-            submission = assemble(handout, cells(json.dumps(notebook).encode()))
-            result = mark(submission, handout, [11, 12], PATIENT, unsafe=False)
-            assert result["exercises"]["newton-step-check"]["points"] == points, result
+    for student, points in (("by the model", 2), ("wrong", 0)):
+        notebook = handed_in(STUDENTS[student], lesson=lesson())
+        submission = assemble(handout, cells(json.dumps(notebook).encode()))
+        result = mark(submission, handout, [11, 12], PATIENT, unsafe=False)
+        assert result["exercises"]["newton-step-check"]["points"] == points, result
 
 
 def run_all(notebook, scale="course"):

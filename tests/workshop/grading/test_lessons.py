@@ -2,13 +2,13 @@
 points.
 """
 
-import csv
 import html
 import json
 
 import pytest
 from workshop.grading.honest import right, wrong
 from workshop.grading.sharing import PATIENT, all_in, one_process
+from workshop.grading.small_lesson import grade_id, hand_in, rows
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
@@ -33,8 +33,7 @@ def answered(released, answers):
     """The released notebook with ``answers`` by function, as bytes."""
     notebook = json.loads(json.dumps(released))
     for cell in notebook["cells"]:
-        name = cell["metadata"].get("nbgrader", {}).get("grade_id", "").replace("-", "_")
-        cell["source"] = answers.get(name, cell["source"])
+        cell["source"] = answers.get(grade_id(cell).replace("-", "_"), cell["source"])
     return json.dumps(notebook).encode()
 
 
@@ -43,10 +42,7 @@ def test_each_gets_its_points_and_its_diagnosis(course):
     handout = grade.questions(lesson, root)
     functions = [question.function for question in handout.automatic]
     solution = json.loads(lesson.source.read_text(encoding="utf-8"))
-    marks = {
-        cell["metadata"].get("nbgrader", {}).get("grade_id", "").replace("-", "_"): "".join(cell["source"])
-        for cell in solution["cells"]
-    }
+    marks = {grade_id(cell).replace("-", "_"): "".join(cell["source"]) for cell in solution["cells"]}
     classmates = {
         "solved": {name: marks[name] for name in functions},
         "solved differently": {name: right(name) for name in functions},
@@ -55,20 +51,16 @@ def test_each_gets_its_points_and_its_diagnosis(course):
         "half": {name: marks[name] for name in functions[::2]},
     }
     for student, answers in classmates.items():
-        folder = root / "grading" / "submitted" / student / NAME
-        folder.mkdir(parents=True)
-        (folder / f"{NAME}.ipynb").write_bytes(answered(released, answers))
+        hand_in(root, student, answered(released, answers), f"{NAME}/{NAME}.ipynb")
     with one_process(PATIENT) as process, all_in(process):
         assert grade.grade(select_lessons([NAME], root)[0], root, jobs=1, limits=PATIENT) == []
-    rows = {
-        row["student"]: row for row in csv.DictReader((root / "grading" / NAME / "grades.csv").read_text().splitlines())
-    }
+    table = rows(root, NAME)
     full = {question.id: question.points for question in handout.automatic}
-    got = {student: {name: float(row[name]) for name in full} for student, row in rows.items()}
+    got = {student: {name: float(row[name]) for name in full} for student, row in table.items()}
     assert got["solved"] == got["solved differently"] == full
     assert got["unsolved"] == got["wrong"] == dict.fromkeys(full, 0)
     assert got["half"] == {name: points * (number % 2 == 0) for number, (name, points) in enumerate(full.items())}
     page = (root / "grading" / "feedback" / "wrong" / f"{NAME}.html").read_text(encoding="utf-8")
     for name in functions:
         assert html.escape(wrong(name)[1]) in page
-    assert not any("suspicious" in row["needs_a_person"] for row in rows.values())
+    assert not any("suspicious" in row["needs_a_person"] for row in table.values())

@@ -12,43 +12,56 @@ from nbformat.v4 import new_code_cell
 from workshop.grading.effects import EFFECTS, registered_by_a_call
 from workshop.grading.reading import assembled, small_handout
 from workshop.grading.self_test import lesson
-from workshop.grading.sharing import PATIENT, all_in, one_process
-from workshop.grading.small_lesson import RIGHT, asking_without_end, cell, edited, handed_in, solved
+from workshop.grading.sharing import PATIENT, all_in
+from workshop.grading.small_lesson import HEAD, RIGHT, around, asking_without_end, cell, grade_id, handed_in, solved
 
 from companion.lesson.exercise import CHECK_SEEDS
 from companion.workshop.grading.course import feedback, marking
 from companion.workshop.grading.course.book import Book
 from companion.workshop.grading.course.handins import HandIn
 from companion.workshop.grading.course.marking import _exercise, mark
-from companion.workshop.grading.course.settings import read_settings
-from companion.workshop.grading.notebook.submissions import assemble, cells
+from companion.workshop.grading.course.settings import Settings
+from companion.workshop.grading.notebook.submissions import Submission, assemble, cells
 from companion.workshop.grading.sandbox import workers
 from companion.workshop.grading.sandbox.sandbox import Limits, SandboxError
 
 pytestmark = pytest.mark.needs("sandbox")
-HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 SEEDS = [11, 12]
 NEWTON = "newton-step-check"
 
 
-@pytest.fixture(scope="module")
-def process():
-    """One for all, in which a whole notebook can be run: what is tested here does not end it."""
-    with one_process(PATIENT, course=True) as process:
-        yield process
+def marked(handed_in, limits=PATIENT, given=None, seeds=SEEDS):
+    """The result of a notebook or a submission."""
+    submission = handed_in if isinstance(handed_in, Submission) else assembled(handed_in)
+    return mark(submission, given or small_handout(), seeds, limits, unsafe=False)
 
 
-@pytest.fixture
-def marked(process):
-    """Marks newton_step; its entry."""
+def outcomes(handed_in, limits=PATIENT):
+    """By question."""
+    return {name: entry["outcome"] for name, entry in marked(handed_in, limits)["exercises"].items()}
 
-    def marked(source):
-        submission = assembled(solved(newton_step=source))
-        submission.answers = {NEWTON: submission.answers[NEWTON]}
-        return mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON]
 
-    with all_in(process):
-        yield marked
+def newton(notebook, limits=PATIENT, files=None):
+    """The result in which the answer newton_step of a notebook, or its source, is marked alone."""
+    notebook = solved(newton_step=notebook) if isinstance(notebook, str) else notebook
+    submission = assembled(notebook, files)
+    submission.answers = {NEWTON: submission.answers[NEWTON]}
+    return marked(submission, limits)
+
+
+def entry_of(notebook, limits=PATIENT):
+    """What is said of the answer newton_step."""
+    return newton(notebook, limits)["exercises"][NEWTON]
+
+
+def of_lesson(number, function, more, seeds=SEEDS):
+    """What is said of a lesson's own answer, below which there is ``more`` in its cell."""
+    given, notebook = lesson(number)
+    [name] = [question.id for question in given.automatic if question.function == function]
+    submission = assemble(given, cells(json.dumps(notebook).encode()))
+    submission.answers = {name: submission.answers[name]}
+    submission.code[name] += more
+    return marked(submission, given=given, seeds=seeds)["exercises"][name]
 
 
 ONLY_SECRET = "    seen.append(1)\n    if len(seen) > 6:\n"
@@ -63,43 +76,36 @@ ONLY_SECRET = "    seen.append(1)\n    if len(seen) > 6:\n"
         "exec(compile('raise ValueError', '<answer>', 'exec'))",
     ],
 )
-def test_what_a_learner_says_of_secret_inputs_is_not_told(marked, body):
-    entry = marked(f"seen = []\n{HEAD}{ONLY_SECRET}        {body}\n    return 2 * M - M @ S @ M")
+def test_what_a_learner_says_of_secret_inputs_is_not_told(shared, body):
+    entry = entry_of(f"seen = []\n{HEAD}{ONLY_SECRET}        {body}\n    return 2 * M - M @ S @ M")
     assert entry["points"] == 0
     assert entry["diagnosis"].startswith("passes the visible check, but not on other inputs: ")
     assert not any(sign in entry["diagnosis"] for sign in ("[[", "0.", "p0", "p1"))
 
 
+COUNTS = """
+right, calls = {function}, []
+def {function}(*inputs):
+    calls.append(1)
+    return {gives}"""
+
+
 @pytest.mark.parametrize("number, function", [(7, "binary_search"), (11, "prefix_products")])
-def test_no_whole_number_of_a_secret_answer_is_told(process, number, function):
-    given, notebook = lesson(number)
-    [question] = [question for question in given.automatic if question.function == function]
-    exercise, calls = _exercise(question), []
+def test_no_whole_number_of_a_secret_answer_is_told(shared, number, function):
+    [exercise] = [_exercise(each) for each in lesson(number)[0].automatic if each.function == function]
+    calls = []
     exercise.grade(lambda *inputs: calls.append(1) or exercise.answer(*inputs), CHECK_SEEDS)
-    submission = assemble(given, cells(json.dumps(notebook).encode()))
-    submission.answers = {question.id: submission.answers[question.id]}
-    submission.code[question.id] += (
-        f"\nright, calls = {function}, []\ndef {function}(*inputs):\n    calls.append(1)\n"
-        f"    return right(*inputs) + 100_000 * (len(calls) > {len(calls)})"
-    )
-    with all_in(process):
-        diagnosis = mark(submission, given, SEEDS, PATIENT, unsafe=False)["exercises"][question.id]["diagnosis"]
+    later = f"right(*inputs) + 100_000 * (len(calls) > {len(calls)})"
+    diagnosis = of_lesson(number, function, COUNTS.format(function=function, gives=later))["diagnosis"]
     assert diagnosis.startswith("passes the visible check, but not on other inputs: wrong value")
     assert "should be …" in diagnosis and "10000" not in diagnosis
 
 
 @pytest.mark.parametrize("unlucky, points", [(2, 5), (3, 0)])
-def test_an_answer_that_trains_may_have_bad_luck_on_two_secret_inputs_and_not_on_three(process, unlucky, points):
-    given, notebook = lesson(12)
-    [question] = [question for question in given.automatic if question.function == "budgeted_writer"]
-    submission = assemble(given, cells(json.dumps(notebook).encode()))
-    submission.answers = {question.id: submission.answers[question.id]}
-    submission.code[question.id] += (
-        "\nright, calls = budgeted_writer, []\ndef budgeted_writer(*inputs):\n    calls.append(1)\n"
-        f"    return right(*inputs) * (1 + (1 < len(calls) <= {1 + unlucky}))"
-    )
-    with all_in(process):
-        entry = mark(submission, given, [*SEEDS, 13, 14], PATIENT, unsafe=False)["exercises"][question.id]
+def test_an_answer_that_trains_may_have_bad_luck_on_two_secret_inputs_and_not_on_three(shared, unlucky, points):
+    gives = f"right(*inputs) * (1 + (1 < len(calls) <= {1 + unlucky}))"
+    more = COUNTS.format(function="budgeted_writer", gives=gives)
+    entry = of_lesson(12, "budgeted_writer", more, [*SEEDS, 13, 14])
     assert entry["points"] == points
     assert entry["diagnosis"] == "correct" or "not on other inputs: the masses of row" in entry["diagnosis"]
 
@@ -112,37 +118,29 @@ def test_an_answer_that_trains_may_have_bad_luck_on_two_secret_inputs_and_not_on
         ("torch.from_numpy(answer.numpy())", False, "the values are right, but where a gradient is taken it raises"),
     ],
 )
-def test_gradients_count_behind_the_walls_as_well(process, change, right, diagnosis):
-    given, notebook = lesson(7)
-    [question] = [question for question in given.automatic if question.function == "soft_sort"]
-    submission = assemble(given, cells(json.dumps(notebook).encode()))
-    submission.answers = {question.id: submission.answers[question.id]}
-    submission.code[question.id] += (
-        f"\nright = soft_sort\ndef soft_sort(*inputs):\n    answer = right(*inputs)\n    return {change}"
-    )
-    with all_in(process):
-        entry = mark(submission, given, SEEDS, PATIENT, unsafe=False)["exercises"][question.id]
+def test_gradients_count_behind_the_walls_as_well(shared, change, right, diagnosis):
+    more = f"\nright = soft_sort\ndef soft_sort(*inputs):\n    answer = right(*inputs)\n    return {change}"
+    entry = of_lesson(7, "soft_sort", more)
     assert (entry["points"] > 0) == right
     assert entry["diagnosis"].startswith(diagnosis)
 
 
-def test_an_answer_that_trains_through_a_stand_in_has_its_gradient(process):
+def test_an_answer_that_trains_through_a_stand_in_has_its_gradient(shared):
     """Lesson 08's summit is solved, and the loss and the soft order that it trains by are not."""
     given, notebook = lesson(7)
     ids = {question.function: question.id for question in given.automatic}
     for each in notebook["cells"]:
-        if each["metadata"].get("nbgrader", {}).get("grade_id") in ("place-loss", "soft-sort"):
+        if grade_id(each) in ("place-loss", "soft-sort"):
             head = "".join(each["source"]).partition('"""')[0]
             each["source"] = f"{head.rstrip()}\n    raise NotImplementedError"
     submission = assemble(given, cells(json.dumps(notebook).encode()))
-    with all_in(process):
-        entries = mark(submission, given, SEEDS, PATIENT, unsafe=False)["exercises"]
-    outcomes = {name: entries[ids[name]]["outcome"] for name in ("soft_sort", "place_loss", "train_store")}
-    assert outcomes == {"soft_sort": "not attempted", "place_loss": "not attempted", "train_store": "right"}
+    entries = marked(submission, given=given)["exercises"]
+    found = {name: entries[ids[name]]["outcome"] for name in ("soft_sort", "place_loss", "train_store")}
+    assert found == {"soft_sort": "not attempted", "place_loss": "not attempted", "train_store": "right"}
 
 
-def test_an_honest_error_is_told_in_full(marked):
-    entry = marked(HEAD + "    return M @ S[:1]")
+def test_an_honest_error_is_told_in_full(shared):
+    entry = entry_of(HEAD + "    return M @ S[:1]")
     assert "raises RuntimeError at `return M @ S[:1]`: mat1 and mat2 shapes cannot be multiplied" in entry["diagnosis"]
 
 
@@ -161,21 +159,18 @@ def test_an_honest_error_is_told_in_full(marked):
         + "    import importlib as i\n    return i.import_module('companion.' + 'baselines.regression').newton(M, S)",
     ],
 )
-def test_the_courses_answer_is_not_there(marked, source):
-    assert marked(source)["points"] == 0
+def test_the_courses_answer_is_not_there(shared, source):
+    assert entry_of(source)["points"] == 0
     assert assembled(solved(newton_step=source)).flags
 
 
-def test_what_was_not_attempted_stands_in_and_what_was_attempted_does_not(process):
+def test_what_was_not_attempted_stands_in_and_what_was_attempted_does_not(shared):
     uses = (
         "@exercises.gd_closed_form\ndef gd_closed_form(S, b, lr, steps):\n    half = newton_step(S, S) * 0\n"
         "    w = half[0] * 0\n    for _ in range(steps):\n        w = w - lr * (S @ w - b)\n    return w"
     )
-    submission = assembled(handed_in({"gd-closed-form": uses, "triplet-tokens": RIGHT["triplet-tokens"]}))
-    with all_in(process):
-        entries = mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"]
-    assert entries["gd-closed-form-check"]["outcome"] == "right", entries
-    assert entries[NEWTON]["outcome"] == "not attempted"
+    found = outcomes(handed_in({"gd-closed-form": uses, "triplet-tokens": RIGHT["triplet-tokens"]}))
+    assert found["gd-closed-form-check"] == "right" and found[NEWTON] == "not attempted"
 
 
 def test_two_that_never_end_take_nothing_from_the_third():
@@ -183,10 +178,9 @@ def test_two_that_never_end_take_nothing_from_the_third():
         name.replace("-", "_"): source.replace("):\n", "):\n    import time; time.sleep(1e9)\n", 1)
         for name, source in RIGHT.items()
     }
-    right = sleeps.popitem()[0]
+    sleeps.popitem()
     started = time.monotonic()
-    result = mark(assembled(solved(**sleeps)), small_handout(), SEEDS, Limits(), unsafe=False)
-    assert [entry["outcome"] for entry in result["exercises"].values()] == ["stopped", "stopped", "right"], right
+    assert [*outcomes(solved(**sleeps), Limits()).values()] == ["stopped", "stopped", "right"]
     assert time.monotonic() - started < 240
 
 
@@ -223,29 +217,20 @@ def test_honest_answers_that_are_slow_lose_nothing_beside_two_that_never_end():
             submission.code[question.id] = f"import torch\n{PLAIN}"
         else:
             submission.code[question.id] += SLOW.format(name=question.function, seconds=third)
-    entries = mark(submission, given, SEEDS, limits, unsafe=False)["exercises"]
-    outcomes = [entry["outcome"] for entry in entries.values()]
-    assert outcomes == ["stopped", "stopped", "right", "right", "right"], entries
+    entries = marked(submission, limits, given)["exercises"]
+    found = [entry["outcome"] for entry in entries.values()]
+    assert found == ["stopped", "stopped", "right", "right", "right"], entries
 
 
-def test_an_answer_corrected_below_the_check_counts_with_a_remark(process):
-    def corrected(notebook, *sources):
-        place = notebook.cells.index(cell(notebook, NEWTON))
-        notebook.cells[place + 1 : place + 1] = [new_code_cell(source) for source in sources]
-
+def test_an_answer_corrected_below_the_check_counts_with_a_remark(shared):
     first, right = HEAD + "    return M @ S", HEAD + "    return two * M - M @ S @ M"
-    entries = []
-    for sources in (["two = 2", right], ["two = 3", right], [right]):
-        submission = assembled(
-            edited(lambda notebook, sources=sources: corrected(notebook, *sources), solved(newton_step=first))
-        )
-        submission.answers = {NEWTON: submission.answers[NEWTON]}
-        with all_in(process):
-            entries.append(mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON])
+    below = ["two = 2", right], ["two = 3", right], [right]
+    entries = [entry_of(around([], first, sources)) for sources in below]
     assert entries[0] == {"points": 2, "outcome": "right", "diagnosis": "correct, as it stands below the check"}
     assert [entry["outcome"] for entry in entries[1:]] == ["wrong", "wrong"] and entries[1] == entries[2]
 
 
+WHOLE = {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
 HIDES = "def give():\n    global table\n    table = [2]\ngive()\ntwo = table[0]"
 LATE = "two = 0\nfor step in range(2 if SCALE == 'smoke' else 10**12):\n    two += 1"
 
@@ -254,24 +239,17 @@ LATE = "two = 0\nfor step in range(2 if SCALE == 'smoke' else 10**12):\n    two 
 def test_where_the_code_around_an_answer_fails_or_is_late_the_whole_notebook_decides(process, above):
     late = replace(PATIENT, exercise=0.2)  # soon, as the whole notebook has a time of its own
     limits, shared = (late, nullcontext()) if above == LATE else (PATIENT, all_in(process))
-    answer, entries = HEAD + "    return two * M - M @ S @ M", []
+    answer = HEAD + "    return two * M - M @ S @ M"
     with shared:
-        for more in ("", " + 1"):
-            notebook = solved(newton_step=answer + more)
-            notebook.cells.insert(3, new_code_cell(above))
-            submission = assembled(notebook)
-            submission.answers = {NEWTON: submission.answers[NEWTON]}
-            entries.append(mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"][NEWTON])
-    right = {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
-    assert entries[0] == right and entries[1]["points"] == 0
+        entries = [entry_of(around([above], answer + more), limits) for more in ("", " + 1")]
+    assert entries[0] == WHOLE and entries[1]["points"] == 0
 
 
-def test_for_an_answer_that_is_merely_wrong_nothing_else_is_run(marked, monkeypatch):
+def test_for_an_answer_that_is_merely_wrong_nothing_else_is_run(shared, monkeypatch):
     monkeypatch.setattr(marking, "_below", None)
     monkeypatch.setattr(marking, "_of_the_whole", None)
-    assert marked(HEAD + "    return M @ S @ M")["points"] == 0
-    assert marked(HEAD + "    return undefined @ S")["points"] == 0
-    assert marked(HEAD + "    return (M")["points"] == 0
+    for gives in ("M @ S @ M", "undefined @ S", "(M"):
+        assert entry_of(f"{HEAD}    return {gives}")["points"] == 0
 
 
 NAMES_IT = [  # how an unsolved notebook comes to the course's answer: cells before the answer, the name that it gets
@@ -290,112 +268,78 @@ GIVES = [
 
 
 @pytest.mark.parametrize("gives", GIVES)
-def test_an_unsolved_notebook_earns_nothing_whatever_it_says(process, gives):
+def test_an_unsolved_notebook_earns_nothing_whatever_it_says(shared, gives):
     for cells_before, name in NAMES_IT:
-        for own_cell in (
-            None,
-            HEAD + "    raise NotImplementedError('soon')",
-            HEAD + f"    return {name}.newton_step(M, S)",
-        ):
-            answers = {"newton-step": own_cell} if own_cell else {}
-            notebook = handed_in(answers)
+        for own in ("", "raise NotImplementedError('soon')", f"return {name}.newton_step(M, S)"):
+            notebook = handed_in({"newton-step": f"{HEAD}    {own}"} if own else {})
             place = notebook.cells.index(cell(notebook, NEWTON))
             notebook.cells.insert(place, new_code_cell(gives.format(name)))
             notebook.cells[3:3] = [new_code_cell(source) for source in cells_before]
-            with all_in(process):
-                result = mark(assembled(notebook), small_handout(), SEEDS, PATIENT, unsafe=False)
-            assert [entry["points"] for entry in result["exercises"].values()] == [0, 0, 0], result["exercises"]
+            entries = marked(notebook)["exercises"]
+            assert [entry["points"] for entry in entries.values()] == [0, 0, 0], entries
 
 
-def test_what_stands_in_comes_before_what_is_marked(process):
+def test_what_stands_in_comes_before_what_is_marked(shared):
     """An exercise that comes later could do this one's work, and is not there yet in a notebook that is read."""
     borrows = HEAD + "    return exercises.gd_closed_form.answer(M, S, 1.0, 0) * 0"
-    with all_in(process):
-        entries = mark(assembled(handed_in({"newton-step": borrows})), small_handout(), SEEDS, PATIENT, unsafe=False)
-    assert entries["exercises"][NEWTON]["outcome"] == "not attempted"
-
-
-@pytest.fixture
-def marked_as_whole(process):
-    """Marks a notebook's newton_step; the result."""
-
-    def marked(notebook, files=None):
-        submission = assembled(notebook, files)
-        submission.answers = {NEWTON: submission.answers[NEWTON]}
-        return mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)
-
-    with all_in(process):
-        yield marked
-
-
-WHOLE = {"points": 2, "outcome": "right", "diagnosis": "correct, where the whole notebook is run"}
+    assert outcomes(handed_in({"newton-step": borrows}))[NEWTON] == "not attempted"
 
 
 def test_a_cell_without_an_end_is_interrupted_as_a_person_would():
     answer = f"two = []\nlist(map(two.append, [2]))\n{HEAD}    return two[0] * M - M @ S @ M"
-    notebook = solved(newton_step=answer)
-    notebook.cells[3:3] = [new_code_cell("while True:\n    pass"), new_code_cell("import time\ntime.sleep(0.1)")]
-    submission = assembled(notebook)
-    submission.answers = {NEWTON: submission.answers[NEWTON]}
-    limits = replace(PATIENT, cell=0.5, reading=200)
-    assert mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"][NEWTON] == WHOLE
+    notebook = around(["while True:\n    pass", "import time\ntime.sleep(0.1)"], answer)
+    assert entry_of(notebook, replace(PATIENT, cell=0.5, reading=200)) == WHOLE
 
 
 @pytest.mark.parametrize("way", EFFECTS, ids=lambda way: way.__name__)
-def test_answers_that_rest_on_effects_are_right_and_no_flag(marked_as_whole, way):
-    above, answer = way(RIGHT["newton-step"])
-    notebook = solved(newton_step=answer)
-    notebook.cells[3:3] = [new_code_cell(source) for source in above]
-    result = marked_as_whole(notebook)
+def test_answers_that_rest_on_effects_are_right_and_no_flag(shared, way):
+    result = newton(around(*way(RIGHT["newton-step"])))
     entry = result["exercises"][NEWTON]
     assert entry["outcome"] == "right" and result["flags"] == [], result
     assert (entry == WHOLE) == (result["whole"] == [NEWTON])
 
 
-def test_of_two_wrong_answers_that_of_the_whole_notebook_is_told(marked_as_whole):
+def test_of_two_wrong_answers_that_of_the_whole_notebook_is_told(shared):
     answer = HEAD + "    return {} * M - M @ S @ M"
-    as_a_kernel_has_it = marked_as_whole(solved(newton_step=answer.format(1)))
+    as_a_kernel_has_it = newton(answer.format(1))
     above = "config = {'one': 5}\nc = config\nc['one'] = 1\n"
-    result = marked_as_whole(solved(newton_step=above + answer.format("config['one']")))
+    result = newton(above + answer.format("config['one']"))
     assert result["exercises"] == as_a_kernel_has_it["exercises"] and result["whole"] == []
 
 
-def test_an_answer_below_its_check_may_rest_on_what_code_does(marked_as_whole):
+def test_an_answer_below_its_check_may_rest_on_what_code_does(shared):
     """The self-test's cases 128 and 54143: registered, and corrected below the check."""
     above, answer = registered_by_a_call(RIGHT["newton-step"])
-    notebook = solved(newton_step=HEAD + "    return None")
-    place = notebook.cells.index(cell(notebook, NEWTON)) + 1
-    notebook.cells[place:place] = [new_code_cell(source) for source in (*above, answer)]
-    entry = marked_as_whole(notebook)["exercises"][NEWTON]
+    entry = entry_of(around([], HEAD + "    return None", [*above, answer]))
     assert entry == WHOLE | {"diagnosis": "correct, as it stands below the check, where the whole notebook is run"}
 
 
-def test_modules_beside_the_notebook_are_found_and_read_for_flags(marked_as_whole):
-    notebook = solved(newton_step=f"from helpers import step\n{HEAD}    return step(M, S)")
+def test_modules_beside_the_notebook_are_found_and_read_for_flags(shared):
     right = "def step(M, S):\n    return 2 * M - M @ S @ M\n"
-    result = marked_as_whole(notebook, {"helpers.py": right})
-    assert (result["exercises"][NEWTON]["outcome"], result["flags"]) == ("right", [])
-    result = marked_as_whole(notebook, {"helpers.py": f"import os\n{right}\nos.getpid()"})
-    assert (result["exercises"][NEWTON]["outcome"], result["flags"]) == ("right", ["mentions os"])
+    for text, flags in ((right, []), (f"import os\n{right}\nos.getpid()", ["mentions os"])):
+        result = newton(f"from helpers import step\n{HEAD}    return step(M, S)", files={"helpers.py": text})
+        assert (result["exercises"][NEWTON]["outcome"], result["flags"]) == ("right", flags)
 
 
-def test_what_decides_is_read_for_flags_and_said(marked_as_whole, tmp_path):
-    notebook = solved(newton_step=HEAD + "    return zz(M, S)")
+def test_what_decides_is_read_for_flags_and_said(shared):
     hidden = "exec('import ctypes\\ndef zz(M, S):\\n    return 2 * M - M @ S @ M')"
-    notebook.cells.insert(3, new_code_cell(hidden))
-    result = marked_as_whole(notebook)
+    result = newton(around([hidden], HEAD + "    return zz(M, S)"))
     assert result["whole"] == [NEWTON] and result["flags"] == ["mentions exec"]
+    assert f"decided by the whole notebook: {NEWTON}" in book_of(result).needs("ann")
+
+
+def book_of(result):
+    """A class of one."""
     dated = HandIn("ann", None, datetime(2026, 11, 1, tzinfo=UTC)).dated
-    book = Book(small_handout(), read_settings(tmp_path / "none.toml"), {}, {}, results={"ann": result | dated})
-    assert f"decided by the whole notebook: {NEWTON}" in book.needs("ann")
+    return Book(small_handout(), Settings(), {}, {}, results={"ann": result | dated})
 
 
 SHAPES = "torch.empty(0, *(int(10 * abs(each)) for each in M.flatten()[:5]))"
 
 
 @pytest.mark.parametrize("gives", [SHAPES, "M.flatten()[:int(10 * abs(M[0, 0]))]", "M[:, :0]", "M.to(torch.int32)"])
-def test_no_size_of_a_secret_is_told(marked, gives):
-    entry = marked(f"seen = []\n{HEAD}{ONLY_SECRET}        return {gives}\n    return 2 * M - M @ S @ M")
+def test_no_size_of_a_secret_is_told(shared, gives):
+    entry = entry_of(f"seen = []\n{HEAD}{ONLY_SECRET}        return {gives}\n    return 2 * M - M @ S @ M")
     said = entry["diagnosis"].removeprefix("passes the visible check, but not on other inputs: ")
     assert said != entry["diagnosis"] and not re.search(r"(?<![a-z\d])\d", said)
     assert said.count("…") <= 6, "not even how many sizes there are"
@@ -414,8 +358,8 @@ def test_who_asks_for_a_stand_in_without_end_has_an_end(asks):
     answers = {"triplet-tokens": RIGHT["triplet-tokens"], "gd-closed-form": asks}
     started = time.monotonic()
     limits = Limits(exercise=0.3)  # a right answer takes a thousandth of a second
-    result = mark(assembled(handed_in(answers)), small_handout(), SEEDS, limits, unsafe=False)["exercises"]
-    assert (result["gd-closed-form-check"]["outcome"], result["triplet-tokens-check"]["points"]) == ("stopped", 1)
+    found = outcomes(handed_in(answers), limits)
+    assert (found["gd-closed-form-check"], found["triplet-tokens-check"]) == ("stopped", "right")
     assert time.monotonic() - started < 240
 
 
@@ -429,9 +373,7 @@ def test_a_sandbox_that_fails_once_is_started_again(monkeypatch):
         return real(*words, **named)
 
     monkeypatch.setattr(workers, "Process", fails_first)
-    submission = assembled(solved())
-    submission.answers = {NEWTON: submission.answers[NEWTON]}
-    assert mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)["exercises"][NEWTON]["outcome"] == "right"
+    assert entry_of(solved())["outcome"] == "right"
 
 
 def test_the_search_for_a_reason_has_a_time_of_its_own():
@@ -442,21 +384,19 @@ def test_the_search_for_a_reason_has_a_time_of_its_own():
         "    while len(seen) > 2: pass\n    return S @ b"
     )
     right = RIGHT["triplet-tokens"]
-    submission = assembled(handed_in({"newton-step": wrong, "gd-closed-form": hangs, "triplet-tokens": right}))
-    started, limits = time.monotonic(), Limits(search=0.5, searches=0.75)
-    entries = mark(submission, small_handout(), SEEDS, limits, unsafe=False)["exercises"]
-    diagnoses = {name: entry["outcome"] for name, entry in entries.items()}
-    assert diagnoses == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}, entries
+    notebook = handed_in({"newton-step": wrong, "gd-closed-form": hangs, "triplet-tokens": right})
+    started = time.monotonic()
+    found = outcomes(notebook, Limits(search=0.5, searches=0.75))
+    assert found == {NEWTON: "wrong", "gd-closed-form-check": "wrong", "triplet-tokens-check": "right"}
     assert time.monotonic() - started < 240
 
 
-def test_what_an_older_hand_in_answers_otherwise_is_left_to_a_person(tmp_path):
+def test_what_an_older_hand_in_answers_otherwise_is_left_to_a_person():
     submission = assembled(solved())
     submission.older, submission.answers = {NEWTON: "the exercise has other parameters now"}, {}
-    result = mark(submission, small_handout(), SEEDS, PATIENT, unsafe=False)
+    result = marked(submission)
     assert result["exercises"][NEWTON] == marking.entry(0.0, "older", "the exercise has other parameters now")
-    dated = HandIn("ann", None, datetime(2026, 11, 1, tzinfo=UTC)).dated
-    book = Book(small_handout(), read_settings(tmp_path / "none.toml"), {}, {}, results={"ann": result | dated})
+    book = book_of(result)
     assert f"made from an older version, which has these otherwise: {NEWTON} (overrides.csv)" in book.needs("ann")
     assert "the exercise has other parameters now" in feedback.page(book, "ann")
     assert f"| {NEWTON} | 0 | 0 | 0 | 1 |" in feedback.summary(book, [])

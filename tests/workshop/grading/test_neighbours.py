@@ -1,12 +1,11 @@
 """Nobody's points depend on who else hands in: two at a time, honest ones beside hostile ones."""
 
-import csv
-
 import pytest
 from nbformat.v4 import new_code_cell
 from workshop.grading.sharing import holding
 from workshop.grading.small_lesson import (
     AUTOMATIC,
+    HEAD,
     NAME,
     RIGHT,
     asking_without_end,
@@ -14,6 +13,7 @@ from workshop.grading.small_lesson import (
     edited,
     hand_in,
     handed_in,
+    rows,
     solved,
 )
 
@@ -23,7 +23,6 @@ from companion.workshop.grading.course import classroom
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 pytestmark = pytest.mark.needs("sandbox")
-HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 LATER = "    import time\n    if torch.get_default_dtype() == torch.float64:\n        time.sleep({})\n"
 LETTERS = f"mine = '{chr(0x1D54F) * 980_000}'"  # in JSON twelve times as long
 OF_ALL = {name.replace("-", "_"): source.replace("):\n", "):\n    mine\n", 1) for name, source in RIGHT.items()}
@@ -52,8 +51,7 @@ def test_nobodys_points_depend_on_anybody_else(tmp_path):
     for name, (notebook, _) in (HOSTILE | HONEST).items():
         hand_in(root, name, notebook)
     assert grade.grade(select_lessons([NAME], root)[0], root, jobs=2) == []
-    text = (root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8")
-    found = {row["student"]: [int(row[name]) for name in AUTOMATIC] for row in csv.DictReader(text.splitlines())}
+    found = {student: [int(row[name]) for name in AUTOMATIC] for student, row in rows(root).items()}
     assert found == {name: points for name, (_, points) in (HOSTILE | HONEST).items()}
 
 
@@ -64,6 +62,5 @@ def test_what_holds_the_process_that_marks_has_a_deadline(tmp_path, monkeypatch)
         hand_in(root, name, handed_in({"newton-step": source}))
     limits = Limits(wall=1.5)  # dozens of times what it takes to give points without a sandbox
     assert grade.grade(select_lessons([NAME], root)[0], root, jobs=1, limits=limits) == []
-    rows = list(csv.DictReader((root / "grading" / NAME / "grades.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["newton-step-check"] for row in rows] == ["0", "2"]
-    assert "took more than 1.5 seconds" in rows[0]["needs_a_person"]
+    assert {name: row["newton-step-check"] for name, row in rows(root).items()} == {"a": "0", "b": "2"}
+    assert "took more than 1.5 seconds" in rows(root)["a"]["needs_a_person"]

@@ -12,7 +12,7 @@ import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from workshop.grading.hostile import SLY
 from workshop.grading.reading import assembled, small_handout
-from workshop.grading.small_lesson import RIGHT, cell, edited, handed_in, solved
+from workshop.grading.small_lesson import HEAD, RIGHT, around, cell, edited, grade_id, handed_in, solved
 from workshop.grading.variants import WAYS
 
 from companion import __version__
@@ -28,7 +28,6 @@ from companion.workshop.grading.notebook.syntax import parse, plain
 from companion.workshop.grading.sandbox.worker import Shell
 
 NEWTON = "newton-step-check"
-HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -93,9 +92,7 @@ def test_what_is_the_same_for_every_hand_in_is_read_once():
 )
 def test_an_expression_of_any_depth_in_a_scratch_cell_costs_nothing(scratch):
     answer = HEAD + "    return 2 * M - M @ S @ M + 0 * q"
-    submission = assembled(
-        edited(lambda notebook: notebook.cells.insert(3, new_code_cell(scratch)), solved(newton_step=answer))
-    )
+    submission = assembled(around([scratch], answer))
     assert submission.answers["newton-step-check"] == answer and not submission.flags
 
 
@@ -146,17 +143,14 @@ def is_right(newton_step):
     ],
 )
 def test_an_answer_finds_what_other_cells_have_made(scratch, body):
-    before = RIGHT["newton-step"]
-    notebook = solved(newton_step=f"{HEAD}    {body}\n%timeit 1 + 1")
-    notebook.cells.insert(3, new_code_cell(scratch))
-    right, submission = runs(notebook)
+    right, submission = runs(around([scratch], f"{HEAD}    {body}\n%timeit 1 + 1"))
     torch.set_default_dtype(torch.float32)
-    assert right and not submission.flags and before
+    assert right and not submission.flags
 
 
 def test_a_heavy_cell_that_the_answer_does_not_need_is_not_run():
     heavy = "history = []\nfor step in range(10**9):\n    torch.manual_seed(step)\n    history.append(step)"
-    submission = assembled(edited(lambda notebook: notebook.cells.insert(3, new_code_cell(heavy))))
+    submission = assembled(around([heavy], RIGHT["newton-step"]))
     assert not any("history" in piece for pieces in submission.before.values() for piece in pieces)
 
 
@@ -228,19 +222,9 @@ STYLES = {  # what stands above the answer, its cell, what stands below the chec
 }
 
 
-def styled(above, answer, below):
-    def edit(notebook):
-        place = notebook.cells.index(cell(notebook, "newton-step"))
-        check = notebook.cells.index(cell(notebook, NEWTON))
-        notebook.cells[check + 1 : check + 1] = [new_code_cell(source) for source in below]
-        notebook.cells[place:place] = [new_code_cell(source) for source in above]
-
-    return edited(edit, solved(newton_step=answer))
-
-
 @pytest.mark.parametrize("style", STYLES)
 def test_what_counts_is_what_the_notebook_says_from_top_to_bottom(style):
-    notebook = styled(*STYLES[style])
+    notebook = around(*STYLES[style])
     right, submission = runs(notebook)
     assert right and submission.flags == []
     ran = [*submission.before[NEWTON], submission.code[NEWTON]]
@@ -251,7 +235,7 @@ def top_to_bottom(notebook):
     """Whether newton_step is right once all cells above its check have run, one after the other, as in a kernel."""
     namespace = {"display": print, "get_ipython": lambda: Shell({})}
     for one in notebook.cells[: notebook.cells.index(cell(notebook, NEWTON))]:
-        if one.cell_type == "code" and not one.metadata.get("nbgrader", {}).get("grade_id", "").endswith("-check"):
+        if one.cell_type == "code" and not grade_id(one).endswith("-check"):
             with suppress(Exception):
                 exec(plain(one.source), namespace)
     return is_right(namespace["newton_step"])
@@ -261,14 +245,14 @@ def top_to_bottom(notebook):
 def test_what_is_run_of_a_notebook_gives_what_all_of_it_gives(way, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     above, answer, below = STYLES[way] if isinstance(way, str) else (*way(RIGHT["newton-step"]), [])
-    notebook = styled(above, answer, below)
+    notebook = around(above, answer, below)
     assert runs(notebook)[0]
     if way != "a helper at the end":  # which a kernel has only if cells were run in another order
         assert top_to_bottom(notebook)
 
 
 def test_an_answer_that_was_corrected_below_the_check_is_read_too():
-    submission = assembled(styled([], HEAD + "    return M", [HEAD + PLAIN, "two = 2", HEAD + "    return two * M"]))
+    submission = assembled(around([], HEAD + "    return M", [HEAD + PLAIN, "two = 2", HEAD + "    return two * M"]))
     assert submission.answers[NEWTON].endswith("return M") and submission.flags == []
     assert submission.below[NEWTON] == ([*submission.before[NEWTON][:2], "two = 2"], HEAD + "    return two * M")
 
@@ -302,16 +286,16 @@ CALM = [
 
 @pytest.mark.parametrize(("above", "acts"), [*((one, True) for one in ACTS), *((one, False) for one in CALM)])
 def test_an_answer_that_is_wrong_is_tried_with_the_whole_where_more_of_it_acts(above, acts):
-    wrong = assembled(styled([above], HEAD + "    return M @ S", []), files={"mine.py": ""})
+    wrong = assembled(around([above], HEAD + "    return M @ S"), files={"mine.py": ""})
     assert (NEWTON in wrong.partial) == acts
     assert above in wrong.whole.cells[: wrong.whole.ends[NEWTON][0]]
 
 
 def test_what_gives_a_name_of_which_an_answer_speaks_bears_on_it():
     speaks = HEAD + "    return globals()['two'] * M - M @ S @ M"
-    assert NEWTON in assembled(styled(["two = 2"], speaks, [])).partial
-    assert NEWTON not in assembled(styled(["three = 2"], speaks, [])).partial
-    assert NEWTON not in assembled(styled([], speaks, ["two = 2"])).partial, "it stands below the check"
+    assert NEWTON in assembled(around(["two = 2"], speaks)).partial
+    assert NEWTON not in assembled(around(["three = 2"], speaks)).partial
+    assert NEWTON not in assembled(around([], speaks, ["two = 2"])).partial, "it stands below the check"
 
 
 def test_an_answer_that_cannot_be_parsed_needs_nothing():
@@ -359,7 +343,7 @@ def test_who_finds_the_course_in_the_sandbox_is_flagged(source, opens):
 def test_honest_traces_of_work_are_no_flags():
     def work(notebook):
         for one in notebook.cells:
-            if one.cell_type == "code" and not one.metadata.get("nbgrader", {}).get("grade_id", "").endswith("-check"):
+            if one.cell_type == "code" and not grade_id(one).endswith("-check"):
                 one.source += "\n# tried: keep the signal, open the bracket, compile"
         notebook.cells.append(new_code_cell("signal = baselines.newton\nprint(signal)"))
         cell(notebook, "newton-step").source = (

@@ -12,8 +12,9 @@ from random import Random
 import nbformat
 import pytest
 from workshop.grading import self_test
-from workshop.grading.self_test import answered, grade_id, honest, judged, lesson, neighbours, program
+from workshop.grading.self_test import answered, honest, judged, lesson, neighbours, program
 from workshop.grading.sharing import PATIENT, all_in, here, one_process
+from workshop.grading.small_lesson import grade_id
 from workshop.grading.variants import HABITS, WAYS, doubled, endless_above, helper, helper_below
 from wrong_answers.test_wrong_answers import inputs_drawn_once  # noqa: F401 - a fixture: twenty are marked on the same
 
