@@ -12,7 +12,7 @@ import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from workshop.grading.hostile import SLY
 from workshop.grading.reading import assembled, small_handout
-from workshop.grading.small_lesson import HEAD, RIGHT, around, cell, edited, grade_id, handed_in, solved
+from workshop.grading.small_lesson import RETURNS, RIGHT, around, cell, edited, grade_id, handed_in, newton_step, solved
 from workshop.grading.variants import WAYS
 
 from companion import __version__
@@ -91,7 +91,7 @@ def test_what_is_the_same_for_every_hand_in_is_read_once():
     "scratch", ["q = " + "+".join(["1"] * 400), "q = x" + ".a()" * 300, "q = " + "-" * 5_000 + "1"]
 )
 def test_an_expression_of_any_depth_in_a_scratch_cell_costs_nothing(scratch):
-    answer = HEAD + "    return 2 * M - M @ S @ M + 0 * q"
+    answer = newton_step(f"{RETURNS} + 0 * q")
     submission = assembled(around([scratch], answer))
     assert submission.answers["newton-step-check"] == answer and not submission.flags
 
@@ -121,10 +121,10 @@ def runs(notebook):
     return is_right(namespace["newton_step"]), submission
 
 
-def is_right(newton_step):
+def is_right(function):
     M = torch.tensor([[0.5, 0.1], [0.2, 0.4]], dtype=torch.float64)
     S = M.mT + 1
-    return torch.equal(own_function(newton_step)(M, S), 2 * M - M @ S @ M)
+    return torch.equal(own_function(function)(M, S), 2 * M - M @ S @ M)
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def is_right(newton_step):
         ("if True:\n    def two():\n        return 2", "return two() * M - M @ S @ M"),
         ("torch.set_default_dtype(torch.float64)", "return torch.tensor(2.0) * M - M @ S @ M"),
         ("%%time\ntwo = 2", "return two * M - M @ S @ M"),
-        ("a = 1; two = 2", "display(M)\n    return two * M - M @ S @ M"),
+        ("a = 1; two = 2", "display(M)\nreturn two * M - M @ S @ M"),
         ("two = 2\nresult = torch.einsum('ij->', torch.eye(2))\ntorch.einsum?", "return two * M - M @ S @ M"),
     ],
 )
 def test_an_answer_finds_what_other_cells_have_made(scratch, body):
-    right, submission = runs(around([scratch], f"{HEAD}    {body}\n%timeit 1 + 1"))
+    right, submission = runs(around([scratch], f"{newton_step(body)}\n%timeit 1 + 1"))
     torch.set_default_dtype(torch.float32)
     assert right and not submission.flags
 
@@ -154,71 +154,44 @@ def test_a_heavy_cell_that_the_answer_does_not_need_is_not_run():
     assert not any("history" in piece for pieces in submission.before.values() for piece in pieces)
 
 
-PLAIN = "    return 2 * M - M @ S @ M"
+PLAIN, TWO = newton_step(RETURNS), newton_step("return two * M - M @ S @ M")
+SQRT = newton_step("return int(np.sqrt(4)) * M - M @ S @ M")
+WRAPS = "from functools import wraps\ndef t(f):\n    @wraps(f)\n    def g(*a):\n        return f(*a)\n    return g"
+N = "class N:\n    two = 2\n    def of(self, M):\n        return self.two * M"
+TYPED = "def f(x: torch.Tensor) -> torch.Tensor:\n    return 2 * x"
+UNSOLVED = newton_step("# your code here\nraise NotImplementedError")
 STYLES = {  # what stands above the answer, its cell, what stands below the check
-    "a plot below the function": ([], HEAD + PLAIN + "\nfig, ax = plt.subplots()\nax.plot([1, 2])\nplt.show()", []),
-    "a try below the function": ([], HEAD + PLAIN + "\nx = torch.randn(3, 3)\nprint(newton_step(x, x))", []),
-    "a try that fails": ([], HEAD + PLAIN + "\nprint(undefined)", []),
-    "global": (["calls = 0"], HEAD + "    global calls\n    calls += 1\n" + PLAIN, []),
+    "a plot below the function": ([], f"{PLAIN}\nfig, ax = plt.subplots()\nax.plot([1, 2])\nplt.show()", []),
+    "a try below the function": ([], f"{PLAIN}\nx = torch.randn(3, 3)\nprint(newton_step(x, x))", []),
+    "a try that fails": ([], f"{PLAIN}\nprint(undefined)", []),
+    "global": (["calls = 0"], newton_step(f"global calls\ncalls += 1\n{RETURNS}"), []),
     "a helper of a name that the lesson uses": (
         ["def history(M, S):\n    return M @ S @ M"],
-        HEAD + "    return 2 * M - history(M, S)",
+        newton_step("return 2 * M - history(M, S)"),
         ["history = [step for step in range(10**9)]"],
     ),
-    "a value that is given twice": (["two = 1", "two = 2"], HEAD + "    return two * M - M @ S @ M", ["two = 3"]),
-    "a sum made step by step": (
-        ["two = 0\nfor k in range(2):\n    two += 1"],
-        HEAD + "    return two * M - M @ S @ M",
-        [],
-    ),
-    "a helper at the end": ([], HEAD + "    return twice(M) - M @ S @ M", ["def twice(M):\n    return 2 * M"]),
-    "a wrong first try in its cell": ([], f"{HEAD}    return M\n\n{HEAD}{PLAIN}", []),
-    "a comprehension's name": (
-        ["two = 2", "odd = [two for two in (7, 8)]"],
-        HEAD + "    return two * M - M @ S @ M",
-        [],
-    ),
-    "a class": (
-        ["class N:\n    two = 2\n    def of(self, M):\n        return self.two * M"],
-        HEAD + "    return N().of(M) - M @ S @ M",
-        [],
-    ),
-    "a decorator of one's own": (
-        ["from functools import wraps\ndef t(f):\n    @wraps(f)\n    def g(*a):\n        return f(*a)\n    return g"],
-        HEAD.replace("def ", "@t\ndef ") + PLAIN,
-        [],
-    ),
+    "a value that is given twice": (["two = 1", "two = 2"], TWO, ["two = 3"]),
+    "a sum made step by step": (["two = 0\nfor k in range(2):\n    two += 1"], TWO, []),
+    "a helper at the end": ([], newton_step("return twice(M) - M @ S @ M"), ["def twice(M):\n    return 2 * M"]),
+    "a wrong first try in its cell": ([], f"{newton_step('return M')}\n\n{PLAIN}", []),
+    "a comprehension's name": (["two = 2", "odd = [two for two in (7, 8)]"], TWO, []),
+    "a class": ([N], newton_step("return N().of(M) - M @ S @ M"), []),
+    "a decorator of one's own": ([WRAPS], PLAIN.replace("def ", "@t\ndef "), []),
     "a lambda": ([], "newton_step = exercises.newton_step(lambda M, S: 2 * M - M @ S @ M)", []),
-    "an attribute of the function": ([], HEAD + "    return newton_step.two * M - M @ S @ M\nnewton_step.two = 2", []),
-    "a name of the cell read in a class": (
-        ["two = 2\nclass C:\n    two = two"],
-        HEAD + "    return C.two * M - M @ S @ M",
-        [],
-    ),
-    "a default": (["two = 2"], HEAD.replace("S)", "S, two=two)") + "    return two * M - M @ S @ M", ["two = 5"]),
-    "a walrus and a with": (["with torch.no_grad():\n    (two := 2)"], HEAD + "    return two * M - M @ S @ M", []),
-    "a try for an import": (
-        ["try:\n    import numpy as np\nexcept ImportError:\n    np = None"],
-        HEAD + "    return int(np.sqrt(4)) * M - M @ S @ M",
-        [],
-    ),
-    "a stub left below": (
-        ["def old_stub():\n    pass"],
-        HEAD + PLAIN,
-        ["@exercises.newton_step\ndef newton_step(M, S):\n    # your code here\n    raise NotImplementedError"],
-    ),
+    "an attribute of the function": ([], f"{TWO.replace('two', 'newton_step.two')}\nnewton_step.two = 2", []),
+    "a name of the cell read in a class": (["two = 2\nclass C:\n    two = two"], TWO.replace("two", "C.two"), []),
+    "a default": (["two = 2"], TWO.replace("S)", "S, two=two)"), ["two = 5"]),
+    "a walrus and a with": (["with torch.no_grad():\n    (two := 2)"], TWO, []),
+    "a try for an import": (["try:\n    import numpy as np\nexcept ImportError:\n    np = None"], SQRT, []),
+    "a stub left below": (["def old_stub():\n    pass"], PLAIN, [UNSOLVED]),
     "filled in place": (
         ["two = torch.zeros(1)\ntorch.nn.init.constant_(two, 2)"],
-        HEAD + "    return two.double() * M - M @ S @ M",
+        TWO.replace("two", "two.double()"),
         [],
     ),
-    "types alone": (
-        ["def f(x: torch.Tensor) -> torch.Tensor:\n    return 2 * x"],
-        HEAD + "    return f(M) - M @ S @ M",
-        [],
-    ),
-    "timed": ([], "%%time\n" + HEAD + PLAIN, []),
-    "in the check's cell": ([], HEAD + PLAIN + "\nexercises.newton_step.check(newton_step)\nprint('hurrah')", []),
+    "types alone": ([TYPED], newton_step("return f(M) - M @ S @ M"), []),
+    "timed": ([], f"%%time\n{PLAIN}", []),
+    "in the check's cell": ([], f"{PLAIN}\nexercises.newton_step.check(newton_step)\nprint('hurrah')", []),
 }
 
 
@@ -252,9 +225,10 @@ def test_what_is_run_of_a_notebook_gives_what_all_of_it_gives(way, monkeypatch, 
 
 
 def test_an_answer_that_was_corrected_below_the_check_is_read_too():
-    submission = assembled(around([], HEAD + "    return M", [HEAD + PLAIN, "two = 2", HEAD + "    return two * M"]))
+    last = newton_step("return two * M")
+    submission = assembled(around([], newton_step("return M"), [PLAIN, "two = 2", last]))
     assert submission.answers[NEWTON].endswith("return M") and submission.flags == []
-    assert submission.below[NEWTON] == ([*submission.before[NEWTON][:2], "two = 2"], HEAD + "    return two * M")
+    assert submission.below[NEWTON] == ([*submission.before[NEWTON][:2], "two = 2"], last)
 
 
 ACTS = [  # above an answer that may be right only with what these do
@@ -286,22 +260,23 @@ CALM = [
 
 @pytest.mark.parametrize(("above", "acts"), [*((one, True) for one in ACTS), *((one, False) for one in CALM)])
 def test_an_answer_that_is_wrong_is_tried_with_the_whole_where_more_of_it_acts(above, acts):
-    wrong = assembled(around([above], HEAD + "    return M @ S"), files={"mine.py": ""})
+    wrong = assembled(around([above], newton_step("return M @ S")), files={"mine.py": ""})
     assert (NEWTON in wrong.partial) == acts
     assert above in wrong.whole.cells[: wrong.whole.ends[NEWTON][0]]
 
 
 def test_what_gives_a_name_of_which_an_answer_speaks_bears_on_it():
-    speaks = HEAD + "    return globals()['two'] * M - M @ S @ M"
+    speaks = newton_step("return globals()['two'] * M - M @ S @ M")
     assert NEWTON in assembled(around(["two = 2"], speaks)).partial
     assert NEWTON not in assembled(around(["three = 2"], speaks)).partial
     assert NEWTON not in assembled(around([], speaks, ["two = 2"])).partial, "it stands below the check"
 
 
 def test_an_answer_that_cannot_be_parsed_needs_nothing():
-    submission = assembled(solved(newton_step=HEAD + "    return (1"))
+    answer = newton_step("return (1")
+    submission = assembled(solved(newton_step=answer))
     assert submission.partial == set()
-    assert submission.before[NEWTON] == [] and submission.code[NEWTON] == HEAD + "    return (1"
+    assert submission.before[NEWTON] == [] and submission.code[NEWTON] == answer
 
 
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.source.stem)
@@ -314,25 +289,22 @@ def test_no_solution_is_flagged_and_none_needs_what_takes_long(lesson):
     assert not [piece for piece in before if "plt." in piece or "train(" in piece]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "topics.regression.baselines import newton as newton_step",
-        "topics.bigrams.probes import recalled as newton_step",
-    ],
-)
+@pytest.mark.parametrize("name", ["regression.baselines import newton", "bigrams.probes import recalled"])
 def test_the_courses_own_function_as_the_answer_is_flagged(name):
-    [flag] = assembled(solved(newton_step=f"from companion.{name}")).flags
+    [flag] = assembled(solved(newton_step=f"from companion.topics.{name} as newton_step")).flags
     assert flag.startswith("calls the course's own code: companion.topics.")
+
+
+DATA = "from companion.topics.regression import data"
 
 
 @pytest.mark.parametrize(
     "source, opens",
     [
-        ("from companion.topics.regression import data\n" + HEAD + PLAIN, False),
-        ("from companion.topics.regression import data\n" + HEAD + "    data\n" + PLAIN, True),
-        (HEAD + "    from companion.topics.regression import data\n" + PLAIN, True),
-        ("class C:\n    from companion.topics.regression import data\n" + HEAD + "    C\n" + PLAIN, True),
+        (f"{DATA}\n{PLAIN}", False),
+        (newton_step(f"data\n{RETURNS}", DATA), True),
+        (newton_step(f"{DATA}\n{RETURNS}"), True),
+        (newton_step(f"C\n{RETURNS}", f"class C:\n    {DATA}"), True),
     ],
 )
 def test_who_finds_the_course_in_the_sandbox_is_flagged(source, opens):
@@ -346,65 +318,43 @@ def test_honest_traces_of_work_are_no_flags():
             if one.cell_type == "code" and not grade_id(one).endswith("-check"):
                 one.source += "\n# tried: keep the signal, open the bracket, compile"
         notebook.cells.append(new_code_cell("signal = baselines.newton\nprint(signal)"))
-        cell(notebook, "newton-step").source = (
-            HEAD + "    signal = M @ S @ M\n    open = 2 * M\n    return open - signal"
-        )
+        cell(notebook, "newton-step").source = newton_step("signal = M @ S @ M\nopen = 2 * M\nreturn open - signal")
 
     assert assembled(edited(work)).flags == []
 
 
+BASELINES = "companion.topics.regression.baselines"
+BORROWS, OWN = f"from {BASELINES} import newton", "calls the course's own code"
+RESOLVES = "return logging.config.BaseConfigurator({}).resolve('a' + '.b')(M, S)"
+
+
 @pytest.mark.parametrize(
-    "source, flag",
+    "body, above, flag",
     [
-        ("import os\n" + HEAD + "    return M * len(os.sep)", "mentions os"),
-        (HEAD + "    return getattr(M, 'm' + 'T')", "mentions getattr"),
-        (HEAD + "    return vars(torch)['s' + 'ys']", "mentions vars"),
-        (HEAD + "    return M if M.is_meta else 0 * M", "mentions is_meta"),
-        (HEAD + "    return exercises.newton_step.answer(M, S)", "calls the course's own code"),
-        (
-            "from companion.topics.regression.baselines import newton\n" + HEAD + "    return newton(M, S)",
-            "calls the course's own code",
-        ),
-        (
-            "from ｃompanion.topics.regression.baselines import newton\n" + HEAD + "    return newton(M, S)",
-            "companion.topics.regression.baselines",
-        ),
-        (
-            HEAD + "    from companion.topics.regression.baselines import newton\n    return newton(M, S)",
-            "companion.topics.regression.baselines.newton",
-        ),
-        (
-            HEAD + "    import companion.topics.regression.baselines as b\n    return b.newton(M, S)",
-            "companion.topics.regression.baselines",
-        ),
-        (
-            "class C:\n    from companion.topics.regression.baselines import newton\n"
-            + HEAD
-            + "    return C.newton(M, S)",
-            "companion.topics.regression.baselines.newton",
-        ),
-        (
-            "from IPython.utils.importstring import import_item\n" + HEAD + "    return import_item('a' + '.b')(M, S)",
-            "importstring",
-        ),
-        (
-            "import logging.config\n"
-            + HEAD
-            + "    return logging.config.BaseConfigurator({}).resolve('a' + '.b')(M, S)",
-            "BaseConfigurator",
-        ),
-        (HEAD + "    return torch.ones(100 << 30, dtype=torch.uint8)", "a very large tensor"),
-        (HEAD + "    print('x' * 1_000_000)\n    return 0 * M", "a very long text"),
-        ("torch.equal = print\n" + HEAD + "    return M", "mentions torch.equal ="),
+        ("return M * len(os.sep)", "import os", "mentions os"),
+        ("return getattr(M, 'm' + 'T')", "", "mentions getattr"),
+        ("return vars(torch)['s' + 'ys']", "", "mentions vars"),
+        ("return M if M.is_meta else 0 * M", "", "mentions is_meta"),
+        ("return exercises.newton_step.answer(M, S)", "", OWN),
+        ("return newton(M, S)", BORROWS, OWN),
+        ("return newton(M, S)", BORROWS.replace("c", "ｃ", 1), BASELINES),
+        (f"{BORROWS}\nreturn newton(M, S)", "", f"{BASELINES}.newton"),
+        (f"import {BASELINES} as b\nreturn b.newton(M, S)", "", BASELINES),
+        ("return C.newton(M, S)", f"class C:\n    {BORROWS}", f"{BASELINES}.newton"),
+        ("return import_item('a' + '.b')(M, S)", "from IPython.utils.importstring import import_item", "importstring"),
+        (RESOLVES, "import logging.config", "BaseConfigurator"),
+        ("return torch.ones(100 << 30, dtype=torch.uint8)", "", "a very large tensor"),
+        ("print('x' * 1_000_000)\nreturn 0 * M", "", "a very long text"),
+        ("return M", "torch.equal = print", "mentions torch.equal ="),
     ],
 )
-def test_what_no_answer_needs_is_flagged(source, flag):
-    assert any(flag in said for said in assembled(solved(newton_step=source)).flags)
+def test_what_no_answer_needs_is_flagged(body, above, flag):
+    assert any(flag in said for said in assembled(solved(newton_step=newton_step(body, above))).flags)
 
 
 def test_a_flag_is_short_however_much_is_odd():
     names = ", ".join(f"M.__odd_{number}__" for number in range(5_000))
-    flags = assembled(solved(newton_step=f"two = lambda M: [{names}]\n{HEAD}    return two(M)")).flags
+    flags = assembled(solved(newton_step=newton_step("return two(M)", f"two = lambda M: [{names}]"))).flags
     assert flags and max(map(len, flags)) < 500
 
 
@@ -413,19 +363,17 @@ def test_a_way_around_the_flags_is_flagged(name):
     assert assembled(solved(newton_step=SLY[name])).flags
 
 
+N_DIVIDES = "input = 2\nclass N:\n    def __truediv__(self, o):\n        return o"
+
+
 @pytest.mark.parametrize(
     "source",
     [
-        "import os, sys\nfrom time import sleep\n" + HEAD + "    return 2 * M - M @ S @ M",
-        "import sys\n"
-        + HEAD
-        + "    print(M, file=sys.stderr)\n    return 2 * M - M @ S @ M + 0 * sys.float_info.epsilon",
-        HEAD + "    print(M.__class__.__name__)\n    input, vars = 2 * M, M @ S @ M\n    return input - vars",
-        "input = 2\nclass N:\n    def __truediv__(self, o):\n        return o\n"
-        + HEAD
-        + "    return input * M - M @ S @ M",
-        HEAD
-        + "    assert getattr(M, 'ndim') > 1, 'meta-learning, <b>no</b>: see __init__'\n    return 2 * M - M @ S @ M",
+        newton_step(RETURNS, "import os, sys\nfrom time import sleep"),
+        newton_step(f"print(M, file=sys.stderr)\n{RETURNS} + 0 * sys.float_info.epsilon", "import sys"),
+        newton_step("print(M.__class__.__name__)\ninput, vars = 2 * M, M @ S @ M\nreturn input - vars"),
+        newton_step("return input * M - M @ S @ M", N_DIVIDES),
+        newton_step(f"assert getattr(M, 'ndim') > 1, 'meta-learning, <b>no</b>: see __init__'\n{RETURNS}"),
     ],
 )
 def test_what_honest_answers_have_is_no_flag(source):
@@ -528,7 +476,7 @@ def test_a_stub_of_another_version_is_one():
     head = 'def newton_step(M, S, other):\n    """Another text."""\n    # here'
     submission = of_version("0.3.0", handed_in({"newton-step": f"{head}\n    raise NotImplementedError"}))
     assert NEWTON in submission.stubs and not submission.older
-    helper = "half = 0.5\n" + HEAD + "    raise NotImplementedError"
+    helper = newton_step("raise NotImplementedError", "half = 0.5")
     assert NEWTON not in of_version("0.3.0", handed_in({"newton-step": helper})).stubs
 
 
@@ -543,9 +491,8 @@ def test_two_answers_in_one_cell_are_no_flag():
 
 
 def test_an_answer_in_a_cell_above_its_stub_is_what_other_answers_call():
-    uses = HEAD + "    return triplet_tokens(M, S)"
-    answer = "def triplet_tokens(M, S):\n    return 2 * M - M @ S @ M"
-    notebook = handed_in({"newton-step": uses})
+    answer = f"def triplet_tokens(M, S):\n    {RETURNS}"
+    notebook = handed_in({"newton-step": newton_step("return triplet_tokens(M, S)")})
     notebook.cells.insert(3, new_code_cell(answer))
     right, submission = runs(notebook)
     assert right and answer in submission.before[NEWTON]
