@@ -7,11 +7,10 @@ from datetime import datetime
 
 from workshop.grading.reading import small_handout
 from workshop.grading.sharing import here, unless_stubs
-from workshop.grading.small_lesson import NAME, RIGHT, checkout, hand_in, handed_in, rows, solved
+from workshop.grading.small_lesson import NAME, RIGHT, checkout, hand_in, handed_in, page, rows, solved
 
 from companion import __version__
 from companion.workshop.grading.course import classroom, handins
-from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.course.settings import read_settings
 
 OWN = f"{NAME}.ipynb"
@@ -58,11 +57,10 @@ def said(course, name="anna"):
     grade(course)
     assert rows(course) == first and sorted((course / "grading" / "kept").rglob("*")) == files
     row = first[name]
-    page = (course / "grading/feedback" / file_name(name) / f"{NAME}.html").read_text(encoding="utf-8")
-    page = html.unescape(page)
+    text = html.unescape(page(course, name))
     reasons = [reason for reason in row["needs_a_person"].split("; ") if reason not in ("", MARKED)]
     for reason in reasons:
-        assert reason.removeprefix("cannot be read: ") in page, page
+        assert reason.removeprefix("cannot be read: ") in text, text
     return row["points"], "; ".join(reasons)
 
 

@@ -16,6 +16,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader import api
 from sqlalchemy import Engine, event
 
+from companion.workshop.grading.course.names import file_name
+
 NAME = "05-small"
 POINTS = {"triplet-tokens-check": 1, "newton-step-check": 2, "gd-closed-form-check": 3, "open-question": 4}
 AUTOMATIC = [name for name in POINTS if name != "open-question"]
@@ -163,6 +165,11 @@ def rows(root: Path, lesson: str = NAME) -> dict[str, dict[str, str]]:
     """What the class's table has of each student."""
     text = (root / "grading" / lesson / "grades.csv").read_text(encoding="utf-8")
     return {row["student"]: row for row in csv.DictReader(StringIO(text))}
+
+
+def page(root: Path, student: str, lesson: str = NAME) -> str:
+    """What a student reads."""
+    return (root / "grading" / "feedback" / file_name(student) / f"{lesson}.html").read_text(encoding="utf-8")
 
 
 def asking_without_end(pause):

@@ -9,11 +9,10 @@ import pytest
 from workshop.grading.honest import CLASS, unreadable
 from workshop.grading.hostile import DOES, NEWTON, WHOLE, at_a_place
 from workshop.grading.sharing import all_in, one_process
-from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, rows, solved
+from workshop.grading.small_lesson import AUTOMATIC, NAME, cell, checkout, hand_in, page, rows, solved
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
-from companion.workshop.grading.course.names import file_name
 from companion.workshop.grading.sandbox.sandbox import Limits
 
 pytestmark = pytest.mark.needs("sandbox")
@@ -80,9 +79,6 @@ class Graded:
     def listed(self):
         return {place: set(os.listdir(place)) for place in ("/", "/dev", "/dev/shm") if os.path.isdir(place)}
 
-    def page(self, name):
-        return (self.root / "grading" / "feedback" / file_name(name) / f"{NAME}.html").read_text(encoding="utf-8")
-
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
@@ -95,7 +91,7 @@ def graded(tmp_path_factory):
 def test_everybody_gets_what_was_earned(graded, name):
     student, row = graded.students[name], graded.rows[name]
     assert {check: float(row[check]) for check in AUTOMATIC} == student.points, row
-    assert student.says in graded.page(name)
+    assert student.says in page(graded.root, name)
     if student.flag:
         assert student.flag in row["needs_a_person"]
     elif name in CLASS:
@@ -127,22 +123,17 @@ def test_nobody_reached_the_network(graded):
 
 
 def test_nobody_left_a_process_behind(graded):
-    left = [
-        process.info
-        for process in psutil.process_iter(["cmdline"])
-        if any("companion.workshop.grading.sandbox.worker" in word for word in process.info["cmdline"] or [])
-    ]
-    mine = [process for process in left if any(str(graded.root) in word for word in process["cmdline"])]
-    assert not mine
+    commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    worker = "companion.workshop.grading.sandbox.worker"
+    assert not [command for command in commands if worker in command and str(graded.root) in command]
     assert not [child for child in psutil.Process().children(recursive=True) if "bwrap" in child.name()]
 
 
 def test_written_answers_wait_for_a_person(graded):
     assert graded.rows["all right"]["open-question"] == ""
     assert graded.rows["unsolved"]["open-question"] == "0"
-    shown = cell(
-        nbformat.read(graded.root / "grading/autograded/written only" / NAME / f"{NAME}.ipynb", 4), "open-question"
-    )
+    notebook = nbformat.read(graded.root / "grading/autograded/written only" / NAME / f"{NAME}.ipynb", 4)
+    shown = cell(notebook, "open-question")
     assert shown.source.startswith("<pre") and "&lt;script&gt;" in shown.source and "\n\n" not in shown.source
 
 

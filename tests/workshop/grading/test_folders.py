@@ -33,56 +33,31 @@ def test_of_an_untouched_notebook_and_a_solved_copy_the_copy_is_marked_and_both_
     assert said(course) == ("6", why)
 
 
-FOLDERS = {
+NONE, ALSO, ONE = "which holds no answers that can be read", "which holds answers, too", "keep one of them"
+TURNED = f"b.ipynb is marked, because {OWN} holds no answers that can be read: {ONE}"
+MERGED = SOLVED.replace(b'"cells"', b'\n<<<<<<< HEAD\n"cells"\n=======\n"cells"\n>>>>>>> theirs\n', 1)
+WORDS = json.dumps(handed_in(RIGHT, "<<<<<<< HEAD\n>>>>>>> ")).encode()
+FOLDERS = {  # the files, the points, what is said
     "alone": ({OWN: SOLVED}, "6", ""),
     "alone under another name": ({"mine.ipynb": SOLVED}, "6", ""),
     "twice the same": ({OWN: SOLVED, f"{NAME} (1).ipynb": SOLVED}, "6", ""),
     "an untouched copy": (
         {OWN: SOLVED, f"{NAME} (1).ipynb": UNTOUCHED},
         "6",
-        f"{OWN} is marked, and {NAME} (1).ipynb is not, which holds no answers that can be read",
+        f"{OWN} is marked, and {NAME} (1).ipynb is not, {NONE}",
     ),
-    "both with answers": (
-        {OWN: FIRST, "b.ipynb": SOLVED},
-        "1",
-        f"{OWN} is marked, and b.ipynb is not, which holds answers, too: keep one of them",
-    ),
-    "a written answer alone": (
-        {OWN: UNTOUCHED, "b.ipynb": WRITTEN},
-        "0",
-        f"b.ipynb is marked, because {OWN} holds no answers that can be read: keep one of them",
-    ),
+    "both with answers": ({OWN: FIRST, "b.ipynb": SOLVED}, "1", f"{OWN} is marked, and b.ipynb is not, {ALSO}: {ONE}"),
+    "a written answer alone": ({OWN: UNTOUCHED, "b.ipynb": WRITTEN}, "0", TURNED),
     "one of two without the name": (
         {"a.ipynb": UNTOUCHED, "b.ipynb": SOLVED},
         "6",
-        "b.ipynb is marked, and a.ipynb is not, which holds no answers that can be read",
+        f"b.ipynb is marked, and a.ipynb is not, {NONE}",
     ),
-    "two without the name": (
-        {"a.ipynb": FIRST, "b.ipynb": SOLVED},
-        "0",
-        f"cannot be read: there are 2 notebooks, none named {OWN}, and 2 of them hold answers (a.ipynb and b.ipynb): "
-        "keep one of them",
-    ),
-    "two untouched without the name": (
-        {"a.ipynb": UNTOUCHED, "b.ipynb": UNTOUCHED + b" "},
-        "0",
-        f"cannot be read: there are 2 notebooks, none named {OWN} (a.ipynb and b.ipynb): keep one of them",
-    ),
-    "untouched beside two with answers": (
-        {OWN: UNTOUCHED, "a.ipynb": FIRST, "b.ipynb": SOLVED},
-        "0",
-        f"cannot be read: there are 3 notebooks, and 2 of them hold answers ({OWN}, a.ipynb and b.ipynb): "
-        "keep one of them",
-    ),
-    "damaged beside a solved copy": (
-        {OWN: SOLVED[:900], "b.ipynb": SOLVED},
-        "6",
-        f"b.ipynb is marked, because {OWN} holds no answers that can be read: keep one of them",
-    ),
+    "damaged beside a solved copy": ({OWN: SOLVED[:900], "b.ipynb": SOLVED}, "6", TURNED),
     "both untouched": (
         {OWN: UNTOUCHED, "b.ipynb": UNTOUCHED + b" "},
         "0",
-        f"{OWN} is marked, and b.ipynb is not, which holds no answers that can be read",
+        f"{OWN} is marked, and b.ipynb is not, {NONE}",
     ),
     "the further one beside it": ({OWN: SOLVED, f"{NAME}-further.ipynb": further()}, "6", ""),
     "a checkpoint beside it": ({OWN: SOLVED, f".ipynb_checkpoints/{NAME}-checkpoint.ipynb": FIRST}, "6", ""),
@@ -90,38 +65,42 @@ FOLDERS = {
     "capitals": ({f"{NAME}.IPYNB": SOLVED}, "6", ""),
     "UTF-16": ({OWN: SOLVED.decode().encode("utf-16")}, "6", ""),
     "UTF-16, the other way": ({OWN: b"\xfe\xff" + SOLVED.decode().encode("utf-16-be")}, "6", ""),
-    "UTF-16, the further one": (
-        {OWN: further().decode().encode("utf-16")},
-        "0",
-        f"cannot be read: it is {NAME}-further.ipynb, in which nothing earns points: hand in {OWN}",
+    "the words of a conflict in an answer": ({OWN: WORDS}, "6", ""),
+}
+FURTHER = f"it is {NAME}-further.ipynb, in which nothing earns points: hand in {OWN}"
+UNREAD = {  # the files, why they cannot be read
+    "two without the name": (
+        {"a.ipynb": FIRST, "b.ipynb": SOLVED},
+        f"there are 2 notebooks, none named {OWN}, and 2 of them hold answers (a.ipynb and b.ipynb): {ONE}",
     ),
-    "a merge conflict": (
-        {OWN: SOLVED.replace(b'"cells"', b'\n<<<<<<< HEAD\n"cells"\n=======\n"cells"\n>>>>>>> theirs\n', 1)},
-        "0",
-        "cannot be read: it is no notebook: git has left a merge conflict in it (line 2)",
+    "two untouched without the name": (
+        {"a.ipynb": UNTOUCHED, "b.ipynb": UNTOUCHED + b" "},
+        f"there are 2 notebooks, none named {OWN} (a.ipynb and b.ipynb): {ONE}",
     ),
-    "the words of a conflict in an answer": (
-        {OWN: json.dumps(handed_in(RIGHT, "<<<<<<< HEAD\n>>>>>>> ")).encode()},
-        "6",
-        "",
+    "untouched beside two with answers": (
+        {OWN: UNTOUCHED, "a.ipynb": FIRST, "b.ipynb": SOLVED},
+        f"there are 3 notebooks, and 2 of them hold answers ({OWN}, a.ipynb and b.ipynb): {ONE}",
     ),
-    "nothing": ({"desktop.ini": b"", "figure.png": b""}, "0", "cannot be read: there is no notebook"),
+    "UTF-16, the further one": ({OWN: further().decode().encode("utf-16")}, FURTHER),
+    "the further one": ({f"{NAME}-further.ipynb": further()}, FURTHER),
+    "the further one in its place": ({OWN: further()}, FURTHER),
+    "the further one under another name": ({"mine.ipynb": further()}, FURTHER),
+    "a merge conflict": ({OWN: MERGED}, "it is no notebook: git has left a merge conflict in it (line 2)"),
+    "nothing": ({"desktop.ini": b"", "figure.png": b""}, "there is no notebook"),
     "a zip": (
         {"submission.zip": b"PK"},
-        "0",
-        f"cannot be read: there is submission.zip, no notebook (.ipynb): nothing is unpacked, hand in {OWN} itself",
+        f"there is submission.zip, no notebook (.ipynb): nothing is unpacked, hand in {OWN} itself",
     ),
     "a notebook that ends in .txt": (
         {f"{OWN}.txt": SOLVED},
-        "0",
-        f"cannot be read: there is {OWN}.txt, no notebook (.ipynb): if {OWN}.txt is the notebook, rename it to {OWN}",
+        f"there is {OWN}.txt, no notebook (.ipynb): if {OWN}.txt is the notebook, rename it to {OWN}",
     ),
     "an export": (
         {f"{NAME}.html": b"", f"{NAME}.py": b""},
-        "0",
-        f"cannot be read: there is {NAME}.html and {NAME}.py, no notebook (.ipynb): hand in {OWN} itself",
+        f"there is {NAME}.html and {NAME}.py, no notebook (.ipynb): hand in {OWN} itself",
     ),
 }
+FOLDERS |= {name: (files, "0", f"cannot be read: {why}") for name, (files, why) in UNREAD.items()}
 
 
 @pytest.mark.parametrize("name", FOLDERS)

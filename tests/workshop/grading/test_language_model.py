@@ -9,7 +9,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 from workshop.grading import small_lesson
 from workshop.grading.sharing import PATIENT
-from workshop.grading.small_lesson import NAME, RIGHT, cell, checkout, hand_in, handed_in, rows
+from workshop.grading.small_lesson import NAME, RIGHT, cell, checkout, hand_in, handed_in, page, rows
 
 from companion.lesson.attempts import Mistake
 from companion.workshop.cli import grade
@@ -80,8 +80,7 @@ def test_it_is_graded_within_the_limits_where_there_is_no_model(course, monkeypa
     assert got == {"solved": MARKED, "by the model": MARKED, "unsolved": dict.fromkeys(MARKED, 0), "wrong": half}
     assert "gd-closed-form-check" not in table["solved"], "its check has no grade"
     assert "decided by the whole notebook: newton-step-check" in table["by the model"]["needs_a_person"]
-    page = (root / "grading" / "feedback" / "wrong" / f"{NAME}.html").read_text(encoding="utf-8")
-    assert TURNED in page
+    assert TURNED in page(root, "wrong")
     assert not any("suspicious" in row["needs_a_person"] for row in table.values())
 
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from workshop.grading.honest import right, wrong
 from workshop.grading.sharing import PATIENT, all_in, one_process
-from workshop.grading.small_lesson import grade_id, hand_in, rows
+from workshop.grading.small_lesson import grade_id, hand_in, page, rows
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons
@@ -60,7 +60,6 @@ def test_each_gets_its_points_and_its_diagnosis(course):
     assert got["solved"] == got["solved differently"] == full
     assert got["unsolved"] == got["wrong"] == dict.fromkeys(full, 0)
     assert got["half"] == {name: points * (number % 2 == 0) for number, (name, points) in enumerate(full.items())}
-    page = (root / "grading" / "feedback" / "wrong" / f"{NAME}.html").read_text(encoding="utf-8")
     for name in functions:
-        assert html.escape(wrong(name)[1]) in page
+        assert html.escape(wrong(name)[1]) in page(root, "wrong", NAME)
     assert not any("suspicious" in row["needs_a_person"] for row in table.values())
