@@ -53,7 +53,12 @@ class Reading:
         first ``end`` cells have run; of what cannot be parsed the whole cell alone. And whether this leaves out
         something of the first ``end`` cells that may bear on the answer.
         """
-        every, starts, numbers = self._needed(question, place, end)
+        every, starts = [], [0]
+        for number, cell in enumerate(self.cells):
+            others = number != place  # whose definitions of the same function do not count
+            every += [slices.Piece() if others and question.function in piece.binds else piece for piece in cell]
+            starts.append(len(every))
+        numbers = slices.needed(question.function, starts[place + 1], every, starts[end])
         here = [every[number].source for number in numbers if starts[place] <= number < starts[place + 1]]
         before = [every[number].source for number in numbers if not starts[place] <= number < starts[place + 1]]
         way = (before, "\n".join(here)) if here else ([], self.sources[place])
@@ -92,12 +97,3 @@ class Reading:
             found |= more
             code = [*more.values()]
         return [*found.values()]
-
-    def _needed(self, question: Question, place: int, end: int) -> tuple[list[slices.Piece], list[int], list[int]]:
-        """All statements, where those of each cell start, and which of them the question needs."""
-        every, starts = [], [0]
-        for number, cell in enumerate(self.cells):
-            others = number != place  # whose definitions of the same function do not count
-            every += [slices.Piece() if others and question.function in piece.binds else piece for piece in cell]
-            starts.append(len(every))
-        return every, starts, slices.needed(question.function, starts[place + 1], every, starts[end])

@@ -8,18 +8,8 @@ from collections import defaultdict
 from collections.abc import Set
 from dataclasses import dataclass
 
-from companion.workshop.grading.notebook.syntax import (
-    INNER,
-    KEPT,
-    PARTS,
-    base_name,
-    bound,
-    lines_of,
-    loads,
-    outer,
-    parse,
-    used,
-)
+from companion.workshop.grading.notebook import syntax
+from companion.workshop.grading.notebook.syntax import INNER, KEPT, PARTS, base_name, bound, loads, outer, used
 
 HARMLESS = {"print", "display", "repr", "len", "help", "range", "str", "int", "float"}  # calls of these change nothing
 CHECKS = {"check", "grade"}
@@ -51,10 +41,8 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
     """Return the statements at the top level of a cell, each with its own text; a line that imports several names is
     several, since an answer that needs one of them does not reach for the others.
     """
-    tree = parse(source)
-    lines = lines_of(source)
-    found = []
-    for node in tree.body if tree else []:
+    lines, found = syntax.lines_of(source), []
+    for node in syntax.statements(source):
         if isinstance(node, ast.ImportFrom) and len(node.names) > 1:
             for alias in node.names:
                 text = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
@@ -126,20 +114,16 @@ WAITING = ast.comprehension | ast.Await | ast.Yield | ast.YieldFrom  # what take
 
 def _acts(statement: ast.stmt, modules: Set[str]) -> bool:
     """Whether a statement may do anything but give names their values: change an object, a class or a module."""
-    return any(_may_act(part, modules) for part in _done_at_once(statement))
-
-
-def _done_at_once(statement: ast.stmt) -> list[ast.AST]:
-    """The nodes that run with a statement: of a function its decorators and defaults, of a class all of it."""
-    found, todo = [], [statement]
-    while todo:
+    todo: list[ast.AST] = [statement]
+    while todo:  # of a function its decorators and defaults, of a class all of it
         node = todo.pop()
-        found.append(node)
+        if _may_act(node, modules):
+            return True
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             todo += [*node.args.defaults, *filter(None, node.args.kw_defaults), *getattr(node, "decorator_list", ())]
         else:
             todo += ast.iter_child_nodes(node)
-    return found
+    return False
 
 
 def _may_act(node: ast.AST, modules: Set[str]) -> bool:
@@ -174,8 +158,7 @@ def _is_calm(call: ast.Call, modules: Set[str]) -> bool:
 
 def defines(source: str) -> bool:
     """Return whether a statement is a definition or an import, whose names stand for no values that change."""
-    tree = parse(source)
-    return all(isinstance(node, DEFINITIONS) for node in (tree.body if tree else ()))
+    return all(isinstance(node, DEFINITIONS) for node in syntax.statements(source))
 
 
 def _text(lines: list[bytes], node: ast.stmt) -> str:

@@ -25,6 +25,12 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
+def statements(source: str) -> list[ast.stmt]:
+    """Return the statements at the top level; none of what cannot be parsed."""
+    tree = parse(source)
+    return tree.body if tree else []
+
+
 # -- what only a notebook understands
 
 
@@ -217,8 +223,7 @@ def shape(source: str) -> str:
 @functools.lru_cache(KEPT)
 def imported(source: str, own: frozenset[str] = frozenset()) -> frozenset[str]:
     """Return the names that a piece of code imports at its top level, but not from its ``own`` files."""
-    tree = parse(source)
-    imports = [node for node in (tree.body if tree else []) if isinstance(node, IMPORTS)]
+    imports = [node for node in statements(source) if isinstance(node, IMPORTS)]
     return frozenset(bound([node for node in imports if own.isdisjoint(modules_of(node))]))
 
 
