@@ -170,8 +170,10 @@ def command(package: Path | None, scratch: int, filter_fd: int) -> list[str]:
         for path in (*elsewhere, *environments):
             words += ["--ro-bind-try", path, path] if _inside(path, (str(ROOT),)) else []
         words += ["--remount-ro", str(ROOT)]
-    for other in _installed(environments, elsewhere):
-        words += ["--tmpfs", str(other), "--remount-ro", str(other)]
+    copies = [path for place in environments for path in Path(place).glob("lib/python*/site-packages/companion")]
+    for copy in [*copies, *(Path(place) / "companion" for place in elsewhere)]:  # of the course: they have the answers
+        if copy.is_dir() and not copy.is_symlink():
+            words += ["--tmpfs", str(copy), "--remount-ro", str(copy)]
     if package:
         words += ["--ro-bind", f"{package}/companion", f"{COURSE}/companion"]
     words += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
@@ -228,13 +230,6 @@ def _below(path: Path | str, folders: tuple[str, ...]) -> bool:
 
 def _inside(path: Path | str, folders: tuple[str, ...]) -> bool:
     return any(Path(path).resolve().is_relative_to(Path(above).resolve()) for above in folders)
-
-
-def _installed(environments: tuple[str, ...], elsewhere: list[str]) -> list[Path]:
-    """Copies of the course in the environments and elsewhere: they have the answers."""
-    copies = [path for place in environments for path in Path(place).glob("lib/python*/site-packages/companion")]
-    copies += [Path(place) / "companion" for place in elsewhere]
-    return [path for path in copies if path.is_dir() and not path.is_symlink()]
 
 
 def seccomp(file: BinaryIO) -> int:

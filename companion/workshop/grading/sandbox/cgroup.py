@@ -38,43 +38,33 @@ def closed_in(pid: int, most: int) -> Path | None:
 
 def overrun(group: Path) -> bool:
     """Return whether the kernel has ended what was in the group, since it had too much."""
-    with suppress(OSError):
-        return "oom_kill 0" not in (group / "memory.events").read_text(encoding="utf-8").splitlines()
-    return False
+    events = _lines(group / "memory.events")
+    return bool(events) and "oom_kill 0" not in events
 
 
 def removed(group: Path) -> None:
     """Remove a group whose processes have been ended; one that is not left in time stays, and is empty later."""
     end = time.monotonic() + PATIENCE
-    while True:
+    while group.exists() and time.monotonic() < end:
         try:
             group.rmdir()
-        except FileNotFoundError:
-            return
         except OSError:
-            if time.monotonic() > end:
-                return
             time.sleep(0.01)
-        else:
-            return
 
 
 def _places() -> list[Path]:
     """Groups below which memory is counted: this process's own, which can be one only if it is the topmost, and the one
     above it.
     """
-    try:
-        lines = OWN.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    names = [line.removeprefix("0::/") for line in lines if line.startswith("0::/") and "/.." not in line]
+    names = [line.removeprefix("0::/") for line in _lines(OWN) if line.startswith("0::/") and "/.." not in line]
     own = [GROUPS / name for name in names]
     places = [place for group in own for place in (group, group.parent) if place.is_relative_to(GROUPS)]
-    return [place for place in places if "memory" in _controllers(place)]
+    return [place for place in places if "memory" in " ".join(_lines(place / "cgroup.subtree_control")).split()]
 
 
-def _controllers(place: Path) -> list[str]:
+def _lines(path: Path) -> list[str]:
+    """The lines of a file of the kernel's; none where it cannot be read."""
     try:
-        return (place / "cgroup.subtree_control").read_text(encoding="utf-8").split()
+        return path.read_text(encoding="utf-8").splitlines()
     except OSError:
         return []

@@ -3,7 +3,7 @@ the course's answers. Both are started when they are first needed, and only as l
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from itertools import takewhile
 from typing import Any
@@ -28,7 +28,7 @@ class Workers:
         self.process: Process | None = None
         self.answers: Process | None = None
         self.marked: Question | None = None
-        self.reading, self.searches, self.stops = limits.reading, limits.searches, 0
+        self.left, self.stops = {"reading": limits.reading, "searches": limits.searches}, 0
         self.search = False
         self.doubted: set[str] = set()  # questions for whose sake other code of the notebook failed, or was late
         self.ran = 0  # cells of the whole notebook
@@ -61,10 +61,10 @@ class Workers:
             raise
 
     @contextmanager
-    def reads(self) -> Iterator[None]:
-        """Give a time of its own to running the whole notebook, the same for all its questions."""
+    def _apart(self, what: str, allowed: float) -> Iterator[None]:
+        """Give a time of its own, of all that is left for it, to ``what`` is done here."""
         process = self.process
-        left, allowed = process.left, self.reading
+        left = process.left
         process.allow(allowed)
         try:
             yield
@@ -72,28 +72,27 @@ class Workers:
             process.charge()
             raise
         finally:
-            self.reading -= allowed - process.left
+            self.left[what] -= allowed - process.left
             process.allow(left)
+
+    def reads(self) -> AbstractContextManager:
+        """Give a time of its own to running the whole notebook, the same for all its questions."""
+        return self._apart("reading", self.left["reading"])
 
     @contextmanager
     def searching(self) -> Iterator[None]:
         """Give a time of its own to the calls that look for what a wrong answer gets wrong: neither the exercise's nor
         the submission's. Raises Late once it is used up; a process in which a call outlasts it is not used again.
         """
-        process = self.process
-        left, allowed = process.left, min(self.limits.search, self.searches)
-        process.allow(allowed)
         self.search = True
         try:
-            yield
+            with self._apart("searches", min(self.limits.search, self.left["searches"])):
+                yield
         except Stopped:
-            process.charge()
             self.__exit__()
             raise Late from None
         finally:
             self.search = False
-            self.searches -= allowed - process.left
-            process.allow(left)
 
     def _started(self, course: Any) -> Process:
         for _ in range(TRIES):
