@@ -62,12 +62,10 @@ class Book:
         """Return the name that a student has where marking is anonymous."""
         return "participant-" + hmac.new(self.key.encode(), student.encode(), "sha256").hexdigest()[:8]
 
-    def folder(self, student: str) -> str:
-        """Return how the folders of a student are called, and nbgrader's gradebook knows them: by the label."""
-        return self.both_folders(student)[0]
-
     def both_folders(self, student: str) -> tuple[str, str]:
-        """Return the same, and how they are called where `Settings.anonymous` is the other way."""
+        """Return how the folders of a student are called, and nbgrader's gradebook knows them: by the label; and how
+        they are called where `Settings.anonymous` is the other way.
+        """
         own, pseudonym = self.folders.get(student) or file_name(student), file_name(self.pseudonym(student))
         return (pseudonym, own) if self.settings.anonymous else (own, pseudonym)
 
@@ -83,8 +81,8 @@ class Book:
         """Return what a person gave for the answer to the question ``name``, and what was given for it under the other
         name: where there are points under both, the current name's count.
         """
-        by_name = [self.persons.get(folder, {}).get(name, Given()) for folder in self.both_folders(student)]
-        current, other = by_name
+        folders = self.both_folders(student)
+        current, other = (self.persons.get(folder, {}).get(name, Given()) for folder in folders)
         return (current, other) if current.counts >= other.counts else (other, current)
 
     def _score(self, student: str, name: str) -> float | None:

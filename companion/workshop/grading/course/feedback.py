@@ -48,12 +48,8 @@ def spreadsheet(head: list[str], rows: list[list[str]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(head)
-    writer.writerows([map(_no_formula, row) for row in rows])
+    writer.writerows([text if NUMBER.fullmatch(text) else FORMULA.sub(r"\1'", text) for text in row] for row in rows)
     return out.getvalue()
-
-
-def _no_formula(text: str) -> str:
-    return text if NUMBER.fullmatch(text) else FORMULA.sub(r"\1'", text)
 
 
 def summary(book: Book, failed: list[str]) -> str:

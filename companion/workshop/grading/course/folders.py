@@ -191,11 +191,11 @@ class _Search:
     def _sort(self, path: Path, *, every: bool) -> None:
         if is_notebook(path.name) and (every or self.lesson.casefold() in path.stem.casefold()):
             self.notebooks.append(path)
-        elif path.name[0] != "." and path.name.lower() not in SYSTEM and self._is_meant(path.name.casefold()):
-            self.strange += [path] if path.parent == self.place or path.is_relative_to(self.proper) else []
-
-    def _is_meant(self, name: str) -> bool:
-        return name.endswith(KINDS) or self.lesson.casefold() in name
+        elif path.name[0] != "." and path.name.lower() not in SYSTEM:
+            name = path.name.casefold()
+            is_meant = name.endswith(KINDS) or self.lesson.casefold() in name
+            is_here = path.parent == self.place or path.is_relative_to(self.proper)
+            self.strange += [path] if is_meant and is_here else []
 
     def _own(self, path: Path) -> bool:
         return path.name.casefold() == f"{self.lesson}.ipynb".casefold()

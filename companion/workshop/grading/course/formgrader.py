@@ -200,13 +200,8 @@ def _assignment(book: Gradebook, lesson: str, solution: NotebookNode) -> None:
             book.update_or_create_grade_cell(name, lesson, lesson, max_score=points, cell_type=cell.cell_type)
         if is_solution(cell):
             book.update_or_create_solution_cell(name, lesson, lesson)
-        facts = {
-            "cell_type": cell.cell_type,
-            "locked": is_locked(cell),
-            "source": cell.source,
-            "checksum": compute_checksum(cell),
-        }
-        book.update_or_create_source_cell(name, lesson, lesson, **facts)
+        facts = {"locked": is_locked(cell), "source": cell.source, "checksum": compute_checksum(cell)}
+        book.update_or_create_source_cell(name, lesson, lesson, cell_type=cell.cell_type, **facts)
 
 
 def _save(submission: SubmittedAssignment, result: dict[str, Any], changed: set[str]) -> None:
@@ -228,7 +223,7 @@ def _marked(solution: NotebookNode, handout: Handout, result: dict[str, Any]) ->
     answer_of = {question.answer_id: question for question in handout.automatic}
     notebook = copy.deepcopy(solution)
     for cell in notebook.cells:
-        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        name = _name(cell)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
         if name in handout.sources:

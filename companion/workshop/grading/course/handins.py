@@ -76,16 +76,11 @@ def answered(data: bytes, handout: Handout) -> bool:
     return not submission.answers.keys() <= {*submission.stubs} or any(submission.written.values())
 
 
-def every(data: bytes) -> bool:
-    """Take each notebook as one that holds answers: then names alone decide."""
-    return bool(data)
-
-
 def collect(
-    grading: Path, lesson: str, settings: Settings, largest: int, answered: Answered = every
+    grading: Path, lesson: str, settings: Settings, largest: int, answered: Answered = bool
 ) -> dict[str, list[HandIn]]:
     """Keep what is new in the folder ``grading`` of a ``lesson`` (NN-topic), if it has at most ``largest`` bytes;
-    ``answered`` says of one of several notebooks in a folder whether it holds answers.
+    ``answered`` says of one of several notebooks in a folder whether it holds answers: if each does, names decide.
 
     Return all versions by student, in the order of their names; the one that counts first, if it can be read, since
     ``settings`` say what is late, then the one that would count without it, and so on.
@@ -200,8 +195,9 @@ def _keep_folder(grading: Path, name: str, lesson: str, place: Path, search: tup
         if found is None:
             return ""
         about = {"remarks": found.remarks, "stated": read_timestamp(found.notebook.folder), "files": found.files}
-        moment, source = _moment(found.notebook.changed), f"submitted/{place.name}"
-        keep(grading, name, lesson, found.notebook.data, moment, source=source, **about)
+        seconds = min(max(found.notebook.changed, OLDEST.timestamp()), NEWEST.timestamp())  # it may be said to be any
+        when, source = datetime.fromtimestamp(seconds, UTC), f"submitted/{place.name}"
+        keep(grading, name, lesson, found.notebook.data, when, source=source, **about)
     except Unreadable as error:
         return str(error)
     except OSError as error:
@@ -224,21 +220,16 @@ def _name(place: Path) -> str:
 def folders(grading: Path, names: Iterable[str]) -> dict[str, str]:
     """Return how the folder of each student is called: as `file_name` says, unless that is kept for another."""
     chosen: dict[str, str] = {}
+
+    def is_free(way: str, name: str) -> bool:
+        place = grading / "kept" / way
+        return way not in chosen.values() and (not (place / "student.txt").exists() or _name(place) == name)
+
     for name in names:
         digest = hashlib.sha256(name.encode()).hexdigest()
         ways = file_name(name), *(f"{file_name(name)}-{digest[:many]}" for many in (8, 16, 32, 64))
-        free = (way for way in ways if way not in chosen.values() and _is_free(grading / "kept" / way, name))
-        chosen[name] = next(free, digest)
+        chosen[name] = next((way for way in ways if is_free(way, name)), digest)
     return chosen
-
-
-def _is_free(place: Path, name: str) -> bool:
-    return not (place / "student.txt").exists() or _name(place) == name
-
-
-def _moment(seconds: float) -> datetime:
-    """A file's time, which may be said to be any, as one of our days."""
-    return datetime.fromtimestamp(min(max(seconds, OLDEST.timestamp()), NEWEST.timestamp()), UTC)
 
 
 def keep(
@@ -264,11 +255,12 @@ def keep(
     if it is said when it was downloaded (``seen``), and then what was downloaded later is later; it may be ``unsure``
     whether it was handed in before the deadline.
     """
-    place = grading / "kept" / folders(grading, [name])[name]
+    place, files = grading / "kept" / folders(grading, [name])[name], files or {}
     log = _entries(place, lesson)
     entry = {"when": stamp(when), "source": source, "problem": problem, "stated": stated, "remarks": remarks or []}
     entry |= {"seen": stamp(seen), "unsure": unsure} if seen else {}
-    ending = f"-{_digest(data, files or {})}.ipynb"
+    parts = [data, *(f"\0{file}\0".encode() + files[file] for file in sorted(files))]
+    ending = f"-{hashlib.sha256(b''.join(parts)).hexdigest()[:16]}.ipynb"
     alike = [one for one in log if problem == one["problem"] and (problem or one["file"].endswith(ending))]
     at = len(log)
     if seen:
@@ -293,23 +285,21 @@ def keep(
         log.insert(at, entry)
     if not problem and not same:
         entry["file"] = f"{entry['when']}{ending}"
-        for file, text in (files or {}).items():
+        for file, text in files.items():
             atomic_write(place / lesson / entry["file"].removesuffix(".ipynb") / file, text)
         atomic_write(place / lesson / entry["file"], data)
     atomic_write(place / f"{lesson}.json", json.dumps(log, indent=1) + "\n")
-
-
-def _digest(data: bytes, files: dict[str, bytes]) -> str:
-    """The beginning of a SHA-256 of a notebook, and of the files that are kept with it."""
-    parts = [data, *(f"\0{name}\0".encode() + files[name] for name in sorted(files))]
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 def _entries(place: Path, lesson: str) -> list[dict[str, Any]]:
     """What is kept of a student's hand-ins for a lesson, in the order in which they came: what the log lists, then what
     a run has left that was ended before it wrote that; without a log in the order of its times.
     """
-    log = read_kept(place / f"{lesson}.json", "a log of hand-ins", _is_log) or []
+
+    def is_log(content: Any) -> bool:
+        return all({"when", "source", "problem"} <= one.keys() and (one["problem"] or one["file"]) for one in content)
+
+    log = read_kept(place / f"{lesson}.json", "a log of hand-ins", is_log) or []
     log = [one for one in log if one["problem"] or (place / lesson / one["file"]).is_file()]
     listed = {one.get("file") for one in log}
     blank = {"source": "", "problem": "", "stated": "", "remarks": []}
@@ -319,10 +309,6 @@ def _entries(place: Path, lesson: str) -> list[dict[str, Any]]:
         if path.name not in listed and (when := _kept_at(path))
     ]
     return log + unlisted
-
-
-def _is_log(content: Any) -> bool:
-    return all({"when", "source", "problem"} <= one.keys() and (one["problem"] or one["file"]) for one in content)
 
 
 def _kept_at(path: Path) -> datetime | None:

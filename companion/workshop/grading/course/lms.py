@@ -34,7 +34,7 @@ from companion.core.files import atomic_write
 from companion.workshop.grading.course.book import Book
 from companion.workshop.grading.course.feedback import spreadsheet
 from companion.workshop.grading.course.folders import SEVERAL, Answered, Notebook, choose, not_helpers
-from companion.workshop.grading.course.handins import every, keep
+from companion.workshop.grading.course.handins import keep
 from companion.workshop.grading.course.names import file_name, student
 from companion.workshop.grading.course.settings import Settings, SettingsError, read_settings
 from companion.workshop.grading.course.tables import read_roster
@@ -103,7 +103,7 @@ class Upload:
         return student(self.own)
 
 
-def take_in(archive: Path, grading: Path, lesson: str, answered: Answered = every) -> Taken:
+def take_in(archive: Path, grading: Path, lesson: str, answered: Answered = bool) -> Taken:
     """Keep in the folder ``grading`` what each student in the zip ``archive`` has handed in for a ``lesson``. Of
     several notebooks it is the one that alone holds answers, as far as ``answered`` can tell; else one named like the
     lesson before others, the last of several. Raises SettingsError for what is no such zip.
