@@ -110,29 +110,23 @@ def missing(body: str, says: str) -> Student:
     return Student(solved(newton_step=newton_step(body)), without("newton-step"), says=says)
 
 
+FUNCTIONS = [name.replace("-", "_") for name in RIGHT]
+FIRST = {"triplet-tokens": RIGHT["triplet-tokens"]}
 CLASS = {
     "all right": Student(solved()),
-    "all right, written differently": Student(
-        solved(**{name: right(name) for name in ("triplet_tokens", "newton_step", "gd_closed_form")})
-    ),
+    "all right, written differently": Student(solved(**{name: right(name) for name in FUNCTIONS})),
     "unsolved": Student(handed_in({}), NOTHING, says="not attempted"),
-    "half solved": Student(
-        handed_in({"triplet-tokens": RIGHT["triplet-tokens"]}), without("newton-step", "gd-closed-form")
-    ),
+    "half solved": Student(handed_in(FIRST), without("newton-step", "gd-closed-form")),
     **{
-        f"wrong {function}": Student(
-            solved(**{function: wrong(function)[0]}), without(function.replace("_", "-")), says=wrong(function)[1]
-        )
-        for function in ("triplet_tokens", "newton_step", "gd_closed_form")
+        f"wrong {name}": Student(solved(**{name: wrong(name)[0]}), without(name.replace("_", "-")), wrong(name)[1])
+        for name in FUNCTIONS
     },
     "no cell ids and no marks": Student(edited(_no_marks)),
     "a cell split in two": Student(edited(_split)),
     "helpers in cells of their own": Student(edited(_helpers)),
     "an import added to the lesson's": Student(edited(_own_import)),
     "calls another answer": Student(edited(_uses_another)),
-    "calls another answer that is a stub": Student(
-        edited(_uses_another, handed_in({"triplet-tokens": RIGHT["triplet-tokens"]})), without("newton-step")
-    ),
+    "calls another answer that is a stub": Student(edited(_uses_another, handed_in(FIRST)), without("newton-step")),
     "a decorator lost": Student(solved(newton_step=f"def newton_step(M, S):\n    {RETURNS}")),
     "wrong kernel name": Student(edited(_kernel)),
     "check cell deleted": Student(edited(_without_check), flag="newton-step-check: the check cell is missing"),

@@ -230,23 +230,18 @@ def _half_letters(notebook):
     cell(notebook, "triplet-tokens").source += "  # \udfff"
 
 
+CHANGED, SEVERAL = "the check cell was changed", "several cells are marked as this check"
 WHOLE = {
     "half letters": Student(edited(_half_letters)),
-    "replaces the checks, unsolved": Student(
-        edited(_replace_checks, handed_in({})), NOTHING, flag="the check cell was changed"
-    ),
-    "replaces the checks, solved": Student(edited(_replace_checks), flag="the check cell was changed"),
-    "copies the checks": Student(edited(_copy_checks), flag="several cells are marked as this check"),
-    "copies the checks, unsolved": Student(
-        edited(_copy_checks, handed_in({})), NOTHING, flag="several cells are marked as this check"
-    ),
+    "replaces the checks, unsolved": Student(edited(_replace_checks, handed_in({})), NOTHING, flag=CHANGED),
+    "replaces the checks, solved": Student(edited(_replace_checks), flag=CHANGED),
+    "copies the checks": Student(edited(_copy_checks), flag=SEVERAL),
+    "copies the checks, unsolved": Student(edited(_copy_checks, handed_in({})), NOTHING, flag=SEVERAL),
     "deletes the checks": Student(edited(_delete_checks, handed_in({})), NOTHING, flag="the check cell is missing"),
     "reverses the notebook": Student(edited(_reverse)),
     "claims points": Student(edited(_claim, handed_in({})), NOTHING, flag="claim points"),
     "swaps the ids": Student(edited(_swap)),
-    "stands in for the check": Student(
-        edited(_in_the_check, solved(newton_step=WRONG)), LOST, flag="the check cell was changed"
-    ),
+    "stands in for the check": Student(edited(_in_the_check, solved(newton_step=WRONG)), LOST, flag=CHANGED),
     "answers three times": Student(edited(_twice)),
 }
 
