@@ -5,9 +5,10 @@ import json
 import os
 from datetime import datetime
 
+from workshop.grading.answers import RIGHT
 from workshop.grading.reading import small_handout
 from workshop.grading.sharing import here, unless_stubs
-from workshop.grading.small_lesson import NAME, RIGHT, checkout, hand_in, handed_in, page, rows, solved
+from workshop.grading.small_lesson import NAME, checkout, hand_in, handed_in, page, rows, solved
 
 from companion import __version__
 from companion.workshop.grading.course import classroom, handins

@@ -5,19 +5,8 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
-from workshop.grading.small_lesson import (
-    AUTOMATIC,
-    NAME,
-    POINTS,
-    RETURNS,
-    RIGHT,
-    cell,
-    edited,
-    handed_in,
-    newton_step,
-    solution,
-    solved,
-)
+from workshop.grading.answers import RETURNS, RIGHT, newton_step
+from workshop.grading.small_lesson import AUTOMATIC, NAME, POINTS, cell, edited, handed_in, solution, solved
 from wrong_answers.cases import CASES
 
 FULL = {name: POINTS[name] for name in AUTOMATIC}

@@ -8,19 +8,9 @@ right answer: it must never come to that.
 import copy
 
 from nbformat.v4 import new_code_cell
+from workshop.grading.answers import RETURNS, RIGHT, newton_step
 from workshop.grading.honest import NOTHING, Student, without
-from workshop.grading.small_lesson import (
-    AUTOMATIC,
-    RETURNS,
-    RIGHT,
-    cell,
-    edited,
-    grade_id,
-    handed_in,
-    marks,
-    newton_step,
-    solved,
-)
+from workshop.grading.small_lesson import AUTOMATIC, cell, edited, grade_id, handed_in, marks, solved
 
 LOST = without("newton-step")
 WRONG = newton_step("return 0 * M")

@@ -26,9 +26,10 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 from tqdm.auto import tqdm
+from workshop.grading.answers import HEAD, RIGHT
 from workshop.grading.arrivals import ARRIVALS, DUE
 from workshop.grading.effects import EFFECTS
-from workshop.grading.small_lesson import AUTOMATIC, HEAD, NAME, RIGHT, checkout, grade_id, hand_in, handed_in, rows
+from workshop.grading.small_lesson import AUTOMATIC, NAME, checkout, grade_id, hand_in, handed_in, rows
 from workshop.grading.variants import CUTTING, HABITS, WAYS
 
 from companion.workshop.cli import grade

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Iterable
 from io import StringIO
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 import nbformat
@@ -15,6 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader import api
 from sqlalchemy import Engine, event
+from workshop.grading.answers import RIGHT
 
 from companion.workshop.grading.course.names import file_name
 
@@ -26,30 +26,6 @@ AUTOMATIC = [name for name in POINTS if name != "open-question"]
 api.get_alembic_version = functools.cache(api.get_alembic_version)
 event.listen(Engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
 QUESTION = "## A question\n\nWhat is the largest number?"
-RIGHT = {
-    "triplet-tokens": """@exercises.triplet_tokens
-def triplet_tokens(xs, ys):
-    examples = torch.cat([xs, ys[..., None]], dim=-1)
-    before = torch.cat([torch.zeros_like(examples[:, :1]), examples[:, :-1]], dim=1)
-    return torch.cat([before, xs], dim=-1)""",
-    "newton-step": """@exercises.newton_step
-def newton_step(M, S):
-    return 2 * M - M @ S @ M""",
-    "gd-closed-form": """@exercises.gd_closed_form
-def gd_closed_form(S, b, lr, steps):
-    w = torch.zeros_like(b)
-    for _ in range(steps):
-        w = w - lr * (S @ w - b)
-    return w""",
-}
-
-HEAD = "@exercises.newton_step\ndef newton_step(M, S):\n"
-RETURNS = "return 2 * M - M @ S @ M"
-
-
-def newton_step(body: str, above: str = "") -> str:
-    """A cell that defines newton_step by this body, with more ``above`` it."""
-    return (f"{above}\n" if above else "") + HEAD + indent(body, "    ")
 
 
 def marks(name: str, **kind) -> dict:
@@ -170,17 +146,3 @@ def rows(root: Path, lesson: str = NAME) -> dict[str, dict[str, str]]:
 def page(root: Path, student: str, lesson: str = NAME) -> str:
     """What a student reads."""
     return (root / "grading" / "feedback" / file_name(student) / f"{lesson}.html").read_text(encoding="utf-8")
-
-
-def asking_without_end(pause):
-    """Return an answer that asks for a stand-in again and again, with a pause in seconds between."""
-    return f"""
-@exercises.gd_closed_form
-def gd_closed_form(S, b, lr, steps):
-    import time
-    from companion.workshop.grading.sandbox import worker
-    while True:
-        worker.say(worker.PIPES[1], {{"stand_in": ["a", "b"], "named": [], "places": []}})
-        worker.hear(worker.PIPES[0])
-        time.sleep({pause})
-"""

@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from workshop.grading.answers import RIGHT
 from workshop.grading.handing_in import (
     FIRST,
     OWN,
@@ -17,7 +18,7 @@ from workshop.grading.handing_in import (
     rows,
     said,
 )
-from workshop.grading.small_lesson import NAME, RIGHT, hand_in, handed_in
+from workshop.grading.small_lesson import NAME, hand_in, handed_in
 
 from companion.workshop.grading.course import classroom, folders
 from companion.workshop.grading.notebook.files import HELP, HELPERS

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import nbformat
 import pytest
+from workshop.grading.answers import RIGHT
 from workshop.grading.handing_in import (
     DUE,
     FIRST,
@@ -21,7 +22,7 @@ from workshop.grading.handing_in import (
     version,
 )
 from workshop.grading.reading import small_handout
-from workshop.grading.small_lesson import NAME, RIGHT, cell, hand_in, page, stub
+from workshop.grading.small_lesson import NAME, cell, hand_in, page, stub
 
 from companion.workshop.grading.course import handins
 from companion.workshop.grading.course.names import file_name

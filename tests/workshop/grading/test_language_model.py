@@ -8,8 +8,9 @@ import json
 import pytest
 from nbformat.v4 import new_code_cell
 from workshop.grading import small_lesson
+from workshop.grading.answers import RIGHT
 from workshop.grading.sharing import PATIENT
-from workshop.grading.small_lesson import NAME, RIGHT, cell, checkout, hand_in, handed_in, page, rows
+from workshop.grading.small_lesson import NAME, cell, checkout, hand_in, handed_in, page, rows
 
 from companion.lesson.attempts import Mistake
 from companion.workshop.cli import grade

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 
 import pytest
 from nbformat.v4 import new_code_cell
+from workshop.grading.answers import HEAD, RIGHT, asking_without_end
 from workshop.grading.effects import EFFECTS, registered_by_a_call
 from workshop.grading.reading import assembled, small_handout
 from workshop.grading.self_test import lesson
 from workshop.grading.sharing import PATIENT, all_in
-from workshop.grading.small_lesson import HEAD, RIGHT, around, asking_without_end, cell, grade_id, handed_in, solved
+from workshop.grading.small_lesson import around, cell, grade_id, handed_in, solved
 
 from companion.lesson.exercise import CHECK_SEEDS
 from companion.workshop.grading.course import feedback, marking

@@ -2,20 +2,9 @@
 
 import pytest
 from nbformat.v4 import new_code_cell
+from workshop.grading.answers import HEAD, RIGHT, asking_without_end
 from workshop.grading.sharing import holding
-from workshop.grading.small_lesson import (
-    AUTOMATIC,
-    HEAD,
-    NAME,
-    RIGHT,
-    asking_without_end,
-    checkout,
-    edited,
-    hand_in,
-    handed_in,
-    rows,
-    solved,
-)
+from workshop.grading.small_lesson import AUTOMATIC, NAME, checkout, edited, hand_in, handed_in, rows, solved
 
 from companion.workshop.cli import grade
 from companion.workshop.cli.lessons import select_lessons

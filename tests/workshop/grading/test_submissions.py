@@ -10,9 +10,10 @@ import nbformat
 import pytest
 import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from workshop.grading.answers import RETURNS, RIGHT, newton_step
 from workshop.grading.hostile import SLY
 from workshop.grading.reading import assembled, small_handout
-from workshop.grading.small_lesson import RETURNS, RIGHT, around, cell, edited, grade_id, handed_in, newton_step, solved
+from workshop.grading.small_lesson import around, cell, edited, grade_id, handed_in, solved
 from workshop.grading.variants import WAYS
 
 from companion import __version__
