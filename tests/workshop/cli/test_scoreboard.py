@@ -46,7 +46,7 @@ def test_it_takes_its_place(tmp_path):
     assert f"| Claim 2 | Euclid, book VII | 2 | – | 2 (as expected) | **different** ({why}) |" in claims
     assert "| The course's own | Our bar | Our checkpoint | This run |\n|---|---|---|---|\n" in claims
     assert "| Doubles | exactly 2 | – | 2 (not as expected) |\n\n| Check | Our bar" in claims
-    assert "| Doubles | exactly 2 | – | 2 |\n\n# The talks, claim by claim\n\n## Bietti 2024\n\nOf 80 claims: " in claims
+    assert "| Doubles | exactly 2 | – | 2 |\n\n# The talks, claim by claim\n\n## Bietti 2024\n\nOf 80 " in claims
     assert claims.endswith("(scale smoke, seed 3).\n")
     scoreboard.update(report, root)
     assert (page.read_text(encoding="utf-8"), (root / "CLAIMS.md").read_text(encoding="utf-8")) == (text, claims)
