@@ -45,6 +45,7 @@ ENVIRONMENT = {
     "IPYTHONDIR": SCRATCH,
     "MPLBACKEND": "Agg",
     "OMP_NUM_THREADS": "1",
+    "LOGNAME": "student",  # torch 2.9 asks for it on the way to torch.compile, and the user has no name in /etc/passwd
     "TORCHDYNAMO_DISABLE": "1",  # torch.compile then gives back what it is given: it has no compiler here to start
     "CUDA_VISIBLE_DEVICES": "",  # behind the walls there is no GPU, and its driver maps more than any limit allows
     "LANG": "C.UTF-8",
