@@ -173,7 +173,7 @@ def test_a_file_of_ones_own_stays(root):
 
 
 def solve(root: Path) -> None:
-    edit(own(root), "e0: correct\n", "raises", "e2: not attempted\n")
+    edit(own(root), "e0: correct\n", "raises", "e2: correct\nand more: not attempted\n")
     kept = {
         "steps": {"prediction": 512.0, "verdict": "right"},
         "rate": {"prediction": None, "verdict": ""},

@@ -122,6 +122,9 @@ def test_every_claim_of_the_course_is_on_the_page_and_in_the_list():
     assert {f"{claim['lesson'][:2]}-{claim['id']}" for claim in told["claims"]} == there
     judged = [claim for claim in told["claims"] if claim["verdict"]]
     assert all(claim["evidence"] and claim["key"] in bibliography().entries for claim in judged)
+    for claim in judged:
+        stored = {f"python3 -m companion measure {name}" for name in claim["evidence"].get("stored", ())}
+        assert stored <= {*claim["again"]}, claim["id"]
     with pytest.raises(jsonschema.ValidationError, match="'why' is a required property"):
         jsonschema.validate(
             {"version": 2, "claims": [{key: value for key, value in judged[0].items() if key != "why"}]}, schema
