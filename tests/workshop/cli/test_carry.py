@@ -289,6 +289,9 @@ def test_a_damaged_copy_costs_itself_alone_and_is_named(root, answers):
     assert "is no notebook any more: it is empty" in work.outdated(root)[0]
     own(root).write_bytes(b"\xef\xbb\xbf" + mine)
     assert work.best(own(root).parent, NAME).solved == 1, "a mark of byte order is no damage"
+    other.write_text("<<<<<<< HEAD")
+    said = "lessons/08-other/08-other.ipynb is no notebook any more: git has left a merge conflict in it (line 1)."
+    assert work.refresh(root)[0] == f"{said} The other lessons open."
 
 
 def test_lost_metadata_are_no_older_version(root):
