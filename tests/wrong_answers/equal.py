@@ -21,6 +21,7 @@ EQUAL = {
         (f"{SIGN}|rounded", "counts and shares are not negative, shares not above 1, and counts are whole"),
     ],
     "shift_scores": [("brought to length 1", "the rows have length 1")],
+    "rewrite": [("brought to length 1", "the keys have length 1")],
     "double": [("brought to length 1", "the rows have length 1")],
     "induction_layers": [("brought to length 1", "the rows have length 1")],
     "lookup": [("brought to length 1", "the rows have length 1")],
