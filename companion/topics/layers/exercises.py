@@ -198,8 +198,8 @@ def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
     carried = int(torch.linalg.matrix_rank((nudged - again[0]).flatten(1), rtol=1e-6))
     if carried > CARRIED:
         return (
-            f"{carried} numbers are carried from {WRITTEN} pairs to what is asked later, as your own measure counts them, "
-            f"and {CARRIED} are allowed. A table of k rows and v columns has k v numbers"
+            f"{carried} numbers are carried from {WRITTEN} pairs to what is asked later, as your own measure counts "
+            f"them, and {CARRIED} are allowed. A table of k rows and v columns has k v numbers"
         )
     return None
 
@@ -222,6 +222,6 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
     now="a memory of 32 numbers that can change its mind, ready to stand in a network",
 )
 def small_memory(keys: Tensor, values: Tensor, queries: Tensor) -> Tensor:
-    signs = values.new_tensor([1, -1])  # sixteen directions need four signs: a cube's corners, in four dimensions
-    code = torch.cartesian_prod(signs[:1], signs, signs, signs) / 2  # (8, 4), a corner for each axis
+    signs = values.new_tensor([1, -1])  # four tell sixteen directions apart
+    code = torch.cartesian_prod(signs[:1], signs, signs, signs) / 2  # (8, 4), half of a cube's corners
     return rewrite.answer(keys, values @ code, queries, 0.7) @ code.mT
