@@ -222,6 +222,6 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
     now="a memory of 32 numbers that can change its mind, ready to stand in a network",
 )
 def small_memory(keys: Tensor, values: Tensor, queries: Tensor) -> Tensor:
-    signs = values.new_tensor([1, -1])  # four tell sixteen directions apart
-    code = torch.cartesian_prod(signs[:1], signs, signs, signs) / 2  # (8, 4), half of a cube's corners
+    signs = values.new_tensor([1, -1])  # four of them tell sixteen directions apart
+    code = torch.cartesian_prod(signs[:1], signs, signs, signs) / 2  # (8, 4)
     return rewrite.answer(keys, values @ code, queries, 0.7) @ code.mT
