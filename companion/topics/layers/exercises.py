@@ -126,7 +126,7 @@ NUDGE = 1e-7  # what a step does beyond its slope must stay below what is counte
 TURNS = 32  # steps in which values turn into others
 
 
-def memory_test(batch: int, times: Sequence[int], generator: Generator) -> dict[str, Tensor]:
+def rewritten_pairs(batch: int, times: Sequence[int], generator: Generator) -> dict[str, Tensor]:
     """Draw what a memory is asked: pairs of a key of length 1 and a value, one of sixteen directions, each asked for at
     once; then the keys by turns, as many positions again, with nothing to write: the queries that count.
 
@@ -150,8 +150,8 @@ def memory_test(batch: int, times: Sequence[int], generator: Generator) -> dict[
     return {name: torch.cat(both, 1) for name, both in shown.items()} | {"asked": which.gather(1, last)}
 
 
-def recalled(answers: Tensor, asked: Tensor) -> float:
-    """Return the share of values that are nearest to what a memory answers to the queries of `memory_test`."""
+def last_values_recalled(answers: Tensor, asked: Tensor) -> float:
+    """Return the share of values that are nearest to what a memory answers to the queries of `rewritten_pairs`."""
     said = answers[:, -asked.shape[1] :]
     return (torch.cat([said, -said], -1).argmax(-1) == asked).double().mean().item()
 
@@ -160,7 +160,7 @@ def _draw_memory(generator: Generator) -> dict[str, Any]:
     """Pairs to recall; then one longer sequence again and again: as it is, with others in place of its later values,
     with each number that is written nudged, and on the way on which all values turn into others.
     """
-    drawn, longer = memory_test(3_000, TIMES, generator), memory_test(1, (1,) * WRITTEN, generator)
+    drawn, longer = rewritten_pairs(3_000, TIMES, generator), rewritten_pairs(1, (1,) * WRITTEN, generator)
     written = 2 * WRITTEN * SIZE
     again = {name: longer[name].expand(2 + written + 2 * TURNS + 1, -1, -1).clone() for name in list(longer)[:3]}
     again["values"][1, WRITTEN // 2 : WRITTEN] = longer["values"][0, WRITTEN - 1].roll(1)  # all alike: on one axis
@@ -205,7 +205,7 @@ def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
 
 
 def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
-    share = recalled(answers[: len(inputs["_asked"])], inputs["_asked"])
+    share = last_values_recalled(answers[: len(inputs["_asked"])], inputs["_asked"])
     if reaches("share of the values that are recalled", share, ENOUGH):
         return None
     rivals = {0.1: "guessing recalls 6 %", 0.5: "adding, in a table of this size, 37 %"}
