@@ -78,8 +78,7 @@ test_an_operand_out_of_range_is_refused = refusals(
 )
 
 
-@pytest.mark.parametrize("name", ["numbers", "width", "layers", "heads"])
-def test_bad_sizes_are_named(name):
-    sizes = {"numbers": 12, "width": 16, "layers": 2, "heads": 4} | {name: 0}
-    with pytest.raises(ValueError, match=f"{name} = 0: must be at least 1"):
-        AdderConfig(**sizes, frozen=True)
+test_bad_sizes_are_named = refusals(
+    *((name, f"{name} = 0: must be at least 1") for name in ("numbers", "width", "layers", "heads")),
+    of=lambda name: AdderConfig(**{"numbers": 12, "width": 16, "layers": 2, "heads": 4} | {name: 0}, frozen=True),
+)

@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 import torch
+from refusals import refusals
 
 from companion.core.checkpoints import shipped
 from companion.core.measuring import measured_table
@@ -53,13 +54,11 @@ def test_neither_chance_nor_counting_by_one_teaches_the_last_digit(source):
     assert max(modular_probe(table, modulus) for modulus in (3, 5, 7, 10)) <= 0.45
 
 
-@pytest.mark.parametrize("source", ["words", "scratch"])
-def test_another_source_is_refused_with_what_there_is(source):
-    unchecked = inspect.unwrap(embeddings_from)  # in the tests, its annotations would refuse first
-    with pytest.raises(
-        ValueError, match=f"source = '{source}': must be one of random, counting, by-one, skipping, cosines"
-    ):
-        unchecked(source, 119, 24)
+test_another_source_is_refused_with_what_there_is = refusals(
+    ("words", "source = 'words': must be one of random, counting, by-one, skipping, cosines"),
+    ("scratch", "source = 'scratch': must be one of random, counting"),
+    of=lambda source: inspect.unwrap(embeddings_from)(source, 119, 24),  # its annotations would refuse first
+)
 
 
 def test_a_power_weighs_the_directions_of_a_text():
@@ -176,10 +175,10 @@ def test_a_run_is_read_at_the_start_and_after_each_part():
     torch.testing.assert_close(readings[:, 2:], waves.expand(4, -1))  # they are frozen
 
 
-@pytest.mark.parametrize("parts", [0, 7, 240])
-def test_parts_must_divide_the_steps(parts):
-    with pytest.raises(ValueError, match=f"parts = {parts}: must divide the steps, 120"):
-        followed("addition-factors-random-0.02-frozen", "smoke", parts=parts)
+test_parts_must_divide_the_steps = refusals(
+    *((parts, f"parts = {parts}: must divide the steps, 120") for parts in (0, 7, 240)),
+    of=lambda parts: followed("addition-factors-random-0.02-frozen", "smoke", parts=parts),
+)
 
 
 def test_the_tables_of_adders_have_their_rows_and_columns():

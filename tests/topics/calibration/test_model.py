@@ -1,7 +1,7 @@
 """Every place offers its own words, and the past alone decides."""
 
-import pytest
 import torch
+from refusals import refusals
 
 from companion.topics.calibration.model import BiographyModel, BiographyModelConfig
 
@@ -24,9 +24,7 @@ def test_the_same_number_is_another_word_at_another_place():
     assert not torch.allclose(swapped[0], swapped[1])
 
 
-def test_bad_arguments_are_named():
-    model = BiographyModel(BiographyModelConfig(5, width=8))
-    with pytest.raises(ValueError, match="known: 5 is out of range"):
-        model(torch.tensor([[0, 5]]))
-    with pytest.raises(ValueError, match="words = 1"):
-        BiographyModelConfig(1)
+test_bad_arguments_are_named = refusals(
+    (lambda: BiographyModel(BiographyModelConfig(5, width=8))(torch.tensor([[0, 5]])), "known: 5 is out of range"),
+    (lambda: BiographyModelConfig(1), "words = 1"),
+)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from refusals import refusals
 
 from companion.topics.graphs.data import disjoint, erdos_renyi
 from companion.topics.graphs.model import Channels, ChannelsConfig, GraphModel, GraphModelConfig
@@ -57,8 +58,6 @@ def test_the_standard_model_reads_rows_and_answers_rows():
     assert cache["blocks.0.attn.hook_pattern"].shape == (5, 2, 6, 6)
 
 
-def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match="runs = 0"):
-        ChannelsConfig(1, 0)
-    with pytest.raises(ValueError, match="n = 0"):
-        GraphModelConfig(0)
+test_bad_arguments_are_named = refusals(
+    (lambda: ChannelsConfig(1, 0), "runs = 0"), (lambda: GraphModelConfig(0), "n = 0")
+)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from refusals import refusals
 from torch import nn
 
 from companion.topics.layers.known import KNOWN
@@ -125,10 +126,9 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda kind: kind.__name__)
-def test_a_broken_layer_is_told_what_is_wrong(broken):
-    with pytest.raises(ValueError, match=f"^{BROKEN[broken]}"):
-        ask(broken, WIDTH)
+test_a_broken_layer_is_told_what_is_wrong = refusals(
+    *((broken, f"^{wrong}") for broken, wrong in BROKEN.items()), of=lambda broken: ask(broken, WIDTH)
+)
 
 
 @pytest.mark.parametrize("layer", [Mean, *KNOWN.values()], ids=["mean", *KNOWN])
@@ -147,8 +147,8 @@ def test_a_layer_that_begins_at_zero_passes():
     ask(layer, WIDTH)
 
 
-def test_what_is_no_module_and_what_cannot_be_built_is_said():
-    with pytest.raises(ValueError, match=r"module: layer\(16\) is int; must be a torch.nn.Module"):
-        ask(lambda width: width, WIDTH)
-    with pytest.raises(ValueError, match=r"module: layer\(16\) raises TypeError: .* 'out_features'"):
-        ask(nn.Linear, WIDTH)
+test_what_is_no_module_and_what_cannot_be_built_is_said = refusals(
+    (lambda width: width, r"module: layer\(16\) is int; must be a torch.nn.Module"),
+    (nn.Linear, r"module: layer\(16\) raises TypeError: .* 'out_features'"),
+    of=lambda broken: ask(broken, WIDTH),
+)

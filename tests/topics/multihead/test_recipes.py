@@ -1,7 +1,7 @@
 """The student of lesson 09, and what it has still to learn of a parity."""
 
 import numpy as np
-import pytest
+from refusals import refusals
 
 from companion.core.measuring import measured_table
 from companion.topics.multihead.measured import ARMS, parity_parts
@@ -30,12 +30,9 @@ def test_who_is_told_where_to_look_learns_a_parity_and_no_coin():
     assert asked["told where to look"] < 0.1 and 0.9 < asked["a coin"] < 1.2
 
 
-def test_an_arm_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="arm = 'a hint': must be one of a parity, signs agree, told"):
-        parity_parts(3, arm="a hint")
-
-
-@pytest.mark.parametrize("wrong", [{"support": 0}, {"support": 3, "steps": 0}, {"support": 3, "every": 0}])
-def test_a_number_below_one_is_refused(wrong):
-    with pytest.raises(ValueError, match="must be at least 1"):
-        parity_parts(**wrong)
+test_bad_arguments_are_named = refusals(
+    (lambda: parity_parts(3, arm="a hint"), "arm = 'a hint': must be one of a parity, signs agree, told"),
+    (lambda: parity_parts(0), "support = 0: must be at least 1"),
+    (lambda: parity_parts(3, steps=0), "steps = 0: must be at least 1"),
+    (lambda: parity_parts(3, every=0), "every = 0: must be at least 1"),
+)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from refusals import refusals
 
 from companion.topics.regression.by_hand import NewtonTransformer, newton_predictions
 from companion.topics.regression.data import prompts
@@ -50,17 +51,13 @@ def test_the_printed_signs_give_something_else():
     assert (network(xs, ys) - right).abs().max() > 0.1
 
 
-@pytest.mark.parametrize("wrong", [{"d": 0}, {"n": 0}, {"k": -1}, {"alpha": 0.0}])
-def test_bad_sizes_are_named(wrong):
-    (name, value), *_ = wrong.items()
-    with pytest.raises(ValueError, match=f"{name} = {value}"):
-        NewtonTransformer(**({"d": 3, "n": 5, "k": 1, "alpha": 0.1} | wrong))
-
-
-def test_a_prompt_of_another_size_is_refused():
-    xs, ys, _ = problem(3, 9)
-    with pytest.raises(ValueError, match="needs 8 examples, one query, d = 3"):
-        NewtonTransformer(3, 8, 1, 0.1)(xs, ys)
+test_bad_sizes_are_named = refusals(
+    (lambda: NewtonTransformer(0, 5, 1, 0.1), "d = 0"),
+    (lambda: NewtonTransformer(3, 0, 1, 0.1), "n = 0"),
+    (lambda: NewtonTransformer(3, 5, -1, 0.1), "k = -1"),
+    (lambda: NewtonTransformer(3, 5, 1, 0.0), "alpha = 0.0"),
+    (lambda: NewtonTransformer(3, 8, 1, 0.1)(*problem(3, 9)[:2]), "needs 8 examples, one query, d = 3"),
+)
 
 
 def test_predictions_after_each_newton_layer_are_the_recurrences():

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from refusals import refusals
 from scipy.stats import linregress
 from sklearn.linear_model import LinearRegression
 
@@ -79,14 +80,6 @@ def test_induced_weights_are_the_same_in_pieces_and_after_some_prefixes():
     expected = induced_weights(predictor, xs, ys)
     found = induced_weights(predictor, xs, ys, after=[6, 2], chunk=2)
     torch.testing.assert_close(found, expected[:, :, [6, 2]], rtol=0, atol=1e-9)
-    with pytest.raises(ValueError, match=r"after = \[7\]: each must be at least 0 and at most n - 1 = 6"):
-        induced_weights(predictor, xs, ys, after=[7])
-
-
-def test_induced_weights_need_enough_queries():
-    xs, ys, _ = prompts(2, 4, 3)
-    with pytest.raises(ValueError, match="queries = 2: at least d = 3"):
-        induced_weights(lambda xs, ys: ys[None], xs, ys, queries=2)
 
 
 def test_a_readout_predictor_has_a_row_for_each_layer():
@@ -99,8 +92,6 @@ def test_a_readout_predictor_has_a_row_for_each_layer():
 def test_ties_are_reported():
     match = best_match(torch.tensor([[0.5, 0.9, 0.9003, 0.2]]), [1, 2, 4, 8])
     assert (match.step, match.ties) == ([4], [(2, 4)])
-    with pytest.raises(ValueError, match="steps: 2 of them for 4 columns"):
-        best_match(torch.zeros(1, 4), [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -117,10 +108,17 @@ def test_growth_rate_tells_a_line_from_an_exponential(steps, linear, exponential
         assert rate.exponential_r2 == pytest.approx(1) and rate.linear_r2 < 0.9
 
 
-@pytest.mark.parametrize("layers, steps", [([1, 2], [1, 2]), ([1, 2, 3], [0, 1, 2]), ([1, 2, 3], [1, 2])])
-def test_growth_rate_refuses_what_it_cannot_fit(layers, steps):
-    with pytest.raises(ValueError, match="three or more"):
-        growth_rate(layers, steps)
+test_bad_arguments_are_named_with_their_value = refusals(
+    (lambda: induced_weights(lambda xs, ys: ys[None], *prompts(2, 4, 3)[:2], queries=2), "queries = 2: at least d = 3"),
+    (
+        lambda: induced_weights(lambda xs, ys: ys[None], *prompts(5, 7, 3)[:2], after=[7]),
+        r"after = \[7\]: each must be at least 0 and at most n - 1 = 6",
+    ),
+    (lambda: best_match(torch.zeros(1, 4), [1, 2]), "steps: 2 of them for 4 columns"),
+    (lambda: growth_rate([1, 2], [1, 2]), "three or more"),
+    (lambda: growth_rate([1, 2, 3], [0, 1, 2]), "three or more"),
+    (lambda: growth_rate([1, 2, 3], [1, 2]), "three or more"),
+)
 
 
 def test_errors_by_gap_ask_for_each_example_again():

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 import torch
 from laws import laws, quarters
+from refusals import refusals
 from torch import nn
 
 from companion.topics.sensitivity import exercises
@@ -93,9 +94,8 @@ def test_a_transformer_has_a_second_derivative():
     assert abs(largest_curvature(loss, model, 5, generator=2)) > 1e-6
 
 
-def test_bad_arguments_are_named():
-    bowl = Bowl()
-    with pytest.raises(ValueError, match="steps = 0"):
-        largest_curvature(bowl.loss, bowl, 0, generator=0)
-    with pytest.raises(ValueError, match="repeats = 0"):
-        rise_under_noise(bowl.loss, bowl, 0.1, 0, generator=0)
+test_bad_arguments_are_named = refusals(
+    (lambda bowl: largest_curvature(bowl.loss, bowl, 0, generator=0), "steps = 0"),
+    (lambda bowl: rise_under_noise(bowl.loss, bowl, 0.1, 0, generator=0), "repeats = 0"),
+    of=lambda call: call(Bowl()),
+)

@@ -308,6 +308,11 @@ test_bad_problems_are_named_with_their_value = refusals(
         "shown: 200 is out of range; must be 0 to 199",
     ),
     (lambda: pictures(torch.tensor([[3, 4]]), torch.tensor([-5]), generator=0), "asked: -5 is out of range"),
+    *(
+        (lambda kind=kind, n=n: problems(kind, n), f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes")
+        for kind in ("hard-line", "hard-plane")
+        for n in (2, 14, 16)
+    ),
 )
 
 
@@ -338,10 +343,3 @@ def test_another_kind_of_problem_is_refused_with_what_there_is(kind):
         match=f"kind = '{kind}s': must be one of line, power-law, hard-line, plane, hard-plane, sphere, pictures",
     ):
         unchecked(f"{kind}s", 14)
-
-
-@pytest.mark.parametrize("kind", ["hard-line", "hard-plane"])
-@pytest.mark.parametrize("n", [2, 14, 16])
-def test_a_tree_has_only_some_numbers_of_points(kind, n):
-    with pytest.raises(ValueError, match=f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes"):
-        problems(kind, n)

@@ -114,12 +114,6 @@ def test_the_loss_of_a_rewriting_network_is_that_of_what_it_reads_last():
     assert model.write.weight.grad.any()
 
 
-@pytest.mark.parametrize("temperature", [0, -1.0, float("nan")])
-def test_a_temperature_is_above_zero(temperature):
-    with pytest.raises(ValueError, match="temperature = "):
-        structure(temperature=temperature)
-
-
 def test_of_pictures_both_networks_see_the_number_of_one_encoder():
     model = structure(dim=192, pictures=True)
     points, query = torch.rand(4, 6, 192), torch.rand(4, 192)
@@ -134,11 +128,6 @@ def test_of_pictures_both_networks_see_the_number_of_one_encoder():
         torch.testing.assert_close(read, model.read(query))
         model.read = torch.nn.Identity()
         torch.testing.assert_close(one, model.lookups(values, read))
-
-
-def test_a_picture_has_as_many_pixels_as_it_has():
-    with pytest.raises(ValueError, match=r"^dim = 2: a picture has 192 pixels$"):
-        structure(pictures=True)
 
 
 @pytest.mark.parametrize("frozen", [False, True])
@@ -202,11 +191,6 @@ def test_several_queries_search_one_set_as_each_alone(noisy, norm):
     torch.testing.assert_close(model.lookups(values, query, noise), alone)
 
 
-def test_a_set_has_a_whole_number_of_queries():
-    with pytest.raises(ValueError, match=r"^query: 7 of them; must be a multiple of the 5 sets$"):
-        inspect.unwrap(Structure.lookups)(structure(), torch.randn(5, 6, 2), torch.randn(7, 2))
-
-
 def test_layer_norm_comes_after_each_hidden_map_and_before_its_relu():
     plain, normed = structure(), structure(norm=True)
     kinds = [type(layer).__name__ for layer in normed.queries[0]]
@@ -252,33 +236,27 @@ def test_doubles_are_searched_too(switches):
     assert torch.equal(model.double().search(points.double(), query.double()), found)
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "least"),
-    [
-        ("n", 1, 2),
-        ("dim", 0, 1),
-        ("lookups", 0, 1),
-        ("extra", -1, 0),
-        ("width", 3, 4),
-        ("layers", 0, 1),
-        ("hidden", 0, 1),
-    ],
+test_bad_structures_are_named_with_their_value = refusals(
+    (lambda: structure(n=1), "^n = 1: must be at least 2$"),
+    (lambda: structure(dim=0), "^dim = 0: must be at least 1$"),
+    (lambda: structure(lookups=0), "^lookups = 0: must be at least 1$"),
+    (lambda: structure(extra=-1), "^extra = -1: must be at least 0$"),
+    (lambda: structure(width=3), "^width = 3: must be at least 4$"),
+    (lambda: structure(layers=0), "^layers = 0: must be at least 1$"),
+    (lambda: structure(hidden=0), "^hidden = 0: must be at least 1$"),
+    (lambda: structure(scale=0), "scale = 0: must be positive"),
+    (lambda: structure(scale=-2.0), "scale = -2.0: must be positive"),
+    (lambda: structure(temperature=0), "temperature = 0"),
+    (lambda: structure(temperature=-1.0), "temperature = -1.0"),
+    (lambda: structure(temperature=float("nan")), "temperature = nan"),
+    (lambda: structure(pictures=True), "^dim = 2: a picture has 192 pixels$"),
+    (lambda: structure().store(torch.randn(3, 5, 2)), r"points of shape \(3, 5, 2\): must be \(batch, 6, 2\)"),
+    (lambda: structure().store(torch.randn(3, 6, 1)), r"points of shape \(3, 6, 1\): must be \(batch, 6, 2\)"),
+    (
+        lambda: inspect.unwrap(Structure.lookups)(structure(), torch.randn(5, 6, 2), torch.randn(7, 2)),
+        "^query: 7 of them; must be a multiple of the 5 sets$",
+    ),
 )
-def test_a_structure_s_sizes_have_a_least(field, value, least):
-    with pytest.raises(ValueError, match=f"^{field} = {value}: must be at least {least}$"):
-        structure(**{field: value})
-
-
-@pytest.mark.parametrize("scale", [0, -2.0])
-def test_a_scale_is_positive(scale):
-    with pytest.raises(ValueError, match=f"scale = {scale}: must be positive"):
-        structure(scale=scale)
-
-
-@pytest.mark.parametrize("shape", [(3, 5, 2), (3, 6, 1)])
-def test_points_of_another_shape_are_refused(shape):
-    with pytest.raises(ValueError, match=rf"points of shape \({', '.join(map(str, shape))}\): must be \(batch, 6, 2\)"):
-        structure().store(torch.randn(shape))
 
 
 # --- The sketch

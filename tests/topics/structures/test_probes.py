@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from refusals import refusals
 from sklearn.decomposition import PCA
 
 from companion.topics.structures.probes import banding, best_so_far, place_distances, principal_components
@@ -25,10 +26,11 @@ def test_an_extra_slot_is_no_point():
     assert best_so_far(torch.tensor([[-1, 0, 2, -1]]), distances).tolist() == [[False, False, True, True]]
 
 
-@pytest.mark.parametrize("place", [-2, 3])
-def test_a_place_that_is_no_point_is_refused(place):
-    with pytest.raises(ValueError, match=f"found: {place} is no point; must be 0 to n - 1 = 2, or -1 for none"):
-        best_so_far(torch.tensor([[0, place]]), torch.ones(1, 3))
+test_a_place_that_is_no_point_is_refused = refusals(
+    (-2, "found: -2 is no point; must be 0 to n - 1 = 2, or -1 for none"),
+    (3, "found: 3 is no point"),
+    of=lambda place: best_so_far(torch.tensor([[0, place]]), torch.ones(1, 3)),
+)
 
 
 def test_distances_between_places_are_what_a_loop_says():

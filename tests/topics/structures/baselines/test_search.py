@@ -159,14 +159,6 @@ def test_quantile_search_gallops_and_then_halves():
     assert quantile_search(points, query, 7, uniform_cdf).tolist() == looked_at(points, query, 7, place)
 
 
-def test_a_cdf_that_is_none_is_refused():
-    points, query, _ = uniform(4, 9, generator=1)
-    with pytest.raises(ValueError, match=r"cdf: gives 2; must be between 0 and 1"):
-        quantile_search(points, query, 3, lambda x: torch.full_like(x, 2.0))
-    with pytest.raises(ValueError, match=r"cdf: gives nan"):
-        quantile_search(points, query, 3, lambda x: x / 0 * 0)
-
-
 def test_binary_search_is_right_as_often_as_was_measured():
     """To sampling noise; on the hard distribution it finds what it can: one of 15 points, then three, then seven."""
     assert accuracy(binary_search(*(problem := uniform(20_000, 16, generator=1))[:2], 5), problem) == pytest.approx(
@@ -317,6 +309,7 @@ def test_a_full_bucket_sends_points_elsewhere_and_an_empty_one_leaves_the_search
 # -- Bad input
 
 POINTS, QUERY = torch.zeros(3, 4, 2), torch.zeros(3, 2)
+LINE = uniform(4, 9, generator=1)[:2]
 
 
 test_bad_arguments_are_named_with_their_value = refusals(
@@ -344,4 +337,6 @@ test_bad_arguments_are_named_with_their_value = refusals(
     ),
     (lambda: simhash(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
     (lambda: lsh(POINTS, QUERY, 5, bits=1, generator=0), "lookups = 5: must be at most n = 4"),
+    (lambda: quantile_search(*LINE, 3, lambda x: torch.full_like(x, 2.0)), "cdf: gives 2; must be between 0 and 1"),
+    (lambda: quantile_search(*LINE, 3, lambda x: x / 0 * 0), "cdf: gives nan"),
 )
