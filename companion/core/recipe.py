@@ -7,7 +7,7 @@ GPU). With ``COURSE_TIMES=3`` in the environment all is trained three times as l
 import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,18 @@ class Recipe:
                 every=every,
             )
         return model, history
+
+
+def as_sampler(draw: Callable[..., tuple[Tensor, ...]]) -> Callable[..., Draw]:
+    """Return what `register` takes, ``sampler(config, **task)``, of a function that draws a batch,
+    ``draw(config, batch, generator, **task)``, with ``done`` behind the generator where a schedule has ``curriculum``.
+    """
+
+    @wraps(draw)
+    def sampler(config: Any, **task: Any) -> Draw:
+        return partial(draw, config, **task)
+
+    return sampler
 
 
 _registered: dict[str, dict[str, Recipe]] = {}

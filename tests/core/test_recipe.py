@@ -10,7 +10,7 @@ from stopping import train_until
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from companion.core.recipe import SCALES, recipe, recipes, register
+from companion.core.recipe import SCALES, as_sampler, recipe, recipes, register
 from companion.core.training import Schedule, batch_generator, seeded
 
 # under a curriculum the task gets harder, and the loss with it
@@ -116,6 +116,15 @@ def test_a_name_is_registered_once():
     sizes = dict.fromkeys(SCALES, (None, Schedule(1, 1, 1.0)))
     with pytest.raises(ValueError, match="name = 'multihead-student': there is a recipe of this name already"):
         register("multihead-student", "", **dict.fromkeys(("model", "sampler", "loss"), print), **sizes)
+
+
+def test_a_draw_becomes_a_sampler_that_is_given_its_config_and_task_first():
+    @as_sampler
+    def all_that_is_given(config, batch, generator, done=1.0, *, asked=0):
+        return config, batch, generator, done, asked
+
+    assert all_that_is_given("config", asked=5)(2, "generator") == ("config", 2, "generator", 1.0, 5)
+    assert all_that_is_given("config")(2, "generator", 0.5) == ("config", 2, "generator", 0.5, 0)
 
 
 def test_a_variation_changes_what_it_names_alone():

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool
 
-from companion.core.recipe import register
+from companion.core.recipe import as_sampler, register
 from companion.core.training import Schedule, seeded, train
 from companion.topics.attention.baselines import l1_logistic
 from companion.topics.attention.data import Repetitions, conjunctions, repetitions
@@ -29,19 +29,16 @@ def repetition_loss(model, tokens, periods):
     return F.cross_entropy(logits[settled], targets[settled])
 
 
-def repeated_phrases(config: TokenModelConfig, shortest: int, longest: int):
+@as_sampler
+def repeated_phrases(config: TokenModelConfig, batch, generator, *, shortest: int, longest: int):
     """Sentences that fill the context, and the lengths of the phrases that they repeat (`repetitions`).
 
     A function of (batch, generator) that gives tokens (batch, context) and periods (batch,), ``shortest`` to
     ``longest``.
     """
-
-    def draw(batch, generator):
-        return repetitions(
-            batch, config.context, config.vocabulary, shortest=shortest, longest=longest, generator=generator
-        )
-
-    return draw
+    return repetitions(
+        batch, config.context, config.vocabulary, shortest=shortest, longest=longest, generator=generator
+    )
 
 
 for _name, _about, _layers, _longer in (

@@ -11,7 +11,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from companion.core.recipe import register
+from companion.core.recipe import as_sampler, register
 from companion.core.training import Schedule
 from companion.topics.bigrams.data import Bigrams, markov_chains, trigger_sequences
 from companion.topics.bigrams.model import BigramModel, BigramModelConfig
@@ -38,22 +38,16 @@ def next_token_loss(model, tokens):
     return F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
 
-def trigger_bigrams(config: BigramModelConfig, **task):
+@as_sampler
+def trigger_bigrams(config: BigramModelConfig, batch, generator, **task):
     """Sequences of the trigger-bigram task (`trigger_sequences`, with ``task``), and where they say the next token."""
-
-    def draw(batch, generator):
-        return trigger_sequences(batch, config.context, TABLE, generator=generator, **task)[:2]
-
-    return draw
+    return trigger_sequences(batch, config.context, TABLE, generator=generator, **task)[:2]
 
 
-def chains(config: BigramModelConfig):
+@as_sampler
+def chains(config: BigramModelConfig, batch, generator):
     """Markov chains, another in every sequence."""
-
-    def draw(batch, generator):
-        return (markov_chains(batch, config.context, config.vocabulary, generator=generator).tokens,)
-
-    return draw
+    return (markov_chains(batch, config.context, config.vocabulary, generator=generator).tokens,)
 
 
 N = TABLE.N

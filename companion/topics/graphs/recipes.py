@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from companion.core.recipe import register
+from companion.core.recipe import as_sampler, register
 from companion.core.training import Schedule
 from companion.topics.graphs.data import connected, erdos_renyi, matched, within
 from companion.topics.graphs.model import Channels, ChannelsConfig, GraphModel, GraphModelConfig
@@ -50,7 +50,8 @@ def pool(
     return graphs.bool().to(device), connected(graphs).to(device), places
 
 
-def chosen(config: ChannelsConfig | GraphModelConfig, arms: tuple[str, ...], **task):
+@as_sampler
+def chosen(config: ChannelsConfig | GraphModelConfig, batch, generator, *, arms: tuple[str, ...], **task):
     """Graphs as the arms choose them from the `pool` of a ``task``, and who is connected; `Channels` gets graphs of its
     own for every run, arm after arm.
     """
@@ -65,15 +66,12 @@ def chosen(config: ChannelsConfig | GraphModelConfig, arms: tuple[str, ...], **t
         beyond = torch.rand(shape, generator=generator, device=generator.device) < BEYOND[arm]
         return torch.where(beyond, one_of("beyond"), one_of("within"))
 
-    def draw(batch, generator):
-        graphs, answers, places = pool(**task, device=generator.device)
-        side_by_side = isinstance(config, ChannelsConfig)
-        shape = (batch, config.runs // len(arms)) if side_by_side else (batch,)
-        picked = [pick(arm, places, shape, generator) for arm in arms]
-        places = torch.cat(picked, -1)
-        return graphs[places].float(), answers[places].float()
-
-    return draw
+    graphs, answers, places = pool(**task, device=generator.device)
+    side_by_side = isinstance(config, ChannelsConfig)
+    shape = (batch, config.runs // len(arms)) if side_by_side else (batch,)
+    picked = [pick(arm, places, shape, generator) for arm in arms]
+    places = torch.cat(picked, -1)
+    return graphs[places].float(), answers[places].float()
 
 
 SMALL = {"n": 5, "p": (0.1, 0.5), "steps": 3, "many": 1000}

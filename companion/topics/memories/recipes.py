@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from companion.core.arguments import at_least, positive
-from companion.core.recipe import register
+from companion.core.recipe import as_sampler, register
 from companion.core.training import Schedule
 from companion.topics.memories.by_hand import read
 from companion.topics.memories.data import embeddings, tokens
@@ -25,13 +25,10 @@ def recall_loss(model, z):
     return F.cross_entropy(model(z), z)
 
 
-def uniform_facts(config: FactsConfig):
+@as_sampler
+def uniform_facts(config: FactsConfig, batch, generator):
     """Facts at random, each as often as any other."""
-
-    def draw(batch, generator):
-        return (torch.randint(config.facts, (batch,), generator=generator, device=generator.device),)
-
-    return draw
+    return (torch.randint(config.facts, (batch,), generator=generator, device=generator.device),)
 
 
 register(

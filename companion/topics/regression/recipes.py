@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from companion.core.checkpoints import shipped
-from companion.core.recipe import register
+from companion.core.recipe import as_sampler, register
 from companion.core.training import Schedule
 from companion.topics.regression.baselines import ridge_states
 from companion.topics.regression.data import prompts
@@ -49,14 +49,12 @@ def growing(d: int, n: int, kappa: float = 1.0, over: float = 0.4):
     Dimensions to come are zeros in the inputs.
     """
 
-    def sampler(config: RegressorConfig):
-        def draw(batch, generator, done=1.0):
-            share = min(1.0, done / over)
-            now, points = (start + round(share * (end - start)) for start, end in ((d, config.d), (n, config.n)))
-            xs, ys, _ = prompts(batch, points, now, kappa=kappa, generator=generator)
-            return F.pad(xs, (0, config.d - now)), ys
-
-        return draw
+    @as_sampler
+    def sampler(config: RegressorConfig, batch, generator, done=1.0):
+        share = min(1.0, done / over)
+        now, points = (start + round(share * (end - start)) for start, end in ((d, config.d), (n, config.n)))
+        xs, ys, _ = prompts(batch, points, now, kappa=kappa, generator=generator)
+        return F.pad(xs, (0, config.d - now)), ys
 
     return sampler
 
@@ -96,12 +94,10 @@ def state_first(share: float):
     the run.
     """
 
-    def sampler(config: RegressorConfig):
-        def draw(batch, generator, done):
-            xs, ys, _ = prompts(batch, config.n, config.d, generator=generator)
-            return xs, ys, torch.full((batch,), float(done < share), device=xs.device)
-
-        return draw
+    @as_sampler
+    def sampler(config: RegressorConfig, batch, generator, done):
+        xs, ys, _ = prompts(batch, config.n, config.d, generator=generator)
+        return xs, ys, torch.full((batch,), float(done < share), device=xs.device)
 
     return sampler
 

@@ -16,7 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from companion.core.recipe import register
+from companion.core.recipe import as_sampler, register
 from companion.core.training import Schedule
 from companion.topics.structures.data import SPHERE_DIM, Kind, gumbel, item_counts, problems, with_copies, zipf_streams
 from companion.topics.structures.model import Sketch, SketchConfig, Structure, StructureConfig
@@ -67,18 +67,16 @@ def queries(kind: Kind):
     with a curriculum sets have few points first (`FEW_FIRST`), each as often as fills the places.
     """
 
-    def sampler(config: StructureConfig, *, asked: int = ASKED):
-        def draw(batch, generator, done=1.0):
-            share = next((share for until, share in FEW_FIRST if done < until), 1.0)
-            different = max(2, round(share * config.n))
-            points, query, distances = problems(kind, different, config.dim, queries=asked)(batch, generator)
-            noise = gumbel(batch, asked, config.lookups, config.n + config.extra, generator=generator)
-            nearest = distances.argmin(-1).unflatten(0, (batch, asked))
-            if different < config.n:
-                points, nearest = with_copies(points, nearest, config.n, generator)
-            return points, query.unflatten(0, (batch, asked)), nearest, noise
-
-        return draw
+    @as_sampler
+    def sampler(config: StructureConfig, batch, generator, done=1.0, *, asked: int = ASKED):
+        share = next((share for until, share in FEW_FIRST if done < until), 1.0)
+        different = max(2, round(share * config.n))
+        points, query, distances = problems(kind, different, config.dim, queries=asked)(batch, generator)
+        noise = gumbel(batch, asked, config.lookups, config.n + config.extra, generator=generator)
+        nearest = distances.argmin(-1).unflatten(0, (batch, asked))
+        if different < config.n:
+            points, nearest = with_copies(points, nearest, config.n, generator)
+        return points, query.unflatten(0, (batch, asked)), nearest, noise
 
     return sampler
 
@@ -150,14 +148,11 @@ def error_per_arrival(model: Sketch, stream: Tensor, true: Tensor) -> Tensor:
     return ((model(stream) - true).abs() * true).sum() / true.sum()
 
 
-def popular_items(config: SketchConfig):
+@as_sampler
+def popular_items(config: SketchConfig, batch, generator):
     """Streams as long as there are items, and how often each item comes."""
-
-    def draw(batch, generator):
-        stream = zipf_streams(batch, config.items, config.items, generator=generator)
-        return stream, item_counts(stream, config.items)
-
-    return draw
+    stream = zipf_streams(batch, config.items, config.items, generator=generator)
+    return stream, item_counts(stream, config.items)
 
 
 def _sketches(name: str, about: str, config: SketchConfig) -> None:
