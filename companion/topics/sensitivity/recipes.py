@@ -8,6 +8,7 @@ in `companion.topics.sensitivity.measured`.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -67,6 +68,7 @@ def _deep(kind: str) -> ClassifierConfig:
     return config if kind == "mlp" else replace(config, width=256, layers=4, heads=8)
 
 
+_classifier = partial(register, model=Classifier, loss=fit)
 TINY = Schedule(steps=150, batch=16, lr=1e-2, warmup=5)
 for task, (vocabulary, many, steps) in TASKS.items():
     for kind in RIVALS:
@@ -78,12 +80,10 @@ for task, (vocabulary, many, steps) in TASKS.items():
             # both rivals are late here, and with 0.001 the LSTM has not begun after 2,000 steps
             schedule = Schedule(steps * (1 if kind == "transformer" else 3), 100, 3e-3 if late else 1e-3, warmup=20)
             published = replace(large, layers=4), Schedule(40_000, 500, 1e-3)
-        register(
+        _classifier(
             f"sensitivity-{task}-{kind}",
             f"the lesson's task '{task}', by the {kind} (lesson 10)",
-            model=Classifier,
             sampler=of_task,
-            loss=fit,
             smoke=(
                 _config(kind, 6, vocabulary, width=8),
                 replace(TINY, steps=TINY.steps * (3 if late else 1)),
@@ -94,10 +94,9 @@ for task, (vocabulary, many, steps) in TASKS.items():
         )
 TRAINED_FOR_IT = {"augmented": ("transformer", fit_noisy), "steadied": ("transformer", fit_steadily)}
 for name, (kind, loss) in ({kind: (kind, fit) for kind in KINDS} | TRAINED_FOR_IT).items():
-    register(
+    _classifier(
         f"sensitivity-digits-{name}",
         f"handwritten digits as 16 patches, by the {kind}{'' if name == kind else ', ' + name} (lesson 10)",
-        model=Classifier,
         sampler=of_digits,
         loss=loss,
         smoke=(_config(kind, 16, 4, 10, 8), TINY),
@@ -105,46 +104,38 @@ for name, (kind, loss) in ({kind: (kind, fit) for kind in KINDS} | TRAINED_FOR_I
         paper=(_config(kind, 16, 4, 10, 256), Schedule(10_000, 128, 1e-4)),
     )
 for kind in WIDE:
-    register(
+    _classifier(
         f"sensitivity-wide-{kind}",
         f"handwritten digits, by the {kind}, twice as wide and four times as long (lesson 10)",
-        model=Classifier,
         sampler=of_digits,
-        loss=fit,
         smoke=(_config(kind, 16, 4, 10, 8), TINY),
         course=(replace(_config(kind, 16, 4, 10, 64), heads=4), Schedule(1200, 64, 1e-3, warmup=20)),
         paper=(_config(kind, 16, 4, 10, 256), Schedule(10_000, 128, 1e-4)),
     )
 for kind in RIVALS:
-    register(
+    _classifier(
         f"sensitivity-text-{kind}",
         f"which of two manuals 24 words are from, by the {kind} (lesson 10)",
-        model=Classifier,
         sampler=of_text,
-        loss=fit,
         smoke=(_config(kind, 24, 400, width=8), TINY),
         course=(_deep(kind), Schedule(150, 32, 3e-3 if kind == "mlp" else 3e-4, warmup=10)),
         paper=(_deep(kind), Schedule(2000, 32, 1e-4)),
     )
 for kind in ("parity", "majority"):
     for n in LENGTHS:
-        register(
+        _classifier(
             f"sensitivity-{kind}-{n}",
             f"the {kind} of {n} bits, by the transformer (lesson 10)",
-            model=Classifier,
             sampler=of_cube,
-            loss=fit,
             smoke=(_config("transformer", 3, 2, width=8), TINY, {"kind": kind}),
             course=(_config("transformer", n, 2), Schedule(700, 32, 3e-3, warmup=50), {"kind": kind}),
             paper=(_config("transformer", n, 2, width=128), Schedule(10_000, 1024, 3e-4), {"kind": kind}),
         )
 for kind, decay in DECAYS.items():
-    register(
+    _classifier(
         f"sensitivity-sums-{kind}",
         f"a + b modulo 59 from three fifths of the table, weight decay {decay:g}: grokking (lesson 10)",
-        model=Classifier,
         sampler=of_sums,
-        loss=fit,
         smoke=(_config("transformer", 2, 5, 5, 8), replace(TINY, decay=decay)),
         course=(ClassifierConfig("transformer", 2, 59, 59, 128, 1, 4), Schedule(3600, 128, 1e-3, 50, decay=decay)),
         # over 20,000 steps the rate falls to 0: in sum as much as in the 10,000 published ones, where it stays
