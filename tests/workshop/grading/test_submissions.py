@@ -243,6 +243,7 @@ ACTS = [  # above an answer that may be right only with what these do
     "class D(metaclass=type):\n    pass",
     "def f(x):\n    return x\n@f\ndef g():\n    pass",
     "out = object()\nout << 2",
+    "out = 2\nkept = out << 2",  # of a class of one's own it is a call
     "torch.Tensor.two = 2",
     "_ = torch.nn.init.ones_(torch.zeros(1))",
     "import mine",

@@ -42,7 +42,7 @@ def pieces(source: str, modules: frozenset[str]) -> tuple[Piece, ...]:
     several, since an answer that needs one of them does not reach for the others.
     """
     lines, found = syntax.lines_of(source), []
-    for node in syntax.statements(source):
+    for node in syntax.top_level(source):
         if isinstance(node, ast.ImportFrom) and len(node.names) > 1:
             for alias in node.names:
                 text = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
@@ -158,7 +158,7 @@ def _is_calm(call: ast.Call, modules: Set[str]) -> bool:
 
 def defines(source: str) -> bool:
     """Return whether a statement is a definition or an import, whose names stand for no values that change."""
-    return all(isinstance(node, DEFINITIONS) for node in syntax.statements(source))
+    return all(isinstance(node, DEFINITIONS) for node in syntax.top_level(source))
 
 
 def _text(lines: list[bytes], node: ast.stmt) -> str:

@@ -25,7 +25,7 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
-def statements(source: str) -> list[ast.stmt]:
+def top_level(source: str) -> list[ast.stmt]:
     """Return the statements at the top level; none of what cannot be parsed."""
     tree = parse(source)
     return tree.body if tree else []
@@ -223,7 +223,7 @@ def shape(source: str) -> str:
 @functools.lru_cache(KEPT)
 def imported(source: str, own: frozenset[str] = frozenset()) -> frozenset[str]:
     """Return the names that a piece of code imports at its top level, but not from its ``own`` files."""
-    imports = [node for node in statements(source) if isinstance(node, IMPORTS)]
+    imports = [node for node in top_level(source) if isinstance(node, IMPORTS)]
     return frozenset(bound([node for node in imports if own.isdisjoint(modules_of(node))]))
 
 

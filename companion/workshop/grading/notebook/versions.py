@@ -8,7 +8,7 @@ import ast
 import re
 
 from companion import __version__
-from companion.workshop.grading.notebook.syntax import statements
+from companion.workshop.grading.notebook.syntax import top_level
 
 THIS = __version__.rpartition(".")[0]
 FIRST = (0, 3)  # before it the lessons were others
@@ -53,7 +53,7 @@ def unfit(answer: str, stub: str, function: str, *, since: str, version: str) ->
 
 def _arguments(source: str, function: str) -> tuple[int, float] | None:
     """How many arguments a function must be given, and may be; None where it cannot be read."""
-    found = [node.args for node in statements(source) if isinstance(node, ast.FunctionDef) and node.name == function]
+    found = [node.args for node in top_level(source) if isinstance(node, ast.FunctionDef) and node.name == function]
     if not found:
         return None
     most = len(found[-1].posonlyargs) + len(found[-1].args)
@@ -64,7 +64,7 @@ def unwritten(source: str) -> bool:
     """Return whether a cell is a function that does nothing but raise NotImplementedError: a stub, of whatever version
     its head and its docstring are.
     """
-    match statements(source):
+    match top_level(source):
         case [ast.FunctionDef(body=[*docstring, ast.Raise(exc=ast.Name("NotImplementedError"))])]:
             return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in docstring)
     return False
