@@ -10,7 +10,8 @@ from wrong_answers.cases import EXERCISES
 
 from companion.lesson.exercise import Exercise, Mistake
 from companion.lesson.near_misses import search as machine
-from companion.lesson.near_misses.edits import edits, near_miss_table
+from companion.lesson.near_misses.edits import edits
+from companion.lesson.near_misses.table import near_miss_table
 from companion.lesson.summit import Summit
 
 

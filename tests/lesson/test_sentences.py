@@ -12,7 +12,8 @@ from wrong_answers.test_wrong_answers import compiled
 
 from companion.lesson.exercise import Mistake
 from companion.lesson.near_misses import search
-from companion.lesson.near_misses.edits import edits, near_miss_table
+from companion.lesson.near_misses.edits import edits
+from companion.lesson.near_misses.table import near_miss_table
 from companion.lesson.summit import Summit
 
 KEYS = {name: (topic, name) for topic, name in CASES if not isinstance(EXERCISES[topic, name], Summit)}

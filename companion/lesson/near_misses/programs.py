@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from companion.lesson.attempts import source_of
-from companion.lesson.near_misses.words import operation, size_of
+from companion.lesson.near_misses.syntax import operation, size_of
 
 ALIKE: dict[Hashable, Hashable] = {  # one operation under several names
     "T": "mT", "t": "mT", "transpose": "mT", "matmul": "MatMult", "mm": "MatMult", "bmm": "MatMult", "mv": "MatMult",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from companion.lesson.attempts import source_of
+from companion.lesson.near_misses.syntax import from_module
 
 Path = tuple[tuple[str, int | None], ...]
 SLOT: Path = (("body", 0),)  # an empty statement at the head of every tree, where an edit may put one of its own
@@ -177,18 +178,6 @@ def made(text: str, **nodes: Any) -> Any:
     statements among them; what is called by such a name makes a node, or is a call to be made of another tensor.
     """
     return _filled(template(text), nodes)
-
-
-def root(node: ast.AST) -> str:
-    """Return the name that attributes are taken of, or nothing."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def from_module(node: ast.Call) -> bool:
-    """Return whether a function is a module's, so that its tensor is the first argument."""
-    return isinstance(node.func, ast.Attribute) and root(node.func) in ("torch", "F", "math")
 
 
 def with_inner(now: ast.Call, new: ast.expr) -> ast.Call:

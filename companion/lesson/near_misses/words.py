@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from companion.lesson.near_misses.trees import BEFORE, from_module, root
+from companion.lesson.near_misses.syntax import factors, operation, root, size_of
+from companion.lesson.near_misses.trees import BEFORE
 from companion.lesson.seen import ORDINALS
 
 _named = [
@@ -216,40 +217,3 @@ def size_words(name: str, dim: int, ndim: int | None) -> str:
     if kind is not None and at < len(kind):
         return f"the number of {kind[at]} of {name}"
     return f"the size of {name} along its {ORDINALS[at]} axis"
-
-
-def size_of(node: ast.AST) -> tuple[ast.expr, int] | None:
-    """Return whose size, and along which axis, len(x) or x.shape[i] is."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
-        return node.args[0], 0
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-        try:
-            return node.value.value, int(ast.literal_eval(node.slice))
-        except (ValueError, TypeError):
-            return None
-    return None
-
-
-def operation(node: ast.AST) -> tuple[str | None, ast.AST | None]:
-    """Return an operation's name, and what it works on."""
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute):
-            inside = (node.args[0] if node.args else None) if from_module(node) else node.func.value
-            return node.func.attr, inside
-        if isinstance(node.func, ast.Name):
-            return node.func.id, node.args[0] if node.args else None
-    if isinstance(node, ast.Attribute) and root(node) not in ("torch", "F", "math"):
-        return node.attr, node.value
-    return None, None
-
-
-def factors(node: ast.AST) -> list[ast.expr]:
-    """Return the factors of a product of several."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult | ast.Mult):
-        same = type(node.op)
-        sides = [
-            factors(side) if isinstance(side, ast.BinOp) and isinstance(side.op, same) else [side]
-            for side in (node.left, node.right)
-        ]
-        return [*sides[0], *sides[1]]
-    return [node]
