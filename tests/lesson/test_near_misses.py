@@ -60,7 +60,7 @@ def test_every_row_of_the_table_applies_to_some_answer():
     for exercise in EXERCISES.values():
         if not isinstance(exercise, Summit):
             family = machine.family(exercise)
-            applied |= {edit.row for edit in edits(family.scene())}
+            applied |= {edit.row for edit in edits(family.context())}
     rows = [row for block in near_miss_table() for row in block.rows]
     assert not [row.text for row in rows if row.line not in applied]
 

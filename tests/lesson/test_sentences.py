@@ -44,7 +44,7 @@ def test_every_sentence_says_what_an_answer_does(name):
     family = search.family(EXERCISES[KEYS[name]])
     own = family.words()
     for words in (own, family.words({*own.defined, *own.looped})):
-        for edit in edits(family.scene()):
+        for edit in edits(family.context()):
             said = edit.sentence(words)
             clause = said.partition(":")[0]
             assert not NO_CLAUSE.match(clause), said

@@ -1,109 +1,189 @@
-"""Every step away from an answer: the rows of the table of near misses, `table.txt`, whose head says what they mean, each
-where it applies, with its sentence.
-
-A place in an answer (`sites`) has headings of the table, by what stands there and what it was on a drawn input; or it
-has the form of one (`match`). A block applies at a place in certain ways (`ways`), each of which says what the letters
-of its rows stand for; what a row asks for by a name in braces, as {S}, a size, is everything that can stand there
-(`fillings`).
-"""
+"""Every step away from an answer: each row of the table at each place where it applies, with its sentence."""
 
 import ast
 import itertools
 import re
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from companion.lesson.near_misses.fillings import fillings
-from companion.lesson.near_misses.matching import ways
-from companion.lesson.near_misses.places import Scene, Site, sites
-from companion.lesson.near_misses.syntax import call, operation
-from companion.lesson.near_misses.table import near_miss_table
-from companion.lesson.near_misses.trees import (
-    FUNCTION_LETTERS,
-    SLOT,
-    Edit,
-    Path,
-    made,
-)
-from companion.lesson.near_misses.words import COMPARISONS, OPERATIONS, RELATIONS, VAGUE, Words
+from companion.lesson.near_misses.fillings import FILLINGS
+from companion.lesson.near_misses.matching import Parts, Reading, readings
+from companion.lesson.near_misses.places import Context, Place, places
+from companion.lesson.near_misses.syntax import operation
+from companion.lesson.near_misses.table import Block, Row, near_miss_table
+from companion.lesson.near_misses.trees import FUNCTION_LETTERS, SLOT, Edit, Path, made
+from companion.lesson.near_misses.words import OPERATIONS, RELATIONS, VAGUE, Words
 from companion.lesson.seen import ORDINALS
 
 INNER = 0.8  # how much less likely a change is to a tensor on its way than to the answer
 
 
-def edits(scene: Scene) -> Iterator[Edit]:
+def edits(context: Context) -> Iterator[Edit]:
     """Yield every step away from an answer."""
-    for site in sites(scene):
-        name = (call(site.node) or ("", {}))[0] if site.node else ""
-        now_is = COMPARISONS[type(site.node.ops[0])] if "compare" in site.kinds else ""
+    for place in places(context):
         for block in near_miss_table():
-            base = INNER if block.kind == "value" and "answer" not in site.kinds else 0
-            for parts in ways(block, site, scene):
-                held = parts(site.node)
+            for reading in readings(block, place, context):
+                application = Application(block, place, reading, context)
                 for row in block.rows:
-                    text = row.text.replace("{name}", name).replace("{now}", now_is)
-                    says = row.says.replace("{now}", RELATIONS.get(now_is, ""))
-                    for new, said, hole, nouns, more in filled(text, says, site, held, scene):
-                        sentence = partial(_in_words, said, held | nouns, site, name=name)
-                        try:
-                            plain = sentence(scene.words)
-                        except KeyError:
-                            continue
-
-                        def change(now: Any, new=new, parts=parts, hole=hole) -> Any:
-                            return made(new, **parts(now), **hole)
-
-                        filled_in = "".join(map(ast.unparse, nouns.values()))
-                        same = row.says if block.kind == "list" else said + filled_in  # for a mistake in several forms
-                        kind = f"{site.kinds & {'argument'}} {same} {name if 'is missing' in same else ''}"
-                        number = (float(new), float(ast.literal_eval(site.node))) if "{new}" in says else None
-                        if number and number[0] == 0 and block.kind == "index":
-                            number = None  # it may go without saying, as in [0:]
-                        cost = base + row.cost + more
-                        of_values = row.of_values or (block.kind == "value" and "answer" in site.kinds)
-                        yield Edit(site.path, change, plain, kind, cost, row.line, sentence, number, of_values)
+                    yield from application.edits(row)
 
 
 def together(edits: list[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
-    """Yield edits of one kind, to be made together everywhere, or everywhere but once, and what this costs."""
-    kinds: dict[str, dict[Path, Edit]] = {}
+    """Yield edits of one group, to be made together everywhere, or everywhere but once, and what this costs."""
+    groups: dict[str, dict[Path, Edit]] = {}
     for edit in edits:
-        kinds.setdefault(edit.kind, {}).setdefault(edit.path, edit)
-    for _, by_path in sorted(kinds.items()):
-        every = tuple(by_path.values())
-        if 2 <= len(every) <= 5:
-            cost = max(edit.cost for edit in every) + 0.1
-            yield every, cost
-            if len(every) > 2:
-                yield every[1:], cost + 0.1
+        groups.setdefault(edit.group, {}).setdefault(edit.path, edit)
+    for _, by_path in sorted(groups.items()):
+        all_places = tuple(by_path.values())
+        if 2 <= len(all_places) <= 5:
+            cost = max(edit.cost for edit in all_places) + 0.1
+            yield all_places, cost
+            if len(all_places) > 2:
+                yield all_places[1:], cost + 0.1
 
 
-def _in_words(says: str, parts: dict[str, Any], site: Site, words: Words, *, name: str) -> str:
-    """Put the parts that a sentence names into words; if two parts have the same, say what the row says without them,
-    or nothing. Raises KeyError for a part that is not there.
+@dataclass(frozen=True)
+class Variant:
+    """A row at one place, with something in place of its names in braces.
+
+    ``text``: the code, in which the names of ``nodes`` and the letters of the row stand for nodes.
+    ``mistake``: the sentence, in which letters and the names of ``parts`` are still to be put into words.
+    ``cost``: how much less likely it is than the row.
+    ``number``: one that is written out, and the one that it replaces.
     """
-    says, _, nameless = says.partition(" || ")
-    nouns: dict[str, str] = {}
 
-    def noun(found: re.Match) -> str:
-        part = parts[found[1]]
-        if found[1] in FUNCTION_LETTERS:
-            return OPERATIONS[operation(part)[0]]
-        if site.path == SLOT:
-            said = part.id  # an argument, before anything has changed it
+    text: str
+    mistake: str
+    nodes: dict[str, ast.AST] = field(default_factory=dict)
+    parts: dict[str, ast.AST] = field(default_factory=dict)
+    cost: float = 0
+    number: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Application:
+    """A block of the table at a place of an answer where it applies, in one of the ways in which it does."""
+
+    block: Block
+    place: Place
+    reading: Reading
+    context: Context
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Return what the letters of the block's rows stand for."""
+        return self.reading(self.place.node)
+
+    def edits(self, row: Row) -> Iterator[Edit]:
+        """Yield the edits that a row makes, but for those whose sentence names a part that is not there."""
+        at_answer = "answer" in self.place.kinds
+        whole_value = self.block.kind == "value"
+        for variant in self._variants(row):
+            sentence = Sentence(variant.mistake, self.parts | variant.parts, self.place)
+            try:
+                plain = sentence(self.context.words)
+            except KeyError:
+                continue
+            yield Edit(
+                path=self.place.path,
+                change=self._change(variant),
+                mistake=plain,
+                group=self._group(row, variant),
+                cost=(INNER if whole_value and not at_answer else 0) + row.cost + variant.cost,
+                row=row.line,
+                sentence=sentence,
+                number=variant.number,
+                of_values=row.of_values or (whole_value and at_answer),
+            )
+
+    def _change(self, variant: Variant) -> Any:
+        return lambda now: made(variant.text, **self.reading(now), **variant.nodes)
+
+    def _group(self, row: Row, variant: Variant) -> str:
+        """Return what edits have in common that a learner makes in all places at once."""
+        of_parts = "".join(map(ast.unparse, variant.parts.values()))
+        mistake = row.mistake if self.block.kind == "list" else variant.mistake + of_parts
+        function = self.place.function if "is missing" in mistake else ""
+        return f"{self.place.kinds & {'argument'}} {mistake} {function}"
+
+    def _variants(self, row: Row) -> Iterator[Variant]:
+        """Yield a row with each thing that can stand in place of its names in braces."""
+        text = row.text.replace("{name}", self.place.function).replace("{now}", self.place.comparison)
+        mistake = row.mistake.replace("{now}", RELATIONS.get(self.place.comparison, ""))
+        text = f"X = {text}" if "argument" in self.place.kinds else text
+        if "{new}" in mistake:
+            yield from self._of_number(text, mistake)
+        elif "places" in self.parts:
+            yield Variant(f"cut({text!r})", _of_axis(mistake, self.parts["places"], self.context.inputs))
+        elif name := re.search(r"\{(\w+)\}", text):
+            yield from self._filled(name[0], text, mistake)
         else:
-            said = "the answer" if part is site.node and "answer" in site.kinds else words.noun(part)
-        nouns[found[1]] = said
-        return said
+            yield Variant(text, mistake)
 
-    for text in (says, nameless):
-        nouns.clear()
-        said = re.sub(r"\{([A-Zfg]|one|two|other|whose)\}", noun, text).replace("{word}", OPERATIONS.get(name) or name)
-        said = said.replace("1 minus minus ", "1 plus ")
-        if VAGUE not in said and _told_apart(list(nouns.values())):
-            return said
-    return ""
+    def _of_number(self, text: str, mistake: str) -> Iterator[Variant]:
+        """Yield a number that is computed from the one that stands there, by the row's own text."""
+        own = ast.literal_eval(self.place.node)
+        try:
+            new = eval(text, {"X": own})
+        except ZeroDivisionError:
+            return
+        new = int(new) if type(own) is int and new == int(new) else float(f"{new:.12g}")  # 10 * 1e-6
+        if new != own:
+            unwritten = new == 0 and self.block.kind == "index"  # as in [0:]
+            number = None if unwritten else (float(new), float(own))
+            yield Variant(repr(new), mistake.replace("{new}", f"{new:g}"), number=number)
+
+    def _filled(self, name: str, text: str, mistake: str) -> Iterator[Variant]:
+        """Yield a row for each filling of its name in braces."""
+        shifts_parts = _is_joined(self.place.node) and (".flip(" in text or ".roll(" in text)
+        for filling in FILLINGS[name[1:-1]](self.place, self.parts, self.context):
+            if shifts_parts and name == "{each_axis}" and filling.code.value == 0:  # type: ignore[union-attr]
+                continue  # what a list puts together is no row of places
+            words = mistake
+            for key, word in filling.words.items():
+                words = words.replace(f"{{{key}}}", word)
+            if isinstance(filling.code, str):
+                yield Variant(text.replace(name, filling.code), words, {}, filling.parts, filling.cost)
+            else:
+                nodes = {"FILLING": filling.code}
+                yield Variant(text.replace(name, "FILLING"), words, nodes, filling.parts, filling.cost)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A mistake at a place, whose parts are to be put into words; what follows || is said if two have the same words."""
+
+    text: str
+    parts: Parts
+    place: Place
+
+    def __call__(self, words: Words) -> str:
+        """Return the sentence, or nothing where words fail. Raises KeyError for a part that is not there."""
+        nouns: dict[str, str] = {}
+
+        def noun(found: re.Match) -> str:
+            name = found[1]
+            if name in FUNCTION_LETTERS:
+                return OPERATIONS[operation(self.parts[name])[0]]
+            nouns[name] = self._noun(self.parts[name], words)
+            return nouns[name]
+
+        distinct, _, alike = self.text.partition(" || ")
+        for text in (distinct, alike):
+            nouns.clear()
+            sentence = re.sub(r"\{([A-Zfg]|one|two|other|whose)\}", noun, text)
+            sentence = sentence.replace("{word}", OPERATIONS.get(self.place.function) or self.place.function)
+            sentence = sentence.replace("1 minus minus ", "1 plus ")
+            if VAGUE not in sentence and _told_apart(list(nouns.values())):
+                return sentence
+        return ""
+
+    def _noun(self, part: Any, words: Words) -> str:
+        if self.place.path == SLOT:
+            return part.id  # an argument, before anything has changed it
+        return "the answer" if part is self.place.node and "answer" in self.place.kinds else words.noun(part)
 
 
 def _told_apart(nouns: list[str]) -> bool:
@@ -113,51 +193,18 @@ def _told_apart(nouns: list[str]) -> bool:
     return len(set(nouns)) == len(nouns) and not alike
 
 
-def filled(
-    text: str, says: str, site: Site, held: dict[str, Any], scene: Scene
-) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any], float]]:
-    """Yield a row's text, sentence, node, what its sentence names and further cost, for each that it asks for: of its ``text`` and of what it
-    ``says``, at a ``site`` of the answer, with what its pattern ``held`` there, in the ``scene`` of the exercise.
-    """
-    text = f"X = {text}" if "argument" in site.kinds else text
-    if "{new}" in says:
-        own = ast.literal_eval(site.node)
-        try:
-            number = eval(text, {"X": own})  # a row's own text, of a number
-        except ZeroDivisionError:
-            return
-        number = int(number) if type(own) is int and number == int(number) else float(f"{number:.12g}")  # 10 * 1e-6
-        if number != own:
-            yield repr(number), says.replace("{new}", f"{number:g}"), {}, {}, 0
-    elif "places" in held:
-        yield f"cut({text!r})", _of_places(says, held["places"], scene.inputs), {}, {}, 0
-    elif asked := re.search(r"\{(\w+)\}", text):
-        parts = _joined(site.node) and (".flip(" in text or ".roll(" in text)
-        for new, words, more in fillings(asked[1], site, held, scene):
-            if parts and asked[1] == "E" and new.value == 0:
-                continue  # what a list puts together is no row of places
-            said = says
-            nouns = {name: word for name, word in words.items() if isinstance(word, ast.AST)}
-            for name in words.keys() - nouns.keys():
-                said = said.replace(f"{{{name}}}", words[name])
-            hole = "HOLE" if isinstance(new, ast.AST) else new
-            yield text.replace(asked[0], hole), said, {"HOLE": new} if hole == "HOLE" else {}, nouns, more
-    else:
-        yield text, says, {}, {}, 0
+def _is_joined(node: Any) -> bool:
+    """Return whether a node puts the entries of a list together."""
+    joins = node is not None and operation(node)[0] in ("stack", "cat")
+    return joins and isinstance(node.args[0], ast.List | ast.Tuple)
 
 
-def _joined(node: Any) -> bool:
-    return (
-        node is not None and operation(node)[0] in ("stack", "cat") and isinstance(node.args[0], ast.List | ast.Tuple)
-    )
-
-
-def _of_places(says: str, places: list[tuple[str, int]], inputs: dict[str, Any]) -> str:
-    """Say what is cut: entries, rows or columns of all arguments that share an axis."""
-    (name, dim), *_ = places
+def _of_axis(mistake: str, shared: list[tuple[str, int]], inputs: dict[str, Any]) -> str:
+    """Put into words what is cut from an axis that arguments share: entries, rows or columns of all of them."""
+    (name, dim), *_ = shared
     last = inputs[name].ndim - 1
-    shared = " and ".join(dict.fromkeys(name for name, _ in places))
+    names = " and ".join(dict.fromkeys(name for name, _ in shared))
     kinds = ("entry", "entries") if not last else ("row", "rows") if not dim else ("column", "columns")
     if dim not in (0, last):
-        kinds, shared = ("place", "places"), f"{shared} along the {ORDINALS[dim]} axis"
-    return says.format(one=f"{kinds[0]} of {shared}", many=f"{kinds[1]} of {shared}")
+        kinds, names = ("place", "places"), f"{names} along the {ORDINALS[dim]} axis"
+    return mistake.format(one=f"{kinds[0]} of {names}", many=f"{kinds[1]} of {names}")

@@ -1,4 +1,4 @@
-"""Which form a node of an answer has, and what the letters of that form stand for in it."""
+"""Whether a block of the table applies at a place of an answer, and what the letters of its rows stand for there."""
 
 import ast
 import itertools
@@ -8,9 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
-from companion.lesson.near_misses.places import Scene, Site, tags_of, value_of
+from companion.lesson.near_misses.places import Context, Place, tags_of
 from companion.lesson.near_misses.syntax import axis, call, from_module, indices, operation, root
-from companion.lesson.near_misses.table import Rows
+from companion.lesson.near_misses.table import Block
 from companion.lesson.near_misses.trees import BEFORE, FUNCTION_LETTERS, made, remembers, template
 from companion.lesson.near_misses.words import Words
 
@@ -20,162 +20,192 @@ FUNCTIONS = {
     "normalize", "round", "cos", "sin", "log2", "entr",
 }  # fmt: skip
 MAKERS = ("arange", "where", "eye", "zeros", "ones", "full", "linspace", "outer", "solve", "lstsq")
+IGNORED = ("ctx", "keywords", "kind", "type_comment")  # fields in which a pattern and a node may differ
+Parts = dict[str, Any]  # by letter, a node; by name, a function that makes one; "places", which has no name in a row
+Reading = Callable[[Any], Parts]  # of a node, in which something may have been edited already
 
 
-def match(pattern: Any, node: Any, words: Words) -> dict[str, Any] | None:
+def readings(block: Block, place: Place, context: Context) -> Iterator[Reading]:
+    """Yield each way in which a block applies at a place: a function from the node there to the parts of its rows."""
+    if place.node and block.patterns:
+        yield from _by_pattern(block, place, context)
+    elif place.node and block.kind in ("call", "axis", "all"):
+        of_all = axis(place.node) is None and isinstance(place.node, ast.Call)
+        if place.function in block.words and (block.kind == "call" or of_all == (block.kind == "all")):
+            yield _of_call
+    elif block.kind in place.kinds and set(block.words) <= place.tags:
+        if block.kind in SEVERAL_READINGS:
+            yield from SEVERAL_READINGS[block.kind](place, context)
+        else:
+            yield ONE_READING.get(block.kind, lambda now: {"X": now})
+
+
+def _by_pattern(block: Block, place: Place, context: Context) -> Iterator[Reading]:
+    """Yield the reading by the first pattern that a node has the form of, its conditions met."""
+    if isinstance(place.node, ast.UnaryOp) and isinstance(place.node.operand, ast.Constant):
+        return  # -1 is a number, and mostly an axis
+    for pattern in block.patterns:
+        parts = match(pattern, place.node, context.words)
+        if parts is not None and all(
+            tag in tags_of(context.value_of(parts[letter])) for letter, tag in block.conditions
+        ):
+            yield lambda now, pattern=pattern: (match(pattern, now, context.words) or {}) | {"Y": now}
+            return
+
+
+def match(pattern: Any, node: Any, words: Words) -> Parts | None:
     """Return what the letters of a pattern stand for in a node of its form, through variables too, or None if it has
     another form.
     """
-    found: dict[str, Any] = {}
-    return found if _fits(pattern, node, found, words) else None
+    parts: Parts = {}
+    return parts if _fits(pattern, node, parts, words) else None
 
 
-def _fits(pattern: Any, node: Any, found: dict[str, Any], words: Words) -> bool:
+def _fits(pattern: Any, node: Any, parts: Parts, words: Words) -> bool:
+    """Return whether a node has the form of a pattern, and put what its letters stand for into ``parts``."""
     if isinstance(pattern, ast.Name) and len(pattern.id) == 1 and pattern.id.isupper():
         if not isinstance(node, ast.expr) or isinstance(node, ast.Slice):
             return False
-        held = found.setdefault(pattern.id, node)
-        return held is node or ast.unparse(held) == ast.unparse(node)
+        known = parts.setdefault(pattern.id, node)
+        return known is node or ast.unparse(known) == ast.unparse(node)
     if isinstance(node, ast.Name) and not isinstance(pattern, ast.Name) and node.id in words.defined:
-        if node.id in words.changing | words.unpacked or not words.still_so(node):
-            return False
-        node = words.defined[node.id]
+        node = words.definition_now(node)
     if isinstance(pattern, ast.Call) and isinstance(pattern.func, ast.Name) and pattern.func.id in FUNCTION_LETTERS:
-        name, parts = call(node) or ("", {})
-        others = {letter: operation(found[letter])[0] for letter in FUNCTION_LETTERS if letter in found}
-        if name not in FUNCTIONS or others.pop(pattern.func.id, name) != name or name in others.values():
-            return False
-        found.setdefault(pattern.func.id, parts["Y"])
-        return _fits(pattern.args[0], parts["X"], found, words)
-    pattern, node = _plain(pattern), _plain(node)
-    if type(pattern) is not type(node):
+        return _function_fits(pattern, node, parts, words)
+    pattern, node = _as_method(pattern), _as_method(node)
+    return type(pattern) is type(node) and all(
+        _field_fits(name, field, getattr(node, name), parts, words)
+        for name, field in ast.iter_fields(pattern)
+        if name not in IGNORED
+    )
+
+
+def _function_fits(pattern: ast.Call, node: Any, parts: Parts, words: Words) -> bool:
+    """Return whether a node is a call of a function that a letter, f or g, can stand for, of what the pattern has."""
+    letter = pattern.func.id  # type: ignore[attr-defined]  # a name: the caller has looked
+    name, of_call = call(node) or ("", {})
+    known = {other: operation(parts[other])[0] for other in FUNCTION_LETTERS if other in parts}
+    if name not in FUNCTIONS or known.pop(letter, name) != name or name in known.values():
         return False
-    for name, one in ast.iter_fields(pattern):
-        other = getattr(node, name)
-        if name in ("ctx", "keywords", "kind", "type_comment"):
-            continue
-        if isinstance(one, list):
-            other = [each for each in other if not remembers(each)]
-            if name == "args" and one and isinstance(one[-1], ast.Constant) and one[-1].value is ...:
-                one, other = one[:-1], other[: len(one) - 1]  # noqa: PLW2901  # the rest may be anything
-            if len(one) != len(other) or not all(_fits(a, b, found, words) for a, b in zip(one, other, strict=True)):
-                return False
-        elif isinstance(one, ast.AST):
-            if not _fits(one, other, found, words):
-                return False
-        elif one != other:
-            return False
-    return True
+    parts.setdefault(letter, of_call["Y"])
+    return _fits(pattern.args[0], of_call["X"], parts, words)
 
 
-def _plain(node: ast.AST) -> Any:
+def _field_fits(name: str, field: Any, own: Any, parts: Parts, words: Words) -> bool:
+    """Return whether a node's ``own`` field of some name has the form of the pattern's ``field``."""
+    if isinstance(field, ast.AST):
+        return _fits(field, own, parts, words)
+    if not isinstance(field, list):
+        return field == own
+    own = [child for child in own if not remembers(child)]
+    if name == "args" and field and isinstance(field[-1], ast.Constant) and field[-1].value is ...:
+        field, own = field[:-1], own[: len(field) - 1]  # the rest may be anything
+    return len(field) == len(own) and all(
+        _fits(one, other, parts, words) for one, other in zip(field, own, strict=True)
+    )
+
+
+def _as_method(node: ast.AST) -> Any:
     """Return torch.f(x, ..) and F.f(x, ..) as x.f(..), where the first argument is a tensor, and x.f(dim=1) as x.f(1)."""
     if not isinstance(node, ast.Call):
         return node
-    args = [*node.args, *(each.value for each in node.keywords if each.arg == "dim")]
+    args = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "dim")]
     if from_module(node) and node.args and not isinstance(node.args[0], ast.List) and node.func.attr not in MAKERS:
         return ast.Call(ast.Attribute(args[0], node.func.attr, ast.Load()), args[1:], node.keywords)
     return ast.Call(node.func, args, node.keywords)
 
 
-Parts = Callable[[Any], dict[str, Any]]  # from a node, which may have been edited below, to what a row's letters are
-
-
-def ways(block: Rows, site: Site, scene: Scene) -> Iterator[Parts]:
-    """Yield a function that gives the parts of a node, for each way in which a block applies to it."""
-    node = site.node  # None where an argument is changed before anything is computed
-    if node and block.patterns:
-        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-            return  # -1 is a number, and mostly an axis
-        for pattern in block.patterns:
-            held = match(pattern, node, scene.words)
-            kinds = [each.split() for each in block.words if block.kind != "do"]
-            if held is not None and all(kind in tags_of(value_of(held[part], scene)) for part, kind in kinds):
-                yield lambda now, pattern=pattern: (match(pattern, now, scene.words) or {}) | {"Y": now}
-                return
-    elif node and block.kind in ("call", "axis", "all"):
-        of_all = axis(node) is None and isinstance(node, ast.Call)
-        if (call(node) or ("", {}))[0] in block.words and (block.kind == "call" or of_all == (block.kind == "all")):
-            yield _of_call
-    elif block.kind in site.kinds and set(block.words) <= site.tags:
-        yield from _of_kind(block.kind, site, scene)
-
-
-def _of_call(now: Any) -> dict[str, Any]:
+def _of_call(now: Any) -> Parts:
     return (call(now) or ("", {}))[1] | {"along": partial(_along, now), "other": partial(_other, now)}
 
 
-def _of_kind(kind: str, site: Site, scene: Scene) -> Iterator[Parts]:
-    """Yield the ways of a heading that states no form."""
-    match kind:
-        case "compare":
-            yield lambda now: {"A": now.left, "B": now.comparators[0]}
-        case "name":
-            yield lambda now: {"A": now}
-        case "list":
-            yield lambda now: {"picked": partial(_picked, now)}
-        case "argument":
-            yield lambda _: {"X": site.node}
-        case "slice":
-            for at, each in enumerate(indices(site.node)):
-                if isinstance(each, ast.Slice) and (each.lower or each.upper):
-                    yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(_part, now, at)}
-        case "loop":  # for each variable that it carries from round to round
-            nodes = [node for node in ast.walk(site.node) if isinstance(node, ast.Name)]
-            read, stored = ({each.id for each in nodes if isinstance(each.ctx, ctx)} for ctx in (ast.Load, ast.Store))
-            for name in sorted(stored & read & scene.words.defined.keys()):
-                if not name.startswith(BEFORE):
-                    held = {"N": template(name), "S": scene.words.defined[name]}
-                    yield lambda now, held=held: held | {"I": now.target, "R": now.iter, "BODY": now.body}
-        case "arguments" | "tensors":
-            for (first, a), (second, b) in itertools.combinations(scene.inputs.items(), 2):
-                both = isinstance(a, Tensor) and isinstance(b, Tensor)
-                alike = both and a.ndim == b.ndim
-                if alike or (kind == "arguments" and isinstance(a, Tensor) == isinstance(b, Tensor)):
-                    yield lambda _, first=first, second=second: {"A": template(first), "B": template(second)}
-        case "shared":  # each axis that arguments share
-            for places in scene.tied:
-                yield lambda _, places=places: {"places": places, "cut": partial(_cut, places)}
-        case _:
-            yield lambda now: {"X": now}
+def _limits(place: Place, context: Context) -> Iterator[Reading]:
+    """Yield a reading for each index of a part that has limits."""
+    for at, index in enumerate(indices(place.node)):
+        if isinstance(index, ast.Slice) and (index.lower or index.upper):
+            yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(_part, now, at)}
+
+
+def _carried(place: Place, context: Context) -> Iterator[Reading]:
+    """Yield a reading for each variable that a loop carries from round to round."""
+    names = [node for node in ast.walk(place.node) if isinstance(node, ast.Name)]
+    read, stored = ({name.id for name in names if isinstance(name.ctx, ctx)} for ctx in (ast.Load, ast.Store))
+    for name in sorted(stored & read & context.words.defined.keys()):
+        if not name.startswith(BEFORE):
+            parts = {"N": template(name), "S": context.words.defined[name]}
+            yield lambda now, parts=parts: parts | {"I": now.target, "R": now.iter, "BODY": now.body}
+
+
+def _two_inputs(place: Place, context: Context, *, of_one_ndim: bool) -> Iterator[Reading]:
+    """Yield a reading for each two arguments that are both tensors, of as many axes where that is asked for; without
+    that, for each two that are none, too.
+    """
+    for (first, a), (second, b) in itertools.combinations(context.inputs.items(), 2):
+        tensors = {isinstance(value, Tensor) for value in (a, b)}
+        if tensors == {True} and a.ndim == b.ndim if of_one_ndim else len(tensors) == 1:
+            yield lambda _, first=first, second=second: {"A": template(first), "B": template(second)}
+
+
+def _shared_axes(place: Place, context: Context) -> Iterator[Reading]:
+    """Yield a reading for each axis that arguments share."""
+    for shared in context.tied:
+        yield lambda _, shared=shared: {"places": shared, "cut": partial(_cut, shared)}
+
+
+ONE_READING: dict[str, Reading] = {
+    "compare": lambda now: {"A": now.left, "B": now.comparators[0]},
+    "name": lambda now: {"A": now},
+    "list": lambda now: {"picked": partial(_picked, now)},
+}
+SEVERAL_READINGS: dict[str, Callable[[Place, Context], Iterator[Reading]]] = {
+    "argument": lambda place, context: iter([lambda _: {"X": place.node}]),
+    "slice": _limits,
+    "loop": _carried,
+    "arguments": partial(_two_inputs, of_one_ndim=False),
+    "tensors": partial(_two_inputs, of_one_ndim=True),
+    "shared": _shared_axes,
+}
 
 
 def _along(now: ast.expr, dim: ast.expr, keepdim: ast.expr | None = None) -> ast.expr:
     """Make the same call along another axis or, for None, of all entries."""
     if isinstance(now, ast.Attribute):  # the values of cummin or cummax
         return ast.Attribute(_along(now.value, dim, keepdim), now.attr, ast.Load())
-    own, to = axis(now), ast.literal_eval(dim)
-    args = [each for each in now.args if own is None or ast.unparse(each) != str(own)]
-    dropped = {"dim", "dims"} | ({"keepdim"} if own is not None and to is None else set())
-    kept = [each for each in now.keywords if each.arg not in dropped]
-    if to is not None:
-        kept.append(ast.keyword("dims" if operation(now)[0] in ("flip", "roll") else "dim", dim))
+    own, new = axis(now), ast.literal_eval(dim)
+    args = [arg for arg in now.args if own is None or ast.unparse(arg) != str(own)]
+    dropped = {"dim", "dims"} | ({"keepdim"} if own is not None and new is None else set())
+    keywords = [keyword for keyword in now.keywords if keyword.arg not in dropped]
+    if new is not None:
+        keywords.append(ast.keyword("dims" if operation(now)[0] in ("flip", "roll") else "dim", dim))
     if keepdim is not None:
-        kept.append(ast.keyword("keepdim", keepdim))
-    return ast.Call(now.func, args, kept)
+        keywords.append(ast.keyword("keepdim", keepdim))
+    return ast.Call(now.func, args, keywords)
 
 
 def _other(now: ast.Call, name: ast.Constant) -> ast.expr:
     """Make a call of another function of the same tensor, along the same axis."""
-    inner, dim, other = call(now)[1]["X"], axis(now), name.value  # type: ignore[index]  # it is a call: the site's
+    tensor, dim, other = call(now)[1]["X"], axis(now), name.value  # type: ignore[index]  # it is a call: the place's
     if root(now.func) == "math":
-        return made(f"math.{other}(X)", X=inner)
+        return made(f"math.{other}(X)", X=tensor)
     args = now.args[from_module(now) :] if dim is None else []
-    options = [each for each in now.keywords if each.arg in ("keepdim", "descending")]
+    options = [keyword for keyword in now.keywords if keyword.arg in ("keepdim", "descending")]
     along = [] if dim is None else [ast.keyword("dim", ast.Constant(dim))]
-    new = ast.Call(ast.Attribute(inner, other, ast.Load()), args, along + options)
+    new = ast.Call(ast.Attribute(tensor, other, ast.Load()), args, along + options)
     return ast.Attribute(new, "values", ast.Load()) if other == "median" and along else new
 
 
 def _part(now: ast.Subscript, at: int, text: ast.Constant) -> ast.Subscript:
-    parts = indices(now)
-    parts[at] = template(f"x[{text.value}]").slice
-    return ast.Subscript(now.value, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
+    """Make a part with other limits at one of its indices."""
+    new = indices(now)
+    new[at] = template(f"x[{text.value}]").slice
+    return ast.Subscript(now.value, new[0] if len(new) == 1 else ast.Tuple(new, ast.Load()), ast.Load())
 
 
 def _picked(now: ast.List | ast.Tuple, *order: ast.Constant) -> ast.expr:
-    return type(now)([now.elts[each.value] for each in order], ast.Load())
+    """Make a list of some entries of one, in an order."""
+    return type(now)([now.elts[place.value] for place in order], ast.Load())
 
 
-def _cut(places: list[tuple[str, int]], part: ast.Constant) -> Any:
-    return made("\n".join(f"{name} = {name}[{':, ' * dim}{part.value}]" for name, dim in places))
+def _cut(shared: list[tuple[str, int]], limits: ast.Constant) -> Any:
+    """Make statements that cut the axis that arguments share."""
+    return made("\n".join(f"{name} = {name}[{':, ' * dim}{limits.value}]" for name, dim in shared))

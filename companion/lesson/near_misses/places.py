@@ -1,25 +1,29 @@
-"""The places of an answer where a row of the table may apply, and the headings of the table that each has."""
+"""The places of an answer where a row of the table may apply: which headings each has, and what its value was."""
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from companion.lesson.near_misses.syntax import operation, size_of
-from companion.lesson.near_misses.table import ARGUMENTS
+from companion.lesson.near_misses.syntax import call, operation, size_of
+from companion.lesson.near_misses.table import OF_TWO_INPUTS
 from companion.lesson.near_misses.trees import SLOT, Path, all_statements, answer_path, expressions, remembers
 from companion.lesson.near_misses.words import COMPARISONS, Words
 
 
 @dataclass(frozen=True)
-class Site:
-    """A place in an answer: an expression, a statement, or an argument before the first step.
+class Place:
+    """A place in an answer: an expression, a statement, an argument before the first step, or the head of the answer.
 
+    ``path``: where it is in the tree.
+    ``node``: what stands there; None for the head.
     ``value``: what it was on a drawn input.
-    ``kinds``, ``tags``: which headings it has, and their words.
+    ``kinds``: the headings of the table that it has.
+    ``tags``: the words that may follow such a heading.
     """
 
     path: Path
@@ -28,15 +32,27 @@ class Site:
     kinds: set[str]
     tags: set[str]
 
+    @cached_property
+    def function(self) -> str:
+        """Return the name of the function that is called here, or nothing."""
+        return (call(self.node) or ("", {}))[0] if self.node else ""
+
+    @cached_property
+    def comparison(self) -> str:
+        """Return the comparison that stands here, as code, or nothing."""
+        return COMPARISONS[type(self.node.ops[0])] if "compare" in self.kinds else ""
+
 
 @dataclass(frozen=True)
-class Scene:
-    """What an edit may know about the answer.
+class Context:
+    """What is known of the answer that is edited.
 
+    ``tree``: its definition.
+    ``words``: the words for its parts.
     ``inputs``: a drawn input, by name.
-    ``variables``: what each was on it, the arguments and what is made on the way.
+    ``variables``: what each was on that input, the arguments and what is computed on the way.
     ``sizes``: of the arguments, as code and in words.
-    ``tied``: the axes of arguments that have one size in every draw.
+    ``tied``: groups of axes of arguments that have one size in every draw.
     ``values``: what each expression was, by its path.
     """
 
@@ -48,87 +64,105 @@ class Scene:
     tied: list[list[tuple[str, int]]]
     values: dict[Path, Any]
 
+    def value_of(self, node: ast.AST) -> Any:
+        """Return what a node of the answer was on the drawn input."""
+        return next((self.values.get(path) for path, other, _ in expressions(self.tree) if other is node), None)
 
-def sites(scene: Scene) -> Iterator[Site]:
-    last = answer_path(scene.tree)
-    for path, node, above in expressions(scene.tree):
-        if not any(remembers(each) for each in above):
-            value = scene.values.get(path)
-            kinds = _kinds(node, above, value, scene.words) | ({"answer"} if path == last else set())
-            turned = {"matrix"} if operation(node)[0] in ("mT", "T") else set()  # to turn it back is a row of its own
-            tags = tags_of(value) - turned | _standing(node, above, path == last)
-            yield Site(path, node, value, kinds, tags)
-    for path, line in all_statements(scene.tree):
-        if not remembers(line):
-            yield Site(path, line, None, {"loop"} if isinstance(line, ast.For) else set(), set())
-    for name, value in scene.inputs.items():
-        yield Site(SLOT, ast.Name(name, ast.Load()), value, {"argument"}, tags_of(value))
-    yield Site(SLOT, None, None, set(ARGUMENTS) - {"argument"}, set())
+
+def places(context: Context) -> Iterator[Place]:
+    """Yield every place of an answer."""
+    returned = answer_path(context.tree)
+    for path, node, above in expressions(context.tree):
+        if not any(map(remembers, above)):
+            value = context.values.get(path)
+            kinds = _kinds(node, above, value, context.words) | ({"answer"} if path == returned else set())
+            transpose = (
+                {"matrix"} if operation(node)[0] in ("mT", "T") else set()
+            )  # to turn it back is a row of its own
+            tags = tags_of(value) - transpose | _tags_of_form(node, above[-1], path == returned)
+            yield Place(path, node, value, kinds, tags)
+    for path, statement in all_statements(context.tree):
+        if not remembers(statement):
+            yield Place(path, statement, None, {"loop"} if isinstance(statement, ast.For) else set(), set())
+    for name, value in context.inputs.items():
+        yield Place(SLOT, ast.Name(name, ast.Load()), value, {"argument"}, tags_of(value))
+    yield Place(SLOT, None, None, set(OF_TWO_INPUTS), set())
 
 
 def tags_of(value: Any) -> set[str]:
-    """Return what kind of thing a value is, in the words that headings use."""
+    """Return the tags of a value: its type, and for a tensor its shape and which numbers it holds."""
     if isinstance(value, Tensor):
-        kind = "float" if value.is_floating_point() else "bool" if value.dtype == torch.bool else "whole"
-        found = {kind, "tensor", f"{value.ndim}d"}
-        if value.ndim >= 2:
-            found |= {"matrix"} | ({"square"} if value.shape[-1] == value.shape[-2] > 1 else set())
-        if kind != "bool" and value.numel() and not value.is_complex():
-            if not (value % 1).any() and value.min() >= 0:
-                found |= {"bits"} if value.max() <= 1 else {"counts"}
-            if kind == "whole" and value.ndim and value.max() < value.shape[-1] and value.min() >= 0:
-                found |= {"places"}
-        return found
+        dtype = "float" if value.is_floating_point() else "bool" if value.dtype == torch.bool else "whole"
+        return {dtype, "tensor", f"{value.ndim}d"} | _tags_of_shape(value.shape) | _tags_of_numbers(value, dtype)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return set()
     return {"number", "fraction" if isinstance(value, float) else "integer"}
 
 
-def _standing(node: ast.expr, above: tuple[ast.AST, ...], returned: bool) -> set[str]:
-    """Return the tags of where an expression stands, and of what makes it."""
-    over = above[-1]
-    term = isinstance(over, ast.BinOp) and isinstance(over.op, ast.Add | ast.Sub)
-    held = isinstance(over, ast.Call | ast.Attribute | ast.Assign | ast.keyword)
-    found = {"step"} if returned or term or held or isinstance(node, ast.Call) else set()
-    found |= {"name"} if isinstance(node, ast.Name) else set()
-    return found | ({"share"} if operation(node)[0] in ("sigmoid", "softmax") else set())
+def _tags_of_shape(shape: torch.Size) -> set[str]:
+    if len(shape) < 2:
+        return set()
+    return {"matrix", "square"} if shape[-1] == shape[-2] > 1 else {"matrix"}
+
+
+def _tags_of_numbers(value: Tensor, dtype: str) -> set[str]:
+    """Return whether a tensor holds bits, or counts, and whether these are places along its last axis."""
+    if dtype == "bool" or not value.numel() or value.is_complex() or value.min() < 0:
+        return set()
+    tags = set() if (value % 1).any() else {"bits"} if value.max() <= 1 else {"counts"}
+    places_ = dtype == "whole" and value.ndim and value.max() < value.shape[-1]
+    return tags | ({"places"} if places_ else set())
+
+
+def _tags_of_form(node: ast.expr, parent: ast.AST, returned: bool) -> set[str]:
+    """Return the tags that come from what an expression is and where it stands: a step, a name, a share of 1."""
+    term = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add | ast.Sub)
+    used_whole = isinstance(parent, ast.Call | ast.Attribute | ast.Assign | ast.keyword)
+    tags = {"step"} if returned or term or used_whole or isinstance(node, ast.Call) else set()
+    tags |= {"name"} if isinstance(node, ast.Name) else set()
+    return tags | ({"share"} if operation(node)[0] in ("sigmoid", "softmax") else set())
 
 
 def _kinds(node: ast.expr, above: tuple[ast.AST, ...], value: Any, words: Words) -> set[str]:
-    """Return the headings that an expression has, but for those that state a form."""
-    size = words.size(node) is not None
-    found = {"size"} if size else set()
-    if isinstance(value, Tensor) and not size:
-        found.add("value")
-    written = isinstance(getattr(node, "operand", node), ast.Constant | ast.Name)
-    if isinstance(value, int | float) and not isinstance(value, bool) and not (size or written):
-        found.add("number")
-    found |= _written_as(node, above)
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
-        found.add("compare")
-    if isinstance(node, ast.List | ast.Tuple) and 1 < len(node.elts) < 6 and not isinstance(above[-1], ast.Subscript):
-        found.add("list")
-    found |= {"name"} if isinstance(node, ast.Name) else {"slice"} if isinstance(node, ast.Subscript) else set()
-    return found | ({"start"} if any(words.defined.get(name) is node for name in words.changing) else set())
+    """Return the headings that an expression has, but for patterns and calls."""
+    kinds = _kinds_of_form(node, above[-1]) | _kinds_of_literal(node, above)
+    if any(words.defined.get(name) is node for name in words.changing):
+        kinds.add("start")
+    if words.size(node) is not None:
+        kinds.add("size")
+    elif isinstance(value, Tensor):
+        kinds.add("value")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        literal = isinstance(getattr(node, "operand", node), ast.Constant | ast.Name)
+        kinds |= set() if literal else {"number"}
+    return kinds
 
 
-def _written_as(node: ast.AST, above: tuple[ast.AST, ...]) -> set[str]:
-    """Return whether a number that is written out, its sign with it, is a "constant" or an "index", or nothing: an axis,
-    a size, a root.
+def _kinds_of_form(node: ast.expr, parent: ast.AST) -> set[str]:
+    if isinstance(node, ast.Compare):
+        return {"compare"} if type(node.ops[0]) in COMPARISONS else set()
+    if isinstance(node, ast.List | ast.Tuple):
+        return {"list"} if 1 < len(node.elts) < 6 and not isinstance(parent, ast.Subscript) else set()
+    return {"name"} if isinstance(node, ast.Name) else {"slice"} if isinstance(node, ast.Subscript) else set()
+
+
+def _kinds_of_literal(node: ast.AST, above: tuple[ast.AST, ...]) -> set[str]:
+    """Return whether a number that is written out, its sign with it, is a "constant" or an "index"; nothing for one that
+    is an axis, a size or a root.
     """
-    negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
-    number = node.operand if negative else node
+    number = node.operand if _is_negative(node) else node
     if not isinstance(number, ast.Constant) or type(number.value) not in (int, float):
         return set()
-    over = above[-1]
-    if isinstance(over, ast.UnaryOp) and isinstance(over.op, ast.USub):
-        return set()  # the number with its sign is the place
-    root_ = isinstance(over, ast.BinOp) and isinstance(over.op, ast.Pow) and number.value == 0.5
-    axis_ = isinstance(over, ast.keyword) or (type(number.value) is int and isinstance(over, ast.Call | ast.keyword))
-    if root_ or axis_ or any(map(size_of, above[-2:])):
-        return set()
-    return {"index"} if any(isinstance(each, ast.Subscript) for each in above[-3:]) else {"constant"}
+    parent = above[-1]
+    if _is_negative(parent) or _is_root_or_axis(number.value, parent) or any(map(size_of, above[-2:])):
+        return set()  # of -1, the number with its sign is the place
+    return {"index"} if any(isinstance(over, ast.Subscript) for over in above[-3:]) else {"constant"}
 
 
-def value_of(node: ast.AST, scene: Scene) -> Any:
-    return next((scene.values.get(path) for path, each, _ in expressions(scene.tree) if each is node), None)
+def _is_negative(node: ast.AST) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+
+
+def _is_root_or_axis(number: float, parent: ast.AST) -> bool:
+    root = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow) and number == 0.5
+    return root or isinstance(parent, ast.keyword) or (type(number) is int and isinstance(parent, ast.Call))

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from companion.lesson.attempts import source_of
-from companion.lesson.near_misses.syntax import operation, size_of
+from companion.lesson.near_misses.syntax import indices, operation, size_of
 
 ALIKE: dict[Hashable, Hashable] = {  # one operation under several names
     "T": "mT", "t": "mT", "transpose": "mT", "matmul": "MatMult", "mm": "MatMult", "bmm": "MatMult", "mv": "MatMult",
@@ -112,46 +112,52 @@ def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str
     by their limits, where these are numbers or arguments; and neighbours in a list, where these are variables. What is
     only there to give a term the right shape, zeros that are added and ones that multiply, is left out.
     """
-    found: Counter[Hashable] = Counter()
-
-    def note(kind: Hashable, *operands: ast.AST | None) -> None:
-        found[kind] += 1
-        for at, each in enumerate(operands):
-            side = at if kind in ("Sub", "Div") else None  # 1 - a is not a - 1
-            if isinstance(each, ast.Name) and each.id in arguments:
-                found[kind, side, (known_as or {}).get(each.id, each.id)] += 1
-            elif isinstance(each, ast.Constant):
-                found[kind, side, each.value] += 1
-
-    filling = {id(node) for over in ast.walk(tree) if isinstance(over, ast.BinOp) for node in _shaping(over)}
+    known_as = known_as or {}
+    features: Counter[Hashable] = Counter()
+    shaping = {id(node) for parent in ast.walk(tree) if isinstance(parent, ast.BinOp) for node in _shaping(parent)}
     for node in ast.walk(tree):
-        if id(node) in filling:
+        if id(node) in shaping:
             continue
         if isinstance(node, ast.Subscript) and size_of(node) is None:
-            for each in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
-                if (part := _limits(each, arguments, known_as or {})) is not None:
-                    found["part", part] += 1
+            limits = (_limits(index, arguments, known_as) for index in indices(node))
+            features.update(("part", text) for text in limits if text is not None)
         if isinstance(node, ast.List | ast.Tuple):
-            for one, two in itertools.pairwise(node.elts):
-                if isinstance(one, ast.Name) and isinstance(two, ast.Name):
-                    found["before", one.id, two.id] += 1
-        name, inside = operation(node)
-        if name is not None and (isinstance(node, ast.Call) or name in ("T", "mT")):
-            squared = name == "pow" and isinstance(node.args[-1], ast.Constant) and node.args[-1].value == 2
-            note(("Pow", 2) if squared else ALIKE.get(name, name), inside)
-        elif isinstance(node, ast.BinOp | ast.UnaryOp) and not any(isinstance(n, ast.Name) for n in ast.walk(node)):
-            continue  # a number, as -1 and 2 / 3 are
-        elif isinstance(node, ast.BinOp):
-            kind, by = type(node.op).__name__, getattr(node.right, "value", None)
-            root_or_square = kind == "Pow" and by in (0.5, 2)
-            note((kind, by), node.left) if root_or_square else note(kind, node.left, node.right)
-        elif isinstance(node, ast.UnaryOp):
-            note(type(node.op).__name__, node.operand)
-        elif isinstance(node, ast.Compare):
-            note(type(node.ops[0]).__name__, node.left, node.comparators[0])
-        elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) > 1:
-            note(node.value)
-    return found
+            neighbours = itertools.pairwise(node.elts)
+            features.update(("before", one.id, two.id) for one, two in neighbours if _are_names(one, two))
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) > 1:
+            features[node.value] += 1
+        kind, *operands = _operation(node)
+        if kind is None:
+            continue
+        features[kind] += 1
+        for at, operand in enumerate(operands):
+            side = at if kind in ("Sub", "Div") else None  # 1 - a is not a - 1
+            if isinstance(operand, ast.Name) and operand.id in arguments:
+                features[kind, side, known_as.get(operand.id, operand.id)] += 1
+            elif isinstance(operand, ast.Constant):
+                features[kind, side, operand.value] += 1
+    return features
+
+
+def _are_names(*nodes: ast.AST) -> bool:
+    return all(isinstance(node, ast.Name) for node in nodes)
+
+
+def _operation(node: ast.AST) -> tuple[Any, ...]:
+    """Return the kind of an operation, one for all names that it goes by, and its operands; (None,) for anything else."""
+    name, inside = operation(node)
+    if name is not None and (isinstance(node, ast.Call) or name in ("T", "mT")):
+        squared = name == "pow" and isinstance(node.args[-1], ast.Constant) and node.args[-1].value == 2
+        return ("Pow", 2) if squared else ALIKE.get(name, name), inside
+    if isinstance(node, ast.Compare):
+        return type(node.ops[0]).__name__, node.left, node.comparators[0]
+    if not isinstance(node, ast.BinOp | ast.UnaryOp) or not any(map(_are_names, ast.walk(node))):
+        return (None,)  # a number, as -1 and 2 / 3 are, is no operation
+    kind = type(node.op).__name__
+    if isinstance(node, ast.UnaryOp):
+        return kind, node.operand
+    exponent = getattr(node.right, "value", None)
+    return ((kind, exponent), node.left) if kind == "Pow" and exponent in (0.5, 2) else (kind, node.left, node.right)
 
 
 def _shaping(node: ast.BinOp) -> list[ast.AST]:

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from companion.lesson.near_misses.edits import Scene, edits, together
+from companion.lesson.near_misses.edits import edits, together
+from companion.lesson.near_misses.places import Context
 from companion.lesson.near_misses.programs import Program
 from companion.lesson.near_misses.trees import (
     BEFORE,
@@ -68,7 +69,7 @@ class NearMiss:
     def sentence(self, words: Words) -> str:
         """Say what it gets wrong in the words of a learner's program; nothing where words fail."""
         said = min(self.edits, key=lambda edit: len(edit.path)).sentence(words)  # of several, the outermost
-        return said + ("" if len({edit.says for edit in self.edits}) < 2 or not said else ELSEWHERE)
+        return said + ("" if len({edit.mistake for edit in self.edits}) < 2 or not said else ELSEWHERE)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Family:
         if self.tree is None:
             return []
         with warnings.catch_warnings(action="ignore"):
-            single = list(edits(self.scene()))
+            single = list(edits(self.context()))
             steps = [((edit,), edit.cost) for edit in single] + [*together(single)]
             found, end = [], time.process_time() + SECONDS
             for step, cost in sorted(steps, key=lambda each: each[1]):
@@ -144,9 +145,9 @@ class Family:
         drawn = [self.drawn(seed) for seed in (MORE_SEEDS if self.exact else CONFIRM_SEEDS)]
         return [(inputs, self.run(self.answer, list(inputs.values()))) for inputs in drawn]
 
-    def scene(self) -> Scene:
+    def context(self) -> Context:
         """Return what is known of the answer."""
-        return Scene(self.tree, self.words(), self.draws[0], self.variables, *_sizes(self.draws), self.values)
+        return Context(self.tree, self.words(), self.draws[0], self.variables, *_sizes(self.draws), self.values)
 
     def words(self, known: Collection[str] = ()) -> Words:
         """Return the words for the answer's parts; its variables that are ``known`` go by their names."""
@@ -165,8 +166,8 @@ class Family:
         values = (self.run(function, list(draw.values())) for draw in self.draws)
         if (first := next(values)) is None:
             return None
-        likewise = ELSEWHERE if len({edit.says for edit in edits}) > 1 else ""
-        miss = NearMiss(function, first, edits[0].says + likewise, cost, tree, edits)
+        likewise = ELSEWHERE if len({edit.mistake for edit in edits}) > 1 else ""
+        miss = NearMiss(function, first, edits[0].mistake + likewise, cost, tree, edits)
         if not all(map(self.same, chain([first], values), self.rights)):
             return miss
         self.alike.append(miss)
@@ -330,7 +331,7 @@ def _probed(tree: Any, home: dict[str, Any], inputs: list[Any]) -> dict[tuple, A
     def noting(at: int) -> Callable[[Any], Any]:
         return lambda now: made(f"note_({at}, X)", X=now)
 
-    probes = tuple(Edit(path, noting(at), "", "", 0) for at, path in enumerate(paths))
+    probes = tuple(Edit(path, noting(at)) for at, path in enumerate(paths))
     called(compiled(edited(tree, probes), {**home, "note_": note}), inputs)
     return values
 

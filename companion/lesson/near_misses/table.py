@@ -1,4 +1,7 @@
-"""The table of near misses, `table.txt`, whose head says what its rows mean."""
+"""The table of near misses, `table.txt`: blocks, each a heading that says where its rows apply, and its rows.
+
+The README beside it says how a row is read and how one is added.
+"""
 
 import ast
 import re
@@ -9,54 +12,81 @@ from typing import Any
 
 from companion.lesson.near_misses.trees import template
 
-STATEMENTS, ARGUMENTS = ("do", "loop"), ("argument", "arguments", "tensors", "shared")
+OF_TWO_INPUTS = ("arguments", "tensors", "shared")
 KINDS = (
     *("call", "axis", "all", "compare", "name", "slice", "list", "value", "size", "number", "constant", "index"),
-    *("answer", "start", *STATEMENTS, *ARGUMENTS),
+    *("answer", "start", "do", "loop", "argument", *OF_TWO_INPUTS),
 )
+ROW = re.compile(r"(?P<text>.*?)\s*\|\s*(?P<cost>[\d.]+)(?P<of_program>!?)\s*\|\s?(?P<mistake>.*)")
 
 
 @dataclass(frozen=True)
 class Row:
-    """What stands in the place of a part, at which cost, and the mistake in words.
+    """A mistake: the code that stands in place of what the heading describes, and the mistake in words.
 
-    ``of_values``: whether that may be said of values alone, too, whatever program gives them.
+    ``text``: the code.
+    ``cost``: the lower, the likelier.
+    ``mistake``: the words.
+    ``line``: its number in the table.
+    ``of_values``: whether the words hold for values alone, too, whatever program gives them.
     """
 
     text: str
     cost: float
-    says: str
+    mistake: str
     line: int
     of_values: bool
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows for one form: ``kind`` is one of KINDS, or "" for a pattern."""
+class Block:
+    """A heading and its rows.
+
+    ``kind``: one of `KINDS`, or "" for a pattern.
+    ``words``: what follows the kind: names of functions, or tags of a value.
+    ``patterns``: the forms of a statement or an expression.
+    ``conditions``: pairs of a letter of the pattern and a tag that its value must have.
+    """
 
     kind: str
-    words: tuple[str, ...]
+    words: tuple[str, ...] = ()
     patterns: tuple[Any, ...] = ()
+    conditions: tuple[tuple[str, str], ...] = ()
     rows: list[Row] = field(default_factory=list)
 
 
 @cache
-def near_miss_table() -> list[Rows]:
-    """Read the table."""
-    blocks: list[Rows] = []
-    for number, raw in enumerate(Path(__file__).with_name("table.txt").read_text(encoding="utf-8").splitlines(), 1):
-        line = raw.rstrip()
+def near_miss_table() -> list[Block]:
+    """Read the table. Raises ValueError for a line that is no row, with its number."""
+    blocks: list[Block] = []
+    lines = Path(__file__).with_name("table.txt").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(map(str.rstrip, lines), 1):
         if line.startswith("@ "):
-            first, _, rest = line[2:].partition(" ")
-            if first in KINDS:
-                patterns = (ast.parse(rest).body[0],) if first == "do" else ()
-                blocks.append(Rows(first, tuple(rest.split()), patterns))
-            else:
-                forms, _, kinds = line[2:].partition(" where ")
-                patterns = tuple(template(each) for each in forms.split(" || "))
-                blocks.append(Rows("", tuple(kinds.split(", ")) if kinds else (), patterns))
+            blocks.append(_block(line.removeprefix("@ ")))
         elif line and not line.startswith("#"):
-            parts = re.fullmatch(r"(.*?)\s*\|\s*([\d.]+)(!?)\s*\|\s?(.*)", line)
-            text, cost, of_program, says = parts.groups()  # type: ignore[union-attr]
-            blocks[-1].rows.append(Row(text.replace("\\n", "\n"), float(cost), says, number, not of_program))
+            blocks[-1].rows.append(_row(line, number))
     return blocks
+
+
+def _block(heading: str) -> Block:
+    """Read a heading: a kind with its words, or patterns with their conditions."""
+    kind, _, rest = heading.partition(" ")
+    if kind == "do":
+        return Block(kind, patterns=(ast.parse(rest).body[0],))
+    if kind in KINDS:
+        return Block(kind, tuple(rest.split()))
+    patterns, _, conditions = heading.partition(" where ")
+    pairs = [condition.split() for condition in conditions.split(", ") if condition]
+    return Block(
+        "",
+        patterns=tuple(template(pattern) for pattern in patterns.split(" || ")),
+        conditions=tuple((letter, tag) for letter, tag in pairs),
+    )
+
+
+def _row(line: str, number: int) -> Row:
+    found = ROW.fullmatch(line)
+    if found is None:
+        raise ValueError(f"table.txt, line {number}: {line!r} must be: code | cost | the mistake in words")
+    text = found["text"].replace("\\n", "\n")
+    return Row(text, float(found["cost"]), found["mistake"], number, not found["of_program"])

@@ -19,22 +19,22 @@ BEFORE = "before_"  # of a variable that is assigned again, its former value has
 
 @dataclass(frozen=True)
 class Edit:
-    """One step away: at ``path`` stands ``change(node)``.
+    """One step away from an answer: at ``path`` stands ``change(node)``.
 
-    ``says``: the mistake in words.
-    ``kind``: the same for edits that a learner makes in all places at once.
+    ``mistake``: what it gets wrong, in words.
+    ``group``: the same for edits that a learner makes in all places at once.
     ``cost``: the lower, the likelier.
     ``row``: the line of the table that it comes from, if any.
-    ``sentence``: the same in the words of a learner who has names for parts of the answer; nothing where words fail.
+    ``sentence``: the mistake in the words of a learner who has names for parts of the answer; nothing where words fail.
     ``number``: one that this edit writes out, and the one that it replaces.
     ``of_values``: whether the mistake, but for what follows a colon, is one in the values, whatever the program.
     """
 
     path: Path
     change: Callable[[Any], ast.AST]
-    says: str
-    kind: str
-    cost: float = 1
+    mistake: str = ""
+    group: str = ""
+    cost: float = 0
     row: int = 0
     sentence: Callable[[Any], str] = lambda words: ""
     number: tuple[float, float] | None = None
@@ -188,22 +188,16 @@ def with_inner(now: ast.Call, new: ast.expr) -> ast.Call:
 
 
 def _filled(node: Any, nodes: dict[str, Any]) -> Any:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in nodes:
-        function, given = nodes[node.func.id], [_filled(each, nodes) for each in node.args]
-        return _located(function(*given) if callable(function) else with_inner(function, *given))
-    if isinstance(node, ast.Name):
-        if node.id not in nodes:
-            return node
-        new = nodes[node.id]
-        if isinstance(new, ast.Name | ast.Subscript | ast.Tuple) and type(new.ctx) is not type(node.ctx):
-            new = _copied(new)
-            new.ctx = node.ctx
-        return _located(new)
+    """Make a node in which the names of ``nodes`` are replaced."""
     if isinstance(node, list):
-        held = [nodes.get(each.value.id) if _slot(each) else None for each in node]
-        return [new for each, lines in zip(node, held, strict=True) for new in (lines or [_filled(each, nodes)])]
+        return [new for child in node for new in _filled_all(child, nodes)]
     if not isinstance(node, ast.AST):
         return node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in nodes:
+        function, args = nodes[node.func.id], [_filled(arg, nodes) for arg in node.args]
+        return _located(function(*args) if callable(function) else with_inner(function, *args))
+    if isinstance(node, ast.Name):
+        return _named(node, nodes)
     new = _copied(node)
     for field, value in ast.iter_fields(node):
         if isinstance(value, ast.AST | list):
@@ -211,5 +205,16 @@ def _filled(node: Any, nodes: dict[str, Any]) -> Any:
     return new
 
 
-def _slot(node: Any) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id == "BODY"
+def _named(node: ast.Name, nodes: dict[str, Any]) -> Any:
+    """Return what a name stands for, which is assigned to where the name is."""
+    new = nodes.get(node.id, node)
+    if isinstance(new, ast.Name | ast.Subscript | ast.Tuple) and type(new.ctx) is not type(node.ctx):
+        new = _copied(new)
+        new.ctx = node.ctx
+    return _located(new)
+
+
+def _filled_all(child: Any, nodes: dict[str, Any]) -> list[Any]:
+    """Return the statements that BODY stands for, or the one node that a child of a list becomes."""
+    is_body = isinstance(child, ast.Expr) and isinstance(child.value, ast.Name) and child.value.id == "BODY"
+    return (nodes.get("BODY") if is_body else None) or [_filled(child, nodes)]

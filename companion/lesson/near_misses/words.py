@@ -4,25 +4,20 @@ import ast
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
-from companion.lesson.near_misses.syntax import factors, operation, root, size_of
+from companion.lesson.near_misses.syntax import factors, indices, operation, root, size_of
 from companion.lesson.near_misses.trees import BEFORE
 from companion.lesson.seen import ORDINALS
 
-_named = [
-    line.partition("=") for line in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines()[1:]
-]
-OPERATIONS = {name.strip(): word.strip() for name, _, word in _named}
+_lines = Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines()[1:]  # the first is a comment
+OPERATIONS = {name.strip(): word.strip() for name, _, word in (line.partition("=") for line in _lines)}
 COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-RELATIONS = dict(
-    zip(
-        COMPARISONS.values(),
-        ["is below", "is at most", "is above", "is at least", "equals", "differs from"],
-        strict=True,
-    )
-)
+RELATIONS = {
+    "<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least", "==": "equals", "!=": "differs from",
+}  # fmt: skip
 JOINED = {
     ast.MatMult: "the product of {} and {}", ast.Mult: "{} times {}", ast.Div: "{} over {}", ast.Add: "the sum of {} and {}",
     ast.Sub: "the difference of {} and {}", ast.Pow: "{} to the power of {}",
@@ -53,25 +48,34 @@ class Words:
         self.stores = [(node.id, node.lineno) for node in stored if node.id in self.changing]
         for node in nodes:
             if isinstance(node, ast.Assign):
-                target, value = node.targets[0], node.value
-                both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-                for name, start in zip(target.elts, value.elts, strict=True) if both else [(target, value)]:
-                    names = [each.id for each in getattr(name, "elts", [name]) if isinstance(each, ast.Name)]
-                    self.unpacked |= set(names if name is target and isinstance(name, ast.Tuple) else ())
-                    for each in names:
-                        if each not in self.parameters:
-                            self.defined.setdefault(each, start)
+                self._define(node.targets[0], node.value)
             elif isinstance(node, ast.For | ast.comprehension):
-                several = isinstance(node.target, ast.Tuple) and operation(node.iter)[0] == "zip"
-                pairs = zip(node.target.elts, node.iter.args, strict=False) if several else [(node.target, node.iter)]
-                self.looped |= {name.id: over for name, over in pairs if isinstance(name, ast.Name)}
+                zipped = isinstance(node.target, ast.Tuple) and operation(node.iter)[0] == "zip"
+                pairs = zip(node.target.elts, node.iter.args, strict=False) if zipped else [(node.target, node.iter)]
+                self.looped |= {target.id: over for target, over in pairs if isinstance(target, ast.Name)}
+
+    def _define(self, target: ast.expr, value: ast.expr) -> None:
+        """Note what variables are defined as: of ``a, b = x, y`` each by its own, of ``a, b = x`` both as parts of x."""
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        else:
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple):
+                self.unpacked |= {part.id for part in target.elts if isinstance(part, ast.Name)}
+        for part, start in pairs:
+            for name in getattr(part, "elts", [part]):
+                if isinstance(name, ast.Name) and name.id not in self.parameters:
+                    self.defined.setdefault(name.id, start)
 
     @functools.lru_cache(maxsize=8192)  # noqa: B019  # lives as long as the family of near misses it belongs to
-    def still_so(self, node: ast.Name) -> bool:
-        """Return whether a variable is what its definition would give now: nothing in it has changed in between."""
+    def definition_now(self, node: ast.Name) -> ast.expr | None:
+        """Return a variable's definition, or None if that would give something else now: it is assigned again, or taken
+        apart from several, or something in it has changed in between.
+        """
         start = self.defined[node.id]
-        own = {each.id for each in ast.walk(start) if isinstance(each, ast.Name)}
-        return not any(name in own and start.lineno < line < getattr(node, "lineno", 0) for name, line in self.stores)
+        own = {name.id for name in ast.walk(start) if isinstance(name, ast.Name)}
+        changed = any(name in own and start.lineno < line < getattr(node, "lineno", 0) for name, line in self.stores)
+        return None if changed or node.id in self.changing | self.unpacked else start
 
     @functools.lru_cache(maxsize=8192)  # noqa: B019  # the same
     def noun(self, node: ast.AST, depth: int = 3) -> str:
@@ -83,56 +87,56 @@ class Words:
         return self.about(node)
 
     def _noun(self, node: ast.AST, depth: int) -> str:
+        """Say what a node is, its parts down to a depth; nothing where that has no words."""
         if isinstance(node, ast.Name):
             return self._variable(node.id, depth)
-        if isinstance(node, ast.Constant):
-            return "infinity" if node.value == float("inf") else str(node.value)
         if (size := self.size(node)) is not None:
             return size
-        if isinstance(node, ast.Attribute) and root(node) in ("math", "torch") and node.attr == "inf":
-            return "infinity"
-        if isinstance(node, ast.Attribute) and root(node) == "math":
-            return node.attr
-        if isinstance(node, ast.UnaryOp):
-            if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-                return f"-{node.operand.value}"
-            inner = self.noun(node.operand, depth)
-            if inner == self.about(node.operand):
-                return inner  # whatever its sign
-            marks = {ast.USub: "minus {}", ast.Invert: "the opposite of {}", ast.Not: "the opposite of {}"}
-            return marks.get(type(node.op), "{}").format(inner)
         name, inside = operation(node)
+        if isinstance(node, ast.Attribute) and root(node) in ("math", "torch"):
+            return "infinity" if node.attr == "inf" else node.attr if root(node) == "math" else ""
+        if name is not None:
+            return self._operation(name, inside, depth)
+        kinds: dict[type, Callable[[Any, int], str]] = {
+            ast.Constant: lambda node, depth: "infinity" if node.value == float("inf") else str(node.value),
+            ast.UnaryOp: self._negated,
+            ast.Subscript: self._part,
+            ast.BinOp: self._combined,
+            ast.Compare: self._compared,
+        }
+        return kinds[type(node)](node, depth) if type(node) in kinds else ""
+
+    def _operation(self, name: str, inside: ast.AST | None, depth: int) -> str:
         if name == "eye":
             return "the identity"
-        if name is not None:
-            word = OPERATIONS.get(name)
-            if word == "" and inside is not None:
-                return self._noun(inside, depth)
-            return f"the {word} of {self.noun(inside, depth - 1)}" if word and inside is not None else ""
-        if isinstance(node, ast.Subscript):
-            return self._part(node, depth)
-        if isinstance(node, ast.BinOp):
-            return self._combined(node, depth)
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
-            relation = RELATIONS[COMPARISONS[type(node.ops[0])]]
-            return f"whether {self.noun(node.left, depth - 1)} {relation} {self.noun(node.comparators[0], depth - 1)}"
-        return ""
+        word = OPERATIONS.get(name)
+        if inside is None or word is None:
+            return ""
+        return f"the {word} of {self.noun(inside, depth - 1)}" if word else self._noun(inside, depth)
+
+    def _negated(self, node: ast.UnaryOp, depth: int) -> str:
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            return f"-{node.operand.value}"
+        inner = self.noun(node.operand, depth)
+        if inner == self.about(node.operand) or isinstance(node.op, ast.UAdd):
+            return inner  # whatever its sign
+        return f"minus {inner}" if isinstance(node.op, ast.USub) else f"the opposite of {inner}"
+
+    def _compared(self, node: ast.Compare, depth: int) -> str:
+        relation = RELATIONS.get(COMPARISONS.get(type(node.ops[0]), ""))
+        left, right = self.noun(node.left, depth - 1), self.noun(node.comparators[0], depth - 1)
+        return f"whether {left} {relation} {right}" if relation else ""
 
     def _variable(self, name: str, depth: int) -> str:
-        old, name = name.startswith(BEFORE), name.removeprefix(BEFORE)
+        before, name = name.startswith(BEFORE), name.removeprefix(BEFORE)
         start = self.defined.get(name)
-        if name in self.parameters:
-            return f"the old {name}" if old else name
-        if name in self.known:
-            return f"the old {name}" if old else name
+        if name in self.parameters or name in self.known:
+            return f"the old {name}" if before else name
         if name in self.changing:
-            begins = self.noun(start, 1) if start is not None else ""
-            said = (
-                f"the value that begins as {begins}"
-                if begins and not re.search("from|carried", begins)
-                else "the value carried on"
-            )
-            return f"{said} from before the update" if old else said
+            begin = self.noun(start, 1) if start is not None else ""
+            clear = begin and not re.search("from|carried", begin)
+            current = f"the value that begins as {begin}" if clear else "the value carried on"
+            return f"{current} from before the update" if before else current
         if start is None:
             return self._each_of(name) if depth > 0 else self.about(ast.Name(name))
         if name in self.unpacked:
@@ -158,13 +162,7 @@ class Words:
             return f"the chosen part of {inner}"
         if ast.unparse(index) in ENDS:
             return f"{ENDS[ast.unparse(index)]} of {inner}"
-        parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
-        whole = all(
-            (isinstance(each, ast.Slice) and not (each.lower or each.upper or each.step))
-            or (isinstance(each, ast.Constant) and each.value is None)
-            for each in parts
-        )
-        return inner if whole else f"the part of {inner}"
+        return inner if all(ast.unparse(part) in (":", "None") for part in indices(node)) else f"the part of {inner}"
 
     def _combined(self, node: ast.BinOp, depth: int) -> str:
         chain = factors(node)
