@@ -37,7 +37,7 @@ from companion.lesson.attempts import (
 )
 from companion.lesson.mistakes import Mistakes
 from companion.lesson.near_misses.programs import leaves_out
-from companion.lesson.near_misses.search import Reason, family
+from companion.lesson.near_misses.search import Reason, reason_of
 from companion.lesson.seen import apart, arranged, not_finite, pattern, shape_hint
 from companion.lesson.trials import (
     CPU_ADVICE,
@@ -260,7 +260,7 @@ class Exercise:
     def _near_miss(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Reason | None:
         """What a wrong answer gets wrong, if it behaves like a function one step away from the course's."""
         try:
-            return family(self).named(function, inputs)
+            return reason_of(self, function, inputs)
         except (*CRASHES, Late):  # a help that fails must not stand in the way of what is certain
             return None
 

@@ -21,7 +21,8 @@ from wrong_answers.equal import EQUAL
 from wrong_answers.scores import put_rows, row_of
 
 from companion.lesson import exercise as machinery
-from companion.lesson.near_misses import search as machine
+from companion.lesson.near_misses import families
+from companion.lesson.near_misses.running import called, same
 from companion.lesson.summit import Summit
 
 COMPARED = {key: exercise for key, exercise in EXERCISES.items() if not isinstance(exercise, Summit)}
@@ -41,7 +42,7 @@ def unrestricted(inputs, seed):
 def passes(near_miss, exercise, pairs):
     """Whether a near miss passes for the answer on every pair of inputs and what is right on them."""
     for inputs, right in pairs:
-        got = machine.called(near_miss.function, list(inputs.values()))
+        got = called(near_miss.function, list(inputs.values()))
         if got is None or got.dtype.is_floating_point != right.dtype.is_floating_point:
             return False
         if not exercise._close(got, right):
@@ -52,11 +53,11 @@ def passes(near_miss, exercise, pairs):
 def is_the_answer(near_miss, exercise, pairs):
     """Whether a near miss does as the answer on all inputs, also those that break it."""
     for inputs, right in pairs:
-        got = machine.called(near_miss.function, list(inputs.values()))
+        got = called(near_miss.function, list(inputs.values()))
         if got is None or right is None:
             if got is not right:
                 return False
-        elif got.shape != right.shape or not machine.same(got, right, 1e-6):
+        elif got.shape != right.shape or not same(got, right, 1e-6):
             return False
     return True
 
@@ -68,13 +69,13 @@ COLUMNS = ("exercise", "made", "rejected", "in_other_words", "equal_for_a_reason
 def score(key):
     """An exercise's row, and the sentences of the near misses that its check lets through for no reason listed."""
     exercise = EXERCISES[key]
-    family = machine.family(exercise)
+    family = families.family(exercise)
     made = family.singles + family.alike
     drawn = [exercise._drawn(seed) for seed in machinery.CHECK_SEEDS]
     known = [(inputs, exercise.answer(**inputs)) for inputs in drawn]
     free = [unrestricted(exercise._drawn(seed), seed) for seed in range(7000, 7006)]
     with family.guard:
-        any_inputs = [(inputs, machine.called(exercise.answer, list(inputs.values()))) for inputs in free]
+        any_inputs = [(inputs, called(exercise.answer, list(inputs.values()))) for inputs in free]
         passing = [miss for miss in made if passes(miss, exercise, known)]
         equal = [miss for miss in passing if not is_the_answer(miss, exercise, any_inputs)]
     listed = re.compile("|".join(pattern for pattern, _ in EQUAL.get(exercise.name, [("^$", "")])))

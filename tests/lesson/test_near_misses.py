@@ -9,8 +9,9 @@ import torch
 from wrong_answers.cases import EXERCISES
 
 from companion.lesson.exercise import Exercise, Mistake
-from companion.lesson.near_misses import search as machine
+from companion.lesson.near_misses import families
 from companion.lesson.near_misses.edits import edits
+from companion.lesson.near_misses.running import called
 from companion.lesson.near_misses.table import near_miss_table
 from companion.lesson.summit import Summit
 
@@ -47,7 +48,7 @@ toy = Exercise("scaled", scaled, draw)
     ],
 )
 def test_a_mistake_that_nobody_listed_is_named(wrong, said):
-    assert machine.family(toy).singles  # a busy or slow machine has no time for all of them while it searches
+    assert families.family(toy).singles  # a busy or slow machine has no time for all of them while it searches
     before = time.process_time()
     with pytest.raises(Mistake, match=re.escape(said)):
         toy.check(wrong)
@@ -59,7 +60,7 @@ def test_every_row_of_the_table_applies_to_some_answer():
     applied = set()
     for exercise in EXERCISES.values():
         if not isinstance(exercise, Summit):
-            family = machine.family(exercise)
+            family = families.family(exercise)
             applied |= {edit.row for edit in edits(family.context())}
     rows = [row for block in near_miss_table() for row in block.rows]
     assert not [row.text for row in rows if row.line not in applied]
@@ -86,7 +87,7 @@ def test_a_right_answer_costs_nothing_and_makes_no_near_misses(capsys):
     fresh = Exercise("scaled", scaled, draw)
     fresh.check(lambda Q, K: torch.softmax(torch.einsum("td,sd->ts", Q, K) / Q.shape[1] ** 0.5, 1))
     assert capsys.readouterr().out == "scaled: correct\n"
-    assert id(fresh) not in machine._families
+    assert id(fresh) not in families._families
 
 
 def longest(values):
@@ -117,7 +118,7 @@ counting = Exercise(
     ],
 )
 def test_a_loop_that_counts_wrongly_is_named(wrong, said):
-    assert machine.family(counting).singles
+    assert families.family(counting).singles
     with pytest.raises(Mistake, match=re.escape(said)):
         counting.check(wrong)
 
@@ -154,7 +155,7 @@ def test_what_grows_in_a_loop_is_no_near_miss():
 
     exercise = Exercise("picked", picked, places)
     before = time.process_time()
-    assert machine.family(exercise).singles
+    assert families.family(exercise).singles
     assert time.process_time() - before < 2.5
 
 
@@ -176,7 +177,7 @@ def halvings_to_two(values):
 
 def test_a_near_miss_that_never_ends_is_none():
     exercise = Exercise("halvings", halvings, lambda generator: {"values": 50 * torch.rand(9, generator=generator)})
-    assert len(machine.family(exercise).singles) > 100  # among them: what is not halved, but doubled
+    assert len(families.family(exercise).singles) > 100  # among them: what is not halved, but doubled
     with pytest.raises(Mistake, match="the number 2 stands where 1 belongs"):
         exercise.check(halvings_to_two)
 
@@ -189,11 +190,11 @@ def test_least_squares_of_too_low_a_rank_are_the_same_each_time():
     def drawn(generator):
         return {"columns": torch.randn(6, 3, generator=generator), "values": torch.randn(6, generator=generator)}
 
-    family = machine.family(Exercise("fitted", fitted, drawn))
+    family = families.family(Exercise("fitted", fitted, drawn))
     generator = torch.Generator().manual_seed(1)
     columns = torch.cat([torch.randn(6, 3, generator=generator), torch.zeros(6, 1)], 1).double()
     values = torch.randn(6, generator=generator).double()
     with family.guard:
-        said = torch.stack([machine.called(fitted, [columns, values]) for _ in range(300)])
+        said = torch.stack([called(fitted, [columns, values]) for _ in range(300)])
     due = torch.from_numpy(columns.numpy() @ np.linalg.pinv(columns.numpy()) @ values.numpy())[:, None]
     torch.testing.assert_close(said, due.expand_as(said))

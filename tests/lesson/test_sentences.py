@@ -11,7 +11,7 @@ from wrong_answers.cases import CASES, EXERCISES, cell
 from wrong_answers.test_wrong_answers import compiled
 
 from companion.lesson.exercise import Mistake
-from companion.lesson.near_misses import search
+from companion.lesson.near_misses import families
 from companion.lesson.near_misses.edits import edits
 from companion.lesson.near_misses.table import near_miss_table
 from companion.lesson.summit import Summit
@@ -26,14 +26,14 @@ NO_NAME = re.compile(
 def told(name, source):
     """What is said of a wrong answer where no mistake is listed."""
     listed = EXERCISES[KEYS[name]]
-    bare, family = dataclasses.replace(listed, mistakes={}), search.family(listed)
+    bare, family = dataclasses.replace(listed, mistakes={}), families.family(listed)
     assert family.singles
-    search._families[id(bare)] = family  # its near misses are made
+    families._families[id(bare)] = family  # its near misses are made
     try:
         with pytest.raises(Mistake) as mistake:
             bare.check(compiled(bare, cell(listed, source)))
     finally:
-        del search._families[id(bare)]
+        del families._families[id(bare)]
     return str(mistake.value).removeprefix(f"{name}: ")
 
 
@@ -41,7 +41,7 @@ def told(name, source):
 @pytest.mark.parametrize("name", KEYS)
 def test_every_sentence_says_what_an_answer_does(name):
     """Also after 'the values are those that come out when', and whatever variables a learner has."""
-    family = search.family(EXERCISES[KEYS[name]])
+    family = families.family(EXERCISES[KEYS[name]])
     own = family.words()
     for words in (own, family.words({*own.defined, *own.looped})):
         for edit in edits(family.context()):
@@ -62,8 +62,8 @@ def test_what_is_expanded_is_copied():
 @pytest.mark.types_unchecked
 @pytest.mark.parametrize("name", ["constant_or_simple", "chance_right"])
 def test_the_values_of_near_misses_are_the_same_each_time(name):
-    family = search.family(EXERCISES[KEYS[name]])
-    again = search.Family(EXERCISES[KEYS[name]].answer, EXERCISES[KEYS[name]]._drawn, family.tolerance)
+    family = families.family(EXERCISES[KEYS[name]])
+    again = families.Family(EXERCISES[KEYS[name]].answer, EXERCISES[KEYS[name]]._drawn, family.tolerance)
     assert [miss.says for miss in family.singles] == [miss.says for miss in again.singles]
     assert all(
         torch.equal(one.value.nan_to_num(7.0), two.value.nan_to_num(7.0))

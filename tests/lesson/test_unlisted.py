@@ -22,7 +22,7 @@ from wrong_answers.scores import put_rows, row_of
 from wrong_answers.test_wrong_answers import foreseen
 
 from companion.lesson.exercise import Mistake
-from companion.lesson.near_misses import search
+from companion.lesson.near_misses import families
 from companion.lesson.summit import Summit
 
 # near misses are of exercises with one right answer; a summit has many
@@ -71,9 +71,9 @@ def test_what_was_reviewed_is_there():
 def said_of(name):
     """Of each wrong answer with a listed diagnosis: its message, and what is said without the list."""
     listed = EXERCISES[KEYS[name]]
-    bare, family = dataclasses.replace(listed, mistakes={}), search.family(listed)
+    bare, family = dataclasses.replace(listed, mistakes={}), families.family(listed)
     assert family.singles
-    search._families[id(bare)] = family  # its near misses are made
+    families._families[id(bare)] = family  # its near misses are made
     try:
         for case in CASES[KEYS[name]]:
             if case.message and foreseen(listed, case):
@@ -81,7 +81,7 @@ def said_of(name):
                     bare.check(compiled(bare, case.source))
                 yield case.message, str(mistake.value).removeprefix(f"{name}: ")
     finally:
-        del search._families[id(bare)]
+        del families._families[id(bare)]
 
 
 def agrees(name, message, sentence):

@@ -12,7 +12,7 @@ from wrong_answers.cases import CASES, EXERCISES, compiled
 from companion.lesson import exercise as machinery
 from companion.lesson.exercise import Exercise, Mistake, NotAttempted
 from companion.lesson.mistakes import Mistakes, topic_rows
-from companion.lesson.near_misses.search import family
+from companion.lesson.near_misses.families import family
 from companion.lesson.summit import Summit
 
 EACH = [

@@ -2,5 +2,5 @@
 in words.
 
 A wrong answer that behaves like one of them, on the input where it failed and on others, has made that mistake, whether
-or not anybody foresaw it. See `companion.lesson.near_misses.search`.
+or not anybody foresaw it. See the README beside this file.
 """

@@ -105,7 +105,7 @@ def _field_fits(name: str, field: Any, own: Any, parts: Parts, words: Words) -> 
     )
 
 
-def _as_method(node: ast.AST) -> Any:
+def _as_method(node: Any) -> Any:
     """Return torch.f(x, ..) and F.f(x, ..) as x.f(..), where the first argument is a tensor, and x.f(dim=1) as x.f(1)."""
     if not isinstance(node, ast.Call):
         return node

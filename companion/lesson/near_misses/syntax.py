@@ -28,7 +28,7 @@ def size_of(node: ast.AST) -> tuple[ast.expr, int] | None:
     return None
 
 
-def operation(node: ast.AST) -> tuple[str | None, ast.AST | None]:
+def operation(node: ast.AST | None) -> tuple[str | None, ast.AST | None]:
     """Return an operation's name, and what it works on."""
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
@@ -53,7 +53,7 @@ def factors(node: ast.AST) -> list[ast.expr]:
     return [node]
 
 
-def call(node: ast.AST) -> tuple[str, dict[str, Any]] | None:
+def call(node: ast.AST | None) -> tuple[str, dict[str, Any]] | None:
     """Return a call's name and parts: X its tensor, A B C its other arguments, Y the whole; or None if it is none."""
     if isinstance(node, ast.Attribute) and node.attr == "values":
         inner = call(node.value)
