@@ -281,7 +281,8 @@ class Exercise:
         def search(searched: Callable[..., Any]) -> str | None:
             near = self._near_miss(searched, inputs)
             return next(
-                self._listed(searched, inputs, got, expected), near.says if near and (near.sure or not sure) else None
+                self._listed(searched, inputs, got, expected),
+                near.mistake if near and (near.sure or not sure) else None,
             )
 
         sentence = self._searched(function, search)
@@ -332,15 +333,15 @@ class Exercise:
                 how = (
                     near
                     and near.sure
-                    and re.search(rf"^{name} is |where {name} belongs|in place of {name}$", near.says)
+                    and re.search(rf"^{name} is |where {name} belongs|in place of {name}$", near.mistake)
                 )
-                yield f"does not use its argument {name}" + (f": {near.says}" if near and how else "")
+                yield f"does not use its argument {name}" + (f": {near.mistake}" if near and how else "")
         if near and near.sure:
-            yield near.says
+            yield near.mistake
         for name in ignored:
             yield f"the answer does not change with {name}"
         if near:
-            yield near.says
+            yield near.mistake
         yield self._compare_values(_wide(got), _wide(expected)) if got.any() else nothing
 
     def _wavers(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor) -> bool:

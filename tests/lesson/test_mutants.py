@@ -80,7 +80,7 @@ def score(key):
         equal = [miss for miss in passing if not is_the_answer(miss, exercise, any_inputs)]
     listed = re.compile("|".join(pattern for pattern, _ in EQUAL.get(exercise.name, [("^$", "")])))
     row = (exercise.name, len(made), len(made) - len(passing), len(passing) - len(equal), len(equal))
-    return row, [miss.says for miss in equal if not listed.search(miss.says)]
+    return row, [miss.mistake for miss in equal if not listed.search(miss.mistake)]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -64,7 +64,7 @@ def test_what_is_expanded_is_copied():
 def test_the_values_of_near_misses_are_the_same_each_time(name):
     family = families.family(EXERCISES[KEYS[name]])
     again = families.Family(EXERCISES[KEYS[name]].answer, EXERCISES[KEYS[name]]._drawn, family.tolerance)
-    assert [miss.says for miss in family.singles] == [miss.says for miss in again.singles]
+    assert [miss.mistake for miss in family.singles] == [miss.mistake for miss in again.singles]
     assert all(
         torch.equal(one.value.nan_to_num(7.0), two.value.nan_to_num(7.0))
         for one, two in zip(family.singles, again.singles, strict=True)

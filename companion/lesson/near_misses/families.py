@@ -43,13 +43,18 @@ MISFITS = (SyntaxError, TypeError, ValueError, LookupError, AttributeError, Stop
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A function beside the answer, its value on the first input, what it gets wrong, how unlikely it is, its
-    definition, and the edits that make it.
+    """A function one step away from the answer.
+
+    ``value``: what it gives on the first input.
+    ``mistake``: what it gets wrong, in words.
+    ``cost``: the lower, the likelier.
+    ``tree``: its definition.
+    ``edits``: what makes it of the answer.
     """
 
     function: Callable[..., Any]
     value: Tensor
-    says: str
+    mistake: str
     cost: float
     tree: ast.FunctionDef
     edits: tuple[Edit, ...]
@@ -59,16 +64,28 @@ class NearMiss:
         """Return whether it changes the answer alone, once all is computed."""
         return all(edit.path == answer_path(self.tree) for edit in self.edits)
 
+    @property
+    def of_values(self) -> bool:
+        """Return whether its mistake is one in the values, whatever the program."""
+        return all(edit.of_values for edit in self.edits)
+
     def sentence(self, words: Words) -> str:
-        """Say what it gets wrong in the words of a learner's program; nothing where words fail."""
-        said = min(self.edits, key=lambda edit: len(edit.path)).sentence(words)  # of several, the outermost
-        return said + ("" if len({edit.mistake for edit in self.edits}) < 2 or not said else ELSEWHERE)
+        """Return what it gets wrong in the words of a learner's program; nothing where words fail."""
+        outermost = min(self.edits, key=lambda edit: len(edit.path)).sentence(words)
+        return outermost and outermost + _elsewhere(self.edits)
+
+
+def _elsewhere(edits: tuple[Edit, ...]) -> str:
+    return ELSEWHERE if len({edit.mistake for edit in edits}) > 1 else ""
 
 
 class Family:
     """The near misses of one exercise's answer, made when first needed: how many are tried is fixed, not how long.
 
-    ``alike``: what is no different on any input.
+    ``answer``: the course's.
+    ``drawn``: gives the inputs of a seed.
+    ``tolerance``: within which two results are the same.
+    ``alike``: the functions one step away that give what the answer gives on every input.
     """
 
     def __init__(self, answer: Callable[..., Tensor], drawn: Callable[[int], dict[str, Any]], tolerance: float):
@@ -117,12 +134,12 @@ class Family:
         with warnings.catch_warnings(action="ignore"):
             single = list(edits(self.context()))
             steps = [((edit,), edit.cost) for edit in single] + [*together(single)]
-            found, end = [], time.process_time() + SECONDS
-            for step, cost in sorted(steps, key=lambda each: each[1]):
-                found.append(self._made(step, cost))
+            misses, end = [], time.process_time() + SECONDS
+            for step, cost in sorted(steps, key=lambda step: step[1]):
+                misses.append(self._made(step, cost))
                 if time.process_time() > end:
                     break
-        return [miss for miss in found if miss]
+        return [miss for miss in misses if miss]
 
     @cached_property
     def fresh(self) -> list[tuple[dict[str, Any], Tensor | None]]:
@@ -136,7 +153,7 @@ class Family:
 
     def words(self, known: Collection[str] = ()) -> Words:
         """Return the words for the answer's parts; its variables that are ``known`` go by their names."""
-        ndims = {name: each.ndim for name, each in self.variables.items() if isinstance(each, Tensor)}
+        ndims = {name: value.ndim for name, value in self.variables.items() if isinstance(value, Tensor)}
         return Words(self.tree, ndims, known)  # type: ignore[arg-type]
 
     def _made(self, edits: tuple[Edit, ...], cost: float) -> NearMiss | None:
@@ -151,8 +168,7 @@ class Family:
         values = (self.run(function, list(draw.values())) for draw in self.draws)
         if (first := next(values)) is None:
             return None
-        likewise = ELSEWHERE if len({edit.mistake for edit in edits}) > 1 else ""
-        miss = NearMiss(function, first, edits[0].mistake + likewise, cost, tree, edits)
+        miss = NearMiss(function, first, edits[0].mistake + _elsewhere(edits), cost, tree, edits)
         if not all(map(self.same, chain([first], values), self.rights)):
             return miss
         self.alike.append(miss)

@@ -64,10 +64,7 @@ def match(pattern: Any, node: Any, words: Words) -> Parts | None:
 def _fits(pattern: Any, node: Any, parts: Parts, words: Words) -> bool:
     """Return whether a node has the form of a pattern, and put what its letters stand for into ``parts``."""
     if isinstance(pattern, ast.Name) and len(pattern.id) == 1 and pattern.id.isupper():
-        if not isinstance(node, ast.expr) or isinstance(node, ast.Slice):
-            return False
-        known = parts.setdefault(pattern.id, node)
-        return known is node or ast.unparse(known) == ast.unparse(node)
+        return _letter_fits(pattern.id, node, parts)
     if isinstance(node, ast.Name) and not isinstance(pattern, ast.Name) and node.id in words.defined:
         node = words.definition_now(node)
     if isinstance(pattern, ast.Call) and isinstance(pattern.func, ast.Name) and pattern.func.id in FUNCTION_LETTERS:
@@ -78,6 +75,14 @@ def _fits(pattern: Any, node: Any, parts: Parts, words: Words) -> bool:
         for name, field in ast.iter_fields(pattern)
         if name not in IGNORED
     )
+
+
+def _letter_fits(letter: str, node: Any, parts: Parts) -> bool:
+    """Return whether a letter can stand for a node: for an expression, the same wherever the letter is."""
+    if not isinstance(node, ast.expr) or isinstance(node, ast.Slice):
+        return False
+    known = parts.setdefault(letter, node)
+    return known is node or ast.unparse(known) == ast.unparse(node)
 
 
 def _function_fits(pattern: ast.Call, node: Any, parts: Parts, words: Words) -> bool:

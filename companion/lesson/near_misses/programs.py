@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -68,14 +68,12 @@ class Program:
 
     def shows(self, near_miss: ast.FunctionDef) -> bool:
         """Return whether the program has what a near miss has and the answer has nowhere, and nowhere what it has lost."""
-        ours = list(self.known_as.values())
-        right, wrong = _features(self.answer, ours), _features(near_miss, ours)
-        held = _features(self.tree, self.known_as.keys(), self.known_as)
-        new = [each for each in wrong if not right[each] and each not in ("clone", "expand_as")]
-        if any(isinstance(each, tuple) and each[0] == "part" for each in wrong - right):
+        right, wrong, own = self._all_features(near_miss)
+        new = [feature for feature in wrong if not right[feature] and feature not in ("clone", "expand_as")]
+        lost = [feature for feature in right if not wrong[feature]]
+        if any(isinstance(feature, tuple) and feature[0] == "part" for feature in wrong - right):
             return False  # many programs have a first and a last of something
-        lost = [each for each in right if not wrong[each]]
-        return bool(new or lost) and all(held[each] for each in new) and not any(held[each] for each in lost)
+        return bool(new or lost) and all(own[feature] for feature in new) and not any(own[feature] for feature in lost)
 
     def evidence(self, near_miss: ast.FunctionDef) -> int:
         """Return how well the program bears out that it is this near miss: 2 if it has something of the near miss that
@@ -84,17 +82,25 @@ class Program:
 
         ``near_miss``: the answer, edited.
         """
-        ours = list(self.known_as.values())
-        right, wrong = _features(self.answer, ours), _features(near_miss, ours)
-        held = _features(self.tree, self.known_as.keys(), self.known_as)
-        new, gone = wrong - right, right - wrong
-        if any(held[each] < wrong[each] for each in new):
+        right, wrong, own = self._all_features(near_miss)
+        new, lost = wrong - right, right - wrong
+        lacks = any(own[feature] < wrong[feature] for feature in new)
+        keeps = any(
+            own[feature] > wrong[feature] if _is_call(feature) else own[feature] and not wrong[feature]
+            for feature in lost
+        )
+        shared = sum(own[feature] > 0 for feature in wrong)
+        if lacks or keeps or 2 * shared < len(+wrong):
             return 0
-        if any(held[each] > wrong[each] if _is_call(each) else held[each] and not wrong[each] for each in gone):
-            return 0
-        if 2 * sum(held[each] > 0 for each in wrong) < len(+wrong):
-            return 0
-        return 2 if any(not right[each] for each in new) else 1
+        return 2 if any(not right[feature] for feature in new) else 1
+
+    def _all_features(
+        self, near_miss: ast.FunctionDef
+    ) -> tuple[Counter[Hashable], Counter[Hashable], Counter[Hashable]]:
+        """Return the features of the course's answer, of a near miss, and of the program itself."""
+        arguments = list(self.known_as.values())
+        own = _features(self.tree, self.known_as.keys(), self.known_as)
+        return _features(self.answer, arguments), _features(near_miss, arguments), own
 
 
 def _is_call(feature: Hashable) -> bool:
@@ -116,31 +122,40 @@ def _features(tree: ast.AST, arguments: Collection[str], known_as: dict[str, str
     features: Counter[Hashable] = Counter()
     shaping = {id(node) for parent in ast.walk(tree) if isinstance(parent, ast.BinOp) for node in _shaping(parent)}
     for node in ast.walk(tree):
-        if id(node) in shaping:
-            continue
-        if isinstance(node, ast.Subscript) and size_of(node) is None:
-            limits = (_limits(index, arguments, known_as) for index in indices(node))
-            features.update(("part", text) for text in limits if text is not None)
-        if isinstance(node, ast.List | ast.Tuple):
-            neighbours = itertools.pairwise(node.elts)
-            features.update(("before", one.id, two.id) for one, two in neighbours if _are_names(one, two))
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) > 1:
-            features[node.value] += 1
-        kind, *operands = _operation(node)
-        if kind is None:
-            continue
-        features[kind] += 1
-        for at, operand in enumerate(operands):
-            side = at if kind in ("Sub", "Div") else None  # 1 - a is not a - 1
-            if isinstance(operand, ast.Name) and operand.id in arguments:
-                features[kind, side, known_as.get(operand.id, operand.id)] += 1
-            elif isinstance(operand, ast.Constant):
-                features[kind, side, operand.value] += 1
+        if id(node) not in shaping:
+            features.update(_features_of_parts(node, arguments, known_as))
+            features.update(_features_of_operation(node, arguments, known_as))
     return features
 
 
-def _are_names(*nodes: ast.AST) -> bool:
-    return all(isinstance(node, ast.Name) for node in nodes)
+def _features_of_parts(node: ast.AST, arguments: Collection[str], known_as: dict[str, str]) -> Iterator[Hashable]:
+    """Yield the limits of a part, the neighbours in a list, or a number above 1."""
+    if isinstance(node, ast.Subscript) and size_of(node) is None:
+        limits = (_limits(index, arguments, known_as) for index in indices(node))
+        yield from (("part", text) for text in limits if text is not None)
+    elif isinstance(node, ast.List | ast.Tuple):
+        pairs = itertools.pairwise(node.elts)
+        yield from (("before", one.id, two.id) for one, two in pairs if _is_name(one) and _is_name(two))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) > 1:
+        yield node.value
+
+
+def _features_of_operation(node: ast.AST, arguments: Collection[str], known_as: dict[str, str]) -> Iterator[Hashable]:
+    """Yield an operation, and again with each bare argument or number that it is of."""
+    kind, *operands = _operation(node)
+    if kind is None:
+        return
+    yield kind
+    for at, operand in enumerate(operands):
+        side = at if kind in ("Sub", "Div") else None  # 1 - a is not a - 1
+        if isinstance(operand, ast.Name) and operand.id in arguments:
+            yield kind, side, known_as.get(operand.id, operand.id)
+        elif isinstance(operand, ast.Constant):
+            yield kind, side, operand.value
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name)
 
 
 def _operation(node: ast.AST) -> tuple[Any, ...]:
@@ -151,7 +166,7 @@ def _operation(node: ast.AST) -> tuple[Any, ...]:
         return ("Pow", 2) if squared else ALIKE.get(name, name), inside
     if isinstance(node, ast.Compare):
         return type(node.ops[0]).__name__, node.left, node.comparators[0]
-    if not isinstance(node, ast.BinOp | ast.UnaryOp) or not any(map(_are_names, ast.walk(node))):
+    if not isinstance(node, ast.BinOp | ast.UnaryOp) or not any(map(_is_name, ast.walk(node))):
         return (None,)  # a number, as -1 and 2 / 3 are, is no operation
     kind = type(node.op).__name__
     if isinstance(node, ast.UnaryOp):

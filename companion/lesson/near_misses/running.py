@@ -12,15 +12,15 @@ MOST_ENTRIES = 100_000  # of a tensor on the way
 
 
 class Guard(TorchFunctionMode):
-    """Least squares of nothing, or of what is not finite, makes LAPACK complain on the terminal; of too low a rank, it
-    says one thing now and another then, but for the driver gelsd (torch hands gelsy a permutation that it has not set);
-    and what gets another axis in each round of a loop, or a power of a power of two as its size, fills the memory.
+    """Stops what would complain on the terminal or fill the memory, and makes least squares the same each time.
+
+    LAPACK complains of least squares of nothing, or of what is not finite. Of too low a rank they have many solutions, of
+    which the driver gelsd alone gives one (torch hands gelsy a permutation that it has not set). A tensor grows without
+    end that gets an axis in each round of a loop, or a power of a power of two as its size.
     """
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function is torch.linalg.lstsq and not (
-            args[0].numel() and torch.stack([each.isfinite().all() for each in args]).all()
-        ):
+        if function is torch.linalg.lstsq and not (args[0].numel() and all(matrix.isfinite().all() for matrix in args)):
             raise ValueError
         drivers = {"driver": "gelsd"} if function is torch.linalg.lstsq else {}
         got = function(*args, **drivers | (kwargs or {}))

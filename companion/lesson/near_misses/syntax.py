@@ -72,7 +72,8 @@ def axis(node: ast.AST) -> int | None:
     if not isinstance(node, ast.Call):
         return None
     at = {"roll": 1}.get(operation(node)[0] or "", 0) + from_module(node)
-    for value in [each.value for each in node.keywords if each.arg in ("dim", "dims")] + node.args[at : at + 1]:
+    named = [keyword.value for keyword in node.keywords if keyword.arg in ("dim", "dims")]
+    for value in named + node.args[at : at + 1]:
         try:
             number = ast.literal_eval(value)
         except ValueError:
@@ -83,4 +84,5 @@ def axis(node: ast.AST) -> int | None:
 
 
 def indices(node: ast.Subscript) -> list[ast.expr]:
+    """Return what a tensor is indexed by, axis by axis."""
     return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]

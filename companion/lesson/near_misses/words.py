@@ -50,9 +50,13 @@ class Words:
             if isinstance(node, ast.Assign):
                 self._define(node.targets[0], node.value)
             elif isinstance(node, ast.For | ast.comprehension):
-                zipped = isinstance(node.target, ast.Tuple) and operation(node.iter)[0] == "zip"
-                pairs = zip(node.target.elts, node.iter.args, strict=False) if zipped else [(node.target, node.iter)]
-                self.looped |= {target.id: over for target, over in pairs if isinstance(target, ast.Name)}
+                self._define_looped(node.target, node.iter)
+
+    def _define_looped(self, target: ast.expr, over: ast.expr) -> None:
+        """Note what the variables of a loop run over: of ``for a, b in zip(x, y)`` each over its own."""
+        zipped = isinstance(target, ast.Tuple) and operation(over)[0] == "zip"
+        pairs = zip(target.elts, over.args, strict=False) if zipped else [(target, over)]
+        self.looped |= {name.id: own for name, own in pairs if isinstance(name, ast.Name)}
 
     def _define(self, target: ast.expr, value: ast.expr) -> None:
         """Note what variables are defined as: of ``a, b = x, y`` each by its own, of ``a, b = x`` both as parts of x."""
@@ -79,15 +83,13 @@ class Words:
 
     @functools.lru_cache(maxsize=8192)  # noqa: B019  # the same
     def noun(self, node: ast.AST, depth: int = 3) -> str:
-        """Say what a node is, in a few words."""
+        """Return what a node is, in a few words."""
         shallow = 0 if isinstance(node, ast.Name | ast.Constant) else 1
-        for deep in range(depth, shallow - 1, -1):
-            if (said := self._noun(node, deep)) and len(said) <= LONG:
-                return said
-        return self.about(node)
+        nouns = (self._noun(node, deep) for deep in range(depth, shallow - 1, -1))
+        return next((noun for noun in nouns if noun and len(noun) <= LONG), "") or self.about(node)
 
     def _noun(self, node: ast.AST, depth: int) -> str:
-        """Say what a node is, its parts down to a depth; nothing where that has no words."""
+        """Return what a node is, its parts down to a depth; nothing where that has no words."""
         if isinstance(node, ast.Name):
             return self._variable(node.id, depth)
         if (size := self.size(node)) is not None:
@@ -144,7 +146,7 @@ class Words:
         return self.noun(start, depth - 1)
 
     def _each_of(self, name: str) -> str:
-        """Say what a loop's variable is: the number of the round, one of several, a row."""
+        """Return what a loop's variable is: the number of the round, one of several, a row."""
         over = self.looped.get(name)
         if isinstance(over, ast.Tuple | ast.List):
             return f"each of {' and '.join(self.noun(part, 2) for part in over.elts)}"
@@ -167,7 +169,7 @@ class Words:
     def _combined(self, node: ast.BinOp, depth: int) -> str:
         chain = factors(node)
         if len(chain) > 2 and isinstance(node.op, ast.MatMult | ast.Mult):
-            nouns = [self.noun(each, depth - 1) for each in chain]
+            nouns = [self.noun(factor, depth - 1) for factor in chain]
             return f"the product of {', '.join(nouns[:-1])} and {nouns[-1]}"
         left, right = self.noun(node.left, depth - 1), self.noun(node.right, depth - 1)
         if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
@@ -177,7 +179,7 @@ class Words:
         return text.format(left, right) if text else ""
 
     def about(self, node: ast.AST) -> str:
-        """Say which arguments a node comes from."""
+        """Return which arguments a node comes from."""
         names = self.sources(node)
         listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
         return f"what is computed from {listed}" if 0 < len(names) <= MOST_SOURCES else VAGUE
@@ -185,31 +187,31 @@ class Words:
     def sources(self, node: ast.AST, seen: frozenset[str] = frozenset()) -> list[str]:
         """Return the arguments that a node is made of, by way of the answer's own variables."""
         names: list[str] = []
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name) and each.id not in seen:
-                name = each.id.removeprefix(BEFORE)
-                known = [name] if name in self.parameters else []
-                if not known and (start := self.defined.get(name) or self.looped.get(name)):
-                    known = self.sources(start, seen | {each.id, name})
-                names += [one for one in known if one not in names]
+        for variable in ast.walk(node):
+            if isinstance(variable, ast.Name) and variable.id not in seen:
+                name = variable.id.removeprefix(BEFORE)
+                arguments = [name] if name in self.parameters else []
+                if not arguments and (start := self.defined.get(name) or self.looped.get(name)):
+                    arguments = self.sources(start, seen | {variable.id, name})
+                names += [argument for argument in arguments if argument not in names]
         return names
 
     def size(self, node: ast.AST) -> str | None:
-        """Say what len(x), x.shape[i] or a size that was taken apart is, or None if a node is none of these."""
-        found = size_of(node)
-        if found is None and isinstance(node, ast.Name) and node.id in self.unpacked:
+        """Return what len(x), x.shape[i] or a size that was taken apart is, or None if a node is none of these."""
+        of_tensor = size_of(node)
+        if of_tensor is None and isinstance(node, ast.Name) and node.id in self.unpacked:
             start = self.defined[node.id]
             if isinstance(start, ast.Attribute) and start.attr == "shape":
                 return f"a size of {self.noun(start.value, 1)}"
-        if found is None:
+        if of_tensor is None:
             return None
-        of, dim = found
-        ndim = self.ndims.get(of.id) if isinstance(of, ast.Name) else None
-        return size_words(self.noun(of, 1), dim, ndim)
+        tensor, dim = of_tensor
+        ndim = self.ndims.get(tensor.id) if isinstance(tensor, ast.Name) else None
+        return size_words(self.noun(tensor, 1), dim, ndim)
 
 
 def size_words(name: str, dim: int, ndim: int | None) -> str:
-    """Say which size of a tensor an axis has."""
+    """Return which size of a tensor an axis has."""
     at = dim + ndim if ndim and dim < 0 else dim
     kind = {1: ["entries"], 2: ["rows", "columns"], None: ["rows", "columns"]}.get(ndim)
     if kind is not None and at < len(kind):
