@@ -10,9 +10,9 @@ from typing import Any
 
 from companion.lesson.near_misses.fillings import FILLINGS
 from companion.lesson.near_misses.matching import Parts, Reading, readings
-from companion.lesson.near_misses.places import Context, Place, places
+from companion.lesson.near_misses.places import AnswerPlace, Context, places_of
 from companion.lesson.near_misses.syntax import operation
-from companion.lesson.near_misses.table import Block, Row, near_miss_table
+from companion.lesson.near_misses.table import Row, TableBlock, near_miss_table
 from companion.lesson.near_misses.trees import FUNCTION_LETTERS, SLOT, Edit, Path, made
 from companion.lesson.near_misses.words import OPERATIONS, RELATIONS, VAGUE, Words
 from companion.lesson.seen import ORDINALS
@@ -22,7 +22,7 @@ INNER = 0.8  # how much less likely a change is to a tensor on its way than to t
 
 def edits(context: Context) -> Iterator[Edit]:
     """Yield every step away from an answer."""
-    for place in places(context):
+    for place in places_of(context):
         for block in near_miss_table():
             for reading in readings(block, place, context):
                 application = Application(block, place, reading, context)
@@ -66,8 +66,8 @@ class Variant:
 class Application:
     """A block of the table at a place of an answer where it applies, in one of the ways in which it does."""
 
-    block: Block
-    place: Place
+    block: TableBlock
+    place: AnswerPlace
     reading: Reading
     context: Context
 
@@ -157,7 +157,7 @@ class Sentence:
 
     text: str
     parts: Parts
-    place: Place
+    place: AnswerPlace
 
     def __call__(self, words: Words) -> str:
         """Return the sentence, or nothing where words fail. Raises KeyError for a part that is not there."""

@@ -106,7 +106,7 @@ class Family:
 
     @cached_property
     def wide(self) -> list[tuple[dict[str, Any], Tensor | None]]:
-        """Inputs of other sizes and signs than a task has, each with what the answer makes of them."""
+        """Draw inputs of other sizes and signs than a task has, each with what the answer makes of them."""
         drawn = [unrestricted(self.drawn(seed), seed, whole=seed % 2 == 1) for seed in WIDE_SEEDS]
         return [(inputs, self.run(self.answer, list(inputs.values()))) for inputs in drawn]
 
@@ -128,7 +128,7 @@ class Family:
 
     @cached_property
     def singles(self) -> list[NearMiss]:
-        """Every function one step away."""
+        """Make every function one step away that runs and differs from the answer, the cheapest first."""
         if self.tree is None:
             return []
         with warnings.catch_warnings(action="ignore"):
@@ -143,7 +143,7 @@ class Family:
 
     @cached_property
     def fresh(self) -> list[tuple[dict[str, Any], Tensor | None]]:
-        """The inputs, beside the one that failed, on which a near miss is confirmed, each with its right answer."""
+        """Draw the inputs, beside the one that failed, on which a near miss is confirmed, each with its right answer."""
         drawn = [self.drawn(seed) for seed in (MORE_SEEDS if self.exact else CONFIRM_SEEDS)]
         return [(inputs, self.run(self.answer, list(inputs.values()))) for inputs in drawn]
 

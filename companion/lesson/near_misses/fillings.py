@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from companion.lesson.near_misses.matching import Parts
-from companion.lesson.near_misses.places import Context, Place
+from companion.lesson.near_misses.places import AnswerPlace, Context
 from companion.lesson.near_misses.syntax import axis
 from companion.lesson.near_misses.trees import BEFORE, template
 from companion.lesson.near_misses.words import COMPARISONS, RELATIONS
@@ -41,20 +41,20 @@ class Filling:
     cost: float = 0
 
 
-def own_axis(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def own_axis(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield the axis that a call names, if it names one."""
     if (own := axis(place.node)) is not None:
         yield Filling(ast.Constant(own))
 
 
-def each_axis(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def each_axis(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield each axis of the value."""
     ndim = getattr(place.value, "ndim", 0)
     for dim in range(ndim):
         yield Filling(ast.Constant(dim), {"along": f" along its {ORDINALS[dim]} axis" if ndim > 1 else ""})
 
 
-def other_axis(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def other_axis(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield each axis but the one that a call names."""
     own = axis(place.node)
     for dim, ordinal in AXES.items():
@@ -63,14 +63,14 @@ def other_axis(place: Place, parts: Parts, context: Context) -> Iterator[Filling
             yield Filling(ast.Constant(dim), words, cost=0.05 * (dim < 0))
 
 
-def each_size(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def each_size(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield each size of the arguments but the one that stands there."""
     for code, words in context.sizes:
         if place.node is None or ast.unparse(place.node) != code:
             yield Filling(template(code), {"each_size": words})
 
 
-def argument(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def argument(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield each argument of the same dtype, as it was in the beginning."""
     dtype = getattr(place.value, "dtype", torch.float64)
     for name in context.words.parameters:
@@ -79,20 +79,20 @@ def argument(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
             yield Filling(template(unchanged), {"argument": name})
 
 
-def small_number(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def small_number(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield numbers that people type in."""
     for number in SMALL_NUMBERS:
         yield Filling(ast.Constant(number), {"small_number": str(number)})
 
 
-def other_comparison(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def other_comparison(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield each comparison but the one that stands there."""
     for operator in COMPARISONS.values():
         if operator != place.comparison:
             yield Filling(operator, {"other_comparison": RELATIONS[operator]})
 
 
-def other_variable(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def other_variable(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield each variable that could stand for the one that stands there: a number for a number, a tensor for a tensor
     of as many axes and the same dtype.
     """
@@ -113,7 +113,7 @@ def _exchangeable(one: Any, other: Any) -> bool:
     return isinstance(one, int | float) and type(other) in (int, float)
 
 
-def other_limits(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def other_limits(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield all limits of a part but those that stand there."""
     own = ast.unparse(parts["R"])
     for limits, words in LIMITS.items():
@@ -122,7 +122,7 @@ def other_limits(place: Place, parts: Parts, context: Context) -> Iterator[Filli
             yield Filling(ast.Constant(limits), sentence, cost=0 if limits == ":" else OF_ANOTHER_SHAPE)
 
 
-def two_exchanged(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def two_exchanged(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield the order of a list's entries with two of them exchanged."""
     entries = place.node.elts
     for i, j in itertools.combinations(range(len(entries)), 2):
@@ -130,7 +130,7 @@ def two_exchanged(place: Place, parts: Parts, context: Context) -> Iterator[Fill
         yield Filling(_listed(order), parts={"one": entries[i], "two": entries[j]})
 
 
-def one_moved(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def one_moved(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield the order of a list's entries with one of them moved past several others."""
     entries = place.node.elts
     for i, j in itertools.permutations(range(len(entries)), 2):
@@ -141,7 +141,7 @@ def one_moved(place: Place, parts: Parts, context: Context) -> Iterator[Filling]
             yield Filling(_listed(order), {"own_place": ordinals[0], "new_place": ordinals[1]}, {"one": entries[i]})
 
 
-def one_left_out(place: Place, parts: Parts, context: Context) -> Iterator[Filling]:
+def one_left_out(place: AnswerPlace, parts: Parts, context: Context) -> Iterator[Filling]:
     """Yield the order of a list's entries without one of them."""
     entries = place.node.elts
     for i, entry in enumerate(entries):
@@ -152,7 +152,7 @@ def _listed(order: list[int]) -> str:
     return ", ".join(map(str, order))
 
 
-FILLINGS: dict[str, Callable[[Place, Parts, Context], Iterator[Filling]]] = {
+FILLINGS: dict[str, Callable[[AnswerPlace, Parts, Context], Iterator[Filling]]] = {
     function.__name__: function
     for function in (
         *(own_axis, each_axis, other_axis, each_size, argument, small_number, other_comparison, other_variable),

@@ -8,9 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
-from companion.lesson.near_misses.places import Context, Place, tags_of
+from companion.lesson.near_misses.places import AnswerPlace, Context, tags_of
 from companion.lesson.near_misses.syntax import axis, call, from_module, indices, operation, root
-from companion.lesson.near_misses.table import Block
+from companion.lesson.near_misses.table import TableBlock
 from companion.lesson.near_misses.trees import BEFORE, FUNCTION_LETTERS, made, remembers, template
 from companion.lesson.near_misses.words import Words
 
@@ -25,7 +25,7 @@ Parts = dict[str, Any]  # by letter, a node; by name, a function that makes one;
 Reading = Callable[[Any], Parts]  # of a node, in which something may have been edited already
 
 
-def readings(block: Block, place: Place, context: Context) -> Iterator[Reading]:
+def readings(block: TableBlock, place: AnswerPlace, context: Context) -> Iterator[Reading]:
     """Yield each way in which a block applies at a place: a function from the node there to the parts of its rows."""
     if place.node and block.patterns:
         yield from _by_pattern(block, place, context)
@@ -40,7 +40,7 @@ def readings(block: Block, place: Place, context: Context) -> Iterator[Reading]:
             yield ONE_READING.get(block.kind, lambda now: {"X": now})
 
 
-def _by_pattern(block: Block, place: Place, context: Context) -> Iterator[Reading]:
+def _by_pattern(block: TableBlock, place: AnswerPlace, context: Context) -> Iterator[Reading]:
     """Yield the reading by the first pattern that a node has the form of, its conditions met."""
     if isinstance(place.node, ast.UnaryOp) and isinstance(place.node.operand, ast.Constant):
         return  # -1 is a number, and mostly an axis
@@ -124,14 +124,14 @@ def _of_call(now: Any) -> Parts:
     return (call(now) or ("", {}))[1] | {"along": partial(_along, now), "other": partial(_other, now)}
 
 
-def _limits(place: Place, context: Context) -> Iterator[Reading]:
+def _limits(place: AnswerPlace, context: Context) -> Iterator[Reading]:
     """Yield a reading for each index of a part that has limits."""
     for at, index in enumerate(indices(place.node)):
         if isinstance(index, ast.Slice) and (index.lower or index.upper):
             yield lambda now, at=at: {"X": now.value, "R": indices(now)[at], "part": partial(_part, now, at)}
 
 
-def _carried(place: Place, context: Context) -> Iterator[Reading]:
+def _carried(place: AnswerPlace, context: Context) -> Iterator[Reading]:
     """Yield a reading for each variable that a loop carries from round to round."""
     names = [node for node in ast.walk(place.node) if isinstance(node, ast.Name)]
     read, stored = ({name.id for name in names if isinstance(name.ctx, ctx)} for ctx in (ast.Load, ast.Store))
@@ -141,7 +141,7 @@ def _carried(place: Place, context: Context) -> Iterator[Reading]:
             yield lambda now, parts=parts: parts | {"I": now.target, "R": now.iter, "BODY": now.body}
 
 
-def _two_inputs(place: Place, context: Context, *, of_one_ndim: bool) -> Iterator[Reading]:
+def _two_inputs(place: AnswerPlace, context: Context, *, of_one_ndim: bool) -> Iterator[Reading]:
     """Yield a reading for each two arguments that are both tensors, of as many axes where that is asked for; without
     that, for each two that are none, too.
     """
@@ -151,7 +151,7 @@ def _two_inputs(place: Place, context: Context, *, of_one_ndim: bool) -> Iterato
             yield lambda _, first=first, second=second: {"A": template(first), "B": template(second)}
 
 
-def _shared_axes(place: Place, context: Context) -> Iterator[Reading]:
+def _shared_axes(place: AnswerPlace, context: Context) -> Iterator[Reading]:
     """Yield a reading for each axis that arguments share."""
     for shared in context.tied:
         yield lambda _, shared=shared: {"places": shared, "cut": partial(_cut, shared)}
@@ -162,7 +162,7 @@ ONE_READING: dict[str, Reading] = {
     "name": lambda now: {"A": now},
     "list": lambda now: {"picked": partial(_picked, now)},
 }
-SEVERAL_READINGS: dict[str, Callable[[Place, Context], Iterator[Reading]]] = {
+SEVERAL_READINGS: dict[str, Callable[[AnswerPlace, Context], Iterator[Reading]]] = {
     "argument": lambda place, context: iter([lambda _: {"X": place.node}]),
     "slice": _limits,
     "loop": _carried,

@@ -16,7 +16,7 @@ from companion.lesson.near_misses.words import COMPARISONS, Words
 
 
 @dataclass(frozen=True)
-class Place:
+class AnswerPlace:
     """A place in an answer: an expression, a statement, an argument before the first step, or the head of the answer.
 
     ``path``: where it is in the tree.
@@ -69,7 +69,7 @@ class Context:
         return next((self.values.get(path) for path, other, _ in expressions(self.tree) if other is node), None)
 
 
-def places(context: Context) -> Iterator[Place]:
+def places_of(context: Context) -> Iterator[AnswerPlace]:
     """Yield every place of an answer."""
     returned = answer_path(context.tree)
     for path, node, above in expressions(context.tree):
@@ -80,13 +80,13 @@ def places(context: Context) -> Iterator[Place]:
                 {"matrix"} if operation(node)[0] in ("mT", "T") else set()
             )  # to turn it back is a row of its own
             tags = tags_of(value) - transpose | _tags_of_form(node, above[-1], path == returned)
-            yield Place(path, node, value, kinds, tags)
+            yield AnswerPlace(path, node, value, kinds, tags)
     for path, statement in all_statements(context.tree):
         if not remembers(statement):
-            yield Place(path, statement, None, {"loop"} if isinstance(statement, ast.For) else set(), set())
+            yield AnswerPlace(path, statement, None, {"loop"} if isinstance(statement, ast.For) else set(), set())
     for name, value in context.inputs.items():
-        yield Place(SLOT, ast.Name(name, ast.Load()), value, {"argument"}, tags_of(value))
-    yield Place(SLOT, None, None, set(OF_TWO_INPUTS), set())
+        yield AnswerPlace(SLOT, ast.Name(name, ast.Load()), value, {"argument"}, tags_of(value))
+    yield AnswerPlace(SLOT, None, None, set(OF_TWO_INPUTS), set())
 
 
 def tags_of(value: Any) -> set[str]:

@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Block:
+class TableBlock:
     """A heading and its rows.
 
     ``kind``: one of `KINDS`, or "" for a pattern.
@@ -56,9 +56,9 @@ class Block:
 
 
 @cache
-def near_miss_table() -> list[Block]:
+def near_miss_table() -> list[TableBlock]:
     """Read the table. Raises ValueError for a line that is no row, with its number."""
-    blocks: list[Block] = []
+    blocks: list[TableBlock] = []
     lines = Path(__file__).with_name("table.txt").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(map(str.rstrip, lines), 1):
         if line.startswith("@ "):
@@ -68,16 +68,16 @@ def near_miss_table() -> list[Block]:
     return blocks
 
 
-def _block(heading: str) -> Block:
+def _block(heading: str) -> TableBlock:
     """Read a heading: a kind with its words, or patterns with their conditions."""
     kind, _, rest = heading.partition(" ")
     if kind == "do":
-        return Block(kind, patterns=(ast.parse(rest).body[0],))
+        return TableBlock(kind, patterns=(ast.parse(rest).body[0],))
     if kind in KINDS:
-        return Block(kind, tuple(rest.split()))
+        return TableBlock(kind, tuple(rest.split()))
     patterns, _, conditions = heading.partition(" where ")
     pairs = [condition.split() for condition in conditions.split(", ") if condition]
-    return Block(
+    return TableBlock(
         "",
         patterns=tuple(template(pattern) for pattern in patterns.split(" || ")),
         conditions=tuple((letter, tag) for letter, tag in pairs),

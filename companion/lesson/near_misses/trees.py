@@ -123,7 +123,7 @@ def _put(node: Any, path: Path, change: Callable[[Any], ast.AST]) -> Any:
 
 
 def _located(node: Any) -> Any:
-    """Give a new node, and what is new below it, a place in the source; what is old has one."""
+    """Put a new node, and what is new below it, at a place in the source; what is old has one."""
     if isinstance(node, ast.AST) and not hasattr(node, "lineno"):
         node.lineno = node.end_lineno = 1
         node.col_offset = node.end_col_offset = 0
