@@ -38,11 +38,11 @@ _kept: ContextVar[list[Measured] | None] = ContextVar("kept", default=None)
 
 @contextlib.contextmanager
 def recorded() -> Iterator[list[Measured]]:
-    """Give a list that grows by all that is compared until the block ends."""
-    found: list[Measured] = []
-    token = _kept.set(found)
+    """Yield a list that grows by all that is compared until the block ends."""
+    comparisons: list[Measured] = []
+    token = _kept.set(comparisons)
     try:
-        yield found
+        yield comparisons
     finally:
         _kept.reset(token)
 

@@ -124,7 +124,7 @@ class Claims:
     """
 
     def __init__(self, lesson: str, scale: str = "course") -> None:
-        """The claims of ``published/<lesson>.toml``, seen at ``scale``: smoke, course or paper."""
+        """Read the claims of ``published/<lesson>.toml``, seen at ``scale``: smoke, course or paper."""
         if scale not in SCALES:
             raise ValueError(f"scale = {scale!r}: must be one of {', '.join(SCALES)}")
         self.lesson, self.scale = lesson, scale
@@ -191,7 +191,7 @@ class Claims:
         return Tables({"": (("The paper says", "You saw", "Believe"), cells)}, self.rows, self.measured)
 
     def _told(self, row: Claim) -> str:
-        """The verdict, and of what there is too little for another, if there is."""
+        """Return the verdict, and of what there is too little for another, if there is."""
         evidence = self.statements[row.id].evidence
         few = too_few(evidence) if evidence and self.scale != "smoke" else ""
         return f"{_told(row)} ({few})" if few else _told(row)
@@ -221,9 +221,23 @@ class Claims:
             raise ValueError(f"id = {id!r}: must be one of {', '.join(self.statements)}")
         if any(row.id == id for row in self.rows):
             raise ValueError(f"id = {id!r}: there is such a claim already")
-        measured = {name: value for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"}
+        measured = [name for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"]
         if not measured:
             raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
+        expected = self._expected(id, measured, holds, fails)
+        statement = self.statements[id]
+        verdict, why = statement.verdict(), statement.evidence.why() if statement.evidence else ""
+        if verdict and self.scale == "smoke":
+            verdict, why = UNASSESSED, "smoke scale"
+        elif statement.kind == "theorem" and UNEXPECTED in expected.values():
+            why = f"but this run contradicts it; {why}"
+        texts = {field.name: getattr(statement, field.name) for field in fields(statement) if field.name != "evidence"}
+        texts["source"] = cite(statement.source, statement.where)
+        row = Claim(**texts, checkpoint=checkpoint, run=run, expected=expected, verdict=verdict, why=why)
+        self.rows.append(row)
+
+    def _expected(self, id: str, measured: list[str], holds: Any, fails: Any) -> dict[str, str]:
+        """Return whether the figures are as expected, by column; of a theorem, keep what was found as evidence."""
         if self.statements[id].kind == "theorem" and holds is not None and not isinstance(holds, Mapping):
             self.evidence(id, beside=0, exact=holds, **({} if fails is None else {"fails": fails}))
             holds = bool(holds) and (fails is None or bool(fails))
@@ -232,19 +246,9 @@ class Claims:
         if not isinstance(holds, Mapping):
             holds = dict.fromkeys(measured, holds)
         elif not holds or not set(holds) <= set(measured):
-            raise ValueError(f"claim {id!r}: holds judges {sorted(holds)}; there are figures in {list(measured)}")
+            raise ValueError(f"claim {id!r}: holds judges {sorted(holds)}; there are figures in {measured}")
         judged = {name: passed for name, passed in holds.items() if passed is not None and self.scale != "smoke"}
-        expected = {name: EXPECTED if passed else UNEXPECTED for name, passed in judged.items()}
-        statement = self.statements[id]
-        verdict, why = statement.verdict(), statement.evidence.why() if statement.evidence else ""
-        if verdict and self.scale == "smoke":
-            verdict, why = UNASSESSED, "smoke scale"
-        elif statement.kind == "theorem" and UNEXPECTED in expected.values():
-            why = f"but this run contradicts it; {why}"
-        said = {field.name: getattr(statement, field.name) for field in fields(statement) if field.name != "evidence"}
-        said["source"] = cite(statement.source, statement.where)
-        row = Claim(**said, checkpoint=checkpoint, run=run, expected=expected, verdict=verdict, why=why)
-        self.rows.append(row)
+        return {name: EXPECTED if passed else UNEXPECTED for name, passed in judged.items()}
 
     def verdicts(self) -> None:
         """Print the id of each claim of a source's, and what became of it; where there are none, say so."""
@@ -289,23 +293,23 @@ class Tables:
 
 
 def _told(row: Claim) -> str:
-    """The verdict, and that this run contradicts it, if it does."""
+    """Return the verdict, and that this run contradicts it, if it does."""
     contradicted = row.kind == "theorem" and UNEXPECTED in row.expected.values()
     return f"{row.verdict}, but this run contradicts it" if contradicted else row.verdict
 
 
 def _stated(row: Claim) -> str:
-    """The claim, its source, and how long what it is said of was trained here."""
+    """Return the claim, its source, and how long what it is said of was trained here."""
     return f"{row.statement} ({row.source}{f'; here after {row.trained}' if row.trained else ''})"
 
 
 def _judged(row: Claim) -> str:
-    """The verdict and what it rests on; of a claim of the course's own, whose it is."""
+    """Return the verdict and what it rests on; of a claim of the course's own, whose it is."""
     return f"{row.verdict}: {row.why}" if row.verdict else "the course's own"
 
 
 def _cells(row: Claim) -> tuple[str, ...]:
-    """What was published, our bar and what was measured, as they are shown."""
+    """Return the published figure, the threshold, what guards it and what was measured, as they are shown."""
     claim = asdict(row)
     return (row.published, row.threshold, guarded(claim), *(figure(claim, column) for column in COLUMNS))
 
@@ -325,34 +329,34 @@ def statements(lesson: str) -> dict[str, Statement]:
     """Read the statements of ``published/<lesson>.toml``, by id, in order. Raises ValueError, naming the claim."""
     path = PUBLISHED / f"{lesson}.toml"
     if not path.is_file():
-        there = ", ".join(sorted(file.stem for file in PUBLISHED.glob("*.toml")))
-        raise ValueError(f"lesson = {lesson!r}: must be one of {there}")
+        known = ", ".join(sorted(file.stem for file in PUBLISHED.glob("*.toml")))
+        raise ValueError(f"lesson = {lesson!r}: must be one of {known}")
     return parse_claims(read_toml(path))
 
 
 def parse_claims(tables: Mapping[str, Any]) -> dict[str, Statement]:
     """Parse the statements in tables, by id. Raises ValueError for a key that is missing or that no claim has."""
-    found = {}
+    claims = {}
     for id, table in tables.items():
         if not isinstance(table, dict):
             raise ValueError(f"claim {id!r}: is no table")
-        said = _read(id, table, Statement)
-        if said["kind"] not in KINDS:
-            raise ValueError(f"claim {id!r}: kind = {said['kind']!r}: must be one of {', '.join(KINDS)}")
-        decides = KINDS[said["kind"]]
-        if decides and "evidence" not in said:
-            raise ValueError(f"claim {id!r}: lacks evidence, which decides the verdict of its kind = {said['kind']!r}")
-        if not decides and "evidence" in said:
+        texts = _read(id, table, Statement)
+        if texts["kind"] not in KINDS:
+            raise ValueError(f"claim {id!r}: kind = {texts['kind']!r}: must be one of {', '.join(KINDS)}")
+        decides = KINDS[texts["kind"]]
+        if decides and "evidence" not in texts:
+            raise ValueError(f"claim {id!r}: lacks evidence, which decides the verdict of its kind = {texts['kind']!r}")
+        if not decides and "evidence" in texts:
             raise ValueError(
-                f"claim {id!r}: has evidence, which must not be: its kind = {said['kind']!r} has no verdict"
+                f"claim {id!r}: has evidence, which must not be: its kind = {texts['kind']!r} has no verdict"
             )
         if decides:
             try:
-                said["evidence"] = decides(**_read(f"{id}.evidence", said["evidence"], decides))
+                texts["evidence"] = decides(**_read(f"{id}.evidence", texts["evidence"], decides))
             except ValueError as error:
                 raise error if str(error).startswith("claim") else ValueError(f"claim {id!r}: {error}") from None
-        found[id] = Statement(id, **said)
-    return found
+        claims[id] = Statement(id, **texts)
+    return claims
 
 
 def _read(id: str, table: dict[str, Any], into: type) -> dict[str, Any]:
@@ -368,7 +372,7 @@ def _read(id: str, table: dict[str, Any], into: type) -> dict[str, Any]:
         if not isinstance(value, kinds):
             raise ValueError(f"claim {id!r}: {name} = {value!r}: must be {word}")
     return {
-        name: tuple(_sized(id, each) for each in value) if isinstance(value, list) else value
+        name: tuple(_sized(id, number) for number in value) if isinstance(value, list) else value
         for name, value in table.items()
     }
 
@@ -383,12 +387,12 @@ def by_size(claims: Mapping[str, Statement]) -> dict[str, Construction | Experim
 
     It comes from where the first does, unless it names a source of its own.
     """
-    found = {id: statement.evidence for id, statement in claims.items() if statement.evidence}
-    for id, first in list(found.items()):
+    evidence = {id: statement.evidence for id, statement in claims.items() if statement.evidence}
+    for id, first in list(evidence.items()):
         for place, other in enumerate(getattr(first, "beside", ()), 1):
             named = first if not (other.stored or other.checkpoint or other.run) else other
-            found[f"{id}/{place}"] = replace(other, stored=named.stored, checkpoint=named.checkpoint, run=named.run)
-    return found
+            evidence[f"{id}/{place}"] = replace(other, stored=named.stored, checkpoint=named.checkpoint, run=named.run)
+    return evidence
 
 
 @cache

@@ -60,18 +60,18 @@ def given(value: Any, seed: int) -> Any:
 
 
 def _shares(value: Tensor) -> Tensor:
-    """Where an entry is the float next to k / n. Few entries are near such a fraction; those alone are tried with
-    every n, for a large input has millions.
+    """Return where an entry is the float next to k / n. Few entries are near such a fraction; those alone are tried
+    with every n, for a large input has millions.
     """
     part = value.abs().frac().double().contiguous()
     place = torch.searchsorted(FRACTIONS.to(part.device), part).clamp(1, len(FRACTIONS) - 1)
     off = torch.minimum((part - FRACTIONS[place - 1]).abs(), (FRACTIONS[place] - part).abs())
     near = off <= 2 * torch.finfo(value.dtype).eps * value.abs()
     likely = value[near]
-    found = torch.zeros_like(likely, dtype=torch.bool)
+    shares = torch.zeros_like(likely, dtype=torch.bool)
     for n in SHARES:
-        found |= likely == (likely * n).round() / n
-    return torch.zeros_like(value, dtype=torch.bool).masked_scatter(near, found)
+        shares |= likely == (likely * n).round() / n
+    return torch.zeros_like(value, dtype=torch.bool).masked_scatter(near, shares)
 
 
 class _Disturbing(TorchFunctionMode):

@@ -69,7 +69,7 @@ def draw_size(generator: torch.Generator, low: int, high: int) -> int:
 
 
 def draw_normal(generator: torch.Generator, *shape: int) -> Tensor:
-    """Independent N(0, 1) entries in float64."""
+    """Draw independent N(0, 1) entries in float64."""
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
@@ -110,8 +110,8 @@ class Exercise:
         """Print 'correct' or 'not attempted', or raise a `Mistake` with the diagnosis. What harms nobody is advice, on
         a line of its own. All is computed under torch's own defaults.
         """
-        if said := set_otherwise():
-            print(f"{self.name}: {said} is in force here; the check computes with torch's own defaults")
+        if settings := set_otherwise():
+            print(f"{self.name}: {settings} is in force here; the check computes with torch's own defaults")
         try:
             with torch_defaults():
                 advice = self._examine(own_function(function), CHECK_SEEDS, advise=True)
@@ -173,7 +173,7 @@ class Exercise:
         """Raise a `Mistake` unless a random weighted sum of the answer's entries has the gradient that it should."""
         weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         places = [list(inputs).index(name) for name in self.gradient]
-        due = gradients_by(self.answer, list(copied(inputs).values()), places, weights)
+        right_gradients = gradients_by(self.answer, list(copied(inputs).values()), places, weights)
         of_function = getattr(function, "gradients_by", None)  # one that runs in another process
         try:
             values = list(copied(inputs).values())
@@ -183,10 +183,10 @@ class Exercise:
         except CRASHES as error:
             crash = str(self._crash(function, error, inputs)).removeprefix(f"{self.name}: ")
             raise Mistake(f"{self.name}: the values are right, but where a gradient is taken it {crash}") from None
-        if got.shape != due.shape:
+        if got.shape != right_gradients.shape:
             raise Mistake(f"{self.name}: the values are right, but there is no gradient")
         sizes = [inputs[name].numel() for name in self.gradient]
-        for name, own, right in zip(self.gradient, got.split(sizes), due.split(sizes), strict=True):
+        for name, own, right in zip(self.gradient, got.split(sizes), right_gradients.split(sizes), strict=True):
             if own.isnan().all():
                 raise Mistake(
                     f"{self.name}: the values are right, but no gradient reaches {name}: it is cut off on the way"
@@ -218,15 +218,15 @@ class Exercise:
         return Mistake(f"{self.name}: raises {type(error).__name__}{reason}.{hint} The inputs were {_forms(inputs)}.")
 
     def _compare_form(
-        self, got: Any, due: tuple[int, ...], inputs: dict[str, Any], reason: Callable[[], str] = str
+        self, got: Any, shape: tuple[int, ...], inputs: dict[str, Any], reason: Callable[[], str] = str
     ) -> None:
         if got is None:
-            raise Mistake(f"{self.name}: returns nothing, where a tensor of shape {due} is due")
+            raise Mistake(f"{self.name}: returns nothing, where a tensor of shape {shape} is due")
         if type(got) not in (Tensor, torch.nn.Parameter):
-            raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {due}")
-        if got.shape != due:
-            hint = shape_hint(tuple(got.shape), due)
-            wrong = f"wrong shape {tuple(got.shape)}, must be {due}, for {_forms(inputs)}.{hint}"
+            raise Mistake(f"{self.name}: returns {type(got).__name__}, not a tensor of shape {shape}")
+        if got.shape != shape:
+            hint = shape_hint(tuple(got.shape), shape)
+            wrong = f"wrong shape {tuple(got.shape)}, must be {shape}, for {_forms(inputs)}.{hint}"
             raise Mistake(f"{self.name}: {wrong}{reason()}")
 
     def _compare_kind(
@@ -258,7 +258,7 @@ class Exercise:
         return bool(((got == expected) | ((got - expected).abs() <= within)).all())  # inf == inf, but inf - inf is NaN
 
     def _near_miss(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Reason | None:
-        """What a wrong answer gets wrong, if it behaves like a function one step away from the course's."""
+        """Return what a wrong answer gets wrong, if it behaves like a function one step away from the course's."""
         try:
             return reason_of(self, function, inputs)
         except (*CRASHES, Late):  # a help that fails must not stand in the way of what is certain
@@ -267,7 +267,7 @@ class Exercise:
     def _listed(
         self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor
     ) -> Iterator[str]:
-        """The listed mistakes that a wrong answer makes."""
+        """Yield the listed mistakes that a wrong answer makes."""
         for diagnosis, wrong in (self.mistakes or {}).items():
             imitation = wrong(**copied(inputs))
             if self._close(got, imitation) and not self._close(imitation, expected) and self._imitates(wrong, function):
@@ -276,7 +276,9 @@ class Exercise:
     def _reason(
         self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor, *, sure: bool = False
     ) -> str:
-        """Say why, after what was seen; only what the answer's program bears out where that is exact already."""
+        """Return a sentence on why, to follow what was seen; where ``sure``, only one that the answer's program bears
+        out.
+        """
 
         def search(searched: Callable[..., Any]) -> str | None:
             near = self._near_miss(searched, inputs)
@@ -289,12 +291,12 @@ class Exercise:
         return f" The reason: {sentence}." if sentence else ""
 
     def _diagnosis(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor) -> str:
-        found = self._searched(function, lambda searched: next(self._diagnoses(searched, inputs, got, expected)))
-        return found or self._compare_values(_wide(got), _wide(expected))
+        diagnosis = self._searched(function, lambda searched: next(self._diagnoses(searched, inputs, got, expected)))
+        return diagnosis or self._compare_values(_wide(got), _wide(expected))
 
     def _searched(self, function: Callable[..., Any], search: Callable[..., str | None]) -> str | None:
-        """What a search finds wrong with a function that has been rejected, or None when its time is up. That time is
-        its own: a function that runs elsewhere may say by ``searching`` how it is counted there.
+        """Return what a search finds wrong with a function that has been rejected, or None when its time is up. That
+        time is its own: a function that runs elsewhere has ``searching``, a context in which it is counted there.
         """
         try:
             with getattr(function, "searching", contextlib.nullcontext)():
@@ -305,7 +307,7 @@ class Exercise:
     def _diagnoses(
         self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor
     ) -> Iterator[str]:
-        """What fits the wrong answer, the most telling first."""
+        """Yield every diagnosis that fits the wrong answer, the most specific first."""
         yield from self._listed(function, inputs, got, expected)
         for name, value in inputs.items():
             if isinstance(value, Tensor) and self._close(got, value):
@@ -322,27 +324,30 @@ class Exercise:
         if got.dtype == torch.bool and self._close(~got, expected):
             yield "True and False are exchanged"
         if self._float64_is_right(function, inputs, expected):
-            few = function(*copied(inputs).values()).dtype
-            part = "a part is in float32" if few == expected.dtype else f"the answer is in {few}"
+            dtype = function(*copied(inputs).values()).dtype
+            part = "a part is in float32" if dtype == expected.dtype else f"the answer is in {dtype}"
             yield f"nearly right, off by {_share(got, expected)} of the largest entry: {part}"
+        yield from self._reasons(function, inputs)
+        yield self._compare_values(_wide(got), _wide(expected)) if got.any() else nothing
+
+    def _reasons(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Iterator[str]:
+        """Yield the arguments that a wrong answer leaves out or does not change with, and the near miss that it behaves
+        like: the more certain first.
+        """
         draws = [inputs, *map(self._drawn, CONFIRM_SEEDS)]
         ignored = [name for name in inputs if ignores(function, self.answer, draws, name, self._close)]
         near, source = self._near_miss(function, inputs), source_of(function)
+        sure = near.mistake if near and near.sure else ""
         for name in ignored:
             if source and leaves_out(source.tree, list(inputs).index(name)):
-                how = (
-                    near
-                    and near.sure
-                    and re.search(rf"^{name} is |where {name} belongs|in place of {name}$", near.mistake)
-                )
-                yield f"does not use its argument {name}" + (f": {near.mistake}" if near and how else "")
-        if near and near.sure:
-            yield near.mistake
+                explains = re.search(rf"^{name} is |where {name} belongs|in place of {name}$", sure)
+                yield f"does not use its argument {name}" + (f": {sure}" if explains else "")
+        if sure:
+            yield sure
         for name in ignored:
             yield f"the answer does not change with {name}"
         if near:
             yield near.mistake
-        yield self._compare_values(_wide(got), _wide(expected)) if got.any() else nothing
 
     def _wavers(self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor) -> bool:
         again = function(*copied(inputs).values())
@@ -352,8 +357,8 @@ class Exercise:
         return not self._close(_wide(again).nan_to_num(), _wide(got).nan_to_num())
 
     def _imitates(self, wrong: Callable[..., Tensor], function: Callable[..., Any]) -> bool:
-        """Whether two functions agree on further inputs: on a single one, of small sizes, different mistakes may look
-        alike.
+        """Return whether two functions agree on further inputs: on a single one, of small sizes, different mistakes may
+        look alike.
         """
         for inputs in map(self._drawn, LISTED_SEEDS):
             try:
@@ -372,8 +377,8 @@ class Exercise:
             got.numel() > 1 and ratio.abs() > 1e-9 and self._close(got / ratio, expected)
         ):  # one number is a multiple of any other
             return f"every entry is {ratio:.4g} times what it should be"
-        if found := arranged(got, expected, self._close):
-            return found
+        if order := arranged(got, expected, self._close):
+            return order
         off, largest = apart(got, expected)
         if off.max() < 1e-3 * largest:
             share = _share(got, expected)

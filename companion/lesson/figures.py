@@ -202,7 +202,7 @@ def mean_and_range(
 def learning_curve(
     ax: Axes, curve: Sequence[tuple[int, float]], *, label: str, color: str, floor: float | None = None
 ) -> None:
-    """Loss against step, on a logarithmic scale, above the ``floor`` that no learner can beat.
+    """Draw loss against step, on a logarithmic scale, above the ``floor`` that no learner can beat.
 
     ``ax``: where it is drawn.
     ``curve``: pairs (step, loss).

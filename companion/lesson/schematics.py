@@ -244,7 +244,7 @@ def _leaves(root: Tree) -> int:
 
 
 def _direction(turn: float) -> np.ndarray:
-    """The unit vector that lies ``turn`` of a whole turn clockwise from the top."""
+    """Return the unit vector that lies ``turn`` of a whole turn clockwise from the top."""
     return np.array([np.sin(2 * pi * turn), np.cos(2 * pi * turn)])
 
 
@@ -255,14 +255,14 @@ def _centre(end: Point | FancyBboxPatch) -> Point:
 
 
 def _tint(color: str, amount: float) -> tuple[float, ...]:
-    """``amount`` of the colour on white."""
+    """Return the colour that ``amount`` of a colour on white gives."""
     return tuple(1 - amount * (1 - channel) for channel in to_rgb(color))
 
 
 def _write(
     ax: Axes, at: Point, text: str, color: str, *, size: float = LETTERS, align: str = "center", zorder: int
 ) -> Text:
-    """Text in a darker shade of the ``color``, for letters need more contrast than areas do."""
+    """Write a text in a darker shade of the ``color``, for letters need more contrast than areas do."""
     shade = tuple(0.78 * channel for channel in to_rgb(color))
     under = {"facecolor": "white", "edgecolor": "none", "pad": 1} if zorder > 4 else None
     return ax.text(*at, text, ha=align, va="center", color=shade, fontsize=size, zorder=zorder, bbox=under)

@@ -1,4 +1,4 @@
-"""What is seen of a wrong answer beside the right one, where no reason is known: which entries, and by what."""
+"""What distinguishes a wrong answer from the right one, where no reason is known: which entries, and by how much."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def apart(got: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def not_finite(got: Tensor) -> str:
-    """Say how many entries are NaN or infinite, and which is the first."""
+    """Return a sentence on how many entries are NaN or infinite, and which is the first."""
     wrong = ~got.isfinite()
     first = wrong.nonzero()[0].tolist()
     where = f", the first at {first}" if first and not wrong.all() else ""
@@ -28,7 +28,7 @@ def not_finite(got: Tensor) -> str:
 
 
 def arranged(got: Tensor, expected: Tensor, close: Callable[[Tensor, Tensor], bool]) -> str:
-    """Say how an answer's entries are arranged, if they are the right ones in another order."""
+    """Return a sentence on how an answer's entries are arranged, if they are the right ones in another order."""
     if got.ndim >= 2 and got.shape[-1] == got.shape[-2] and close(got.mT, expected):
         return "the answer is transposed"
     if expected.is_complex() or len(expected.unique()) < 3:
@@ -46,7 +46,8 @@ def arranged(got: Tensor, expected: Tensor, close: Callable[[Tensor, Tensor], bo
 
 
 def pattern(got: Tensor, expected: Tensor, wrong: Tensor, close: Callable[[Tensor, Tensor], bool]) -> str:
-    """Say what the wrong entries have in common: their place, their sign, one difference or one factor.
+    """Return a sentence on what the wrong entries have in common: their place, their sign, one difference or one
+    factor.
 
     ``got``, ``expected``: the answer and what it should be, of one shape.
     ``wrong``: True where they differ.
@@ -58,7 +59,7 @@ def pattern(got: Tensor, expected: Tensor, wrong: Tensor, close: Callable[[Tenso
 
 
 def _where(wrong: Tensor) -> str:
-    """Say where all wrong entries are, if that is one line, a triangle, the diagonal, or all but one of these."""
+    """Return where all wrong entries are, if that is one line, a triangle, the diagonal, or all but one of these."""
     if wrong.all() or wrong.ndim == 0:
         return ""
     for which, name in ((wrong, "wrong"), (~wrong, "right")):
@@ -86,7 +87,7 @@ def _where(wrong: Tensor) -> str:
 
 
 def _how(got: Tensor, expected: Tensor, close: Callable[[Tensor, Tensor], bool]) -> str:
-    """Say what distinguishes wrong entries from what they should be, if it is the same for all of them."""
+    """Return what distinguishes wrong entries from what they should be, if it is the same for all of them."""
     if len(got) < 2 or not (got.isfinite().all() and expected.isfinite().all()):
         return ""
     off, ratio = got - expected, (got * expected).sum() / expected.square().sum()
@@ -104,7 +105,7 @@ def _how(got: Tensor, expected: Tensor, close: Callable[[Tensor, Tensor], bool])
 
 
 def shape_hint(got: tuple[int, ...], right: tuple[int, ...]) -> str:
-    """Say in what a shape differs from the right one: its order, a missing axis, one that was kept, or one size."""
+    """Return a sentence on how a shape differs from the right one: in order, by an axis or by a size."""
     if sorted(got) == sorted(right):
         return (
             " It is the transpose of the right shape."

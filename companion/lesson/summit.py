@@ -179,13 +179,13 @@ class Summit(Exercise):
 
 
 def _asked(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs that the function is handed: all but what only the checker may know."""
+    """Return the inputs that the function is handed: all but what only the checker may know."""
     return {name: value for name, value in inputs.items() if not name.startswith("_")}
 
 
 def _alike(got: Tensor, other: Tensor) -> bool:
-    """Whether two answers are one, but for rounding. Numbers are compared part by part along the first axis, and where
-    they are not 0 in both: of three matrices, one may be nearly empty.
+    """Return whether two answers are the same but for rounding. Numbers are compared part by part along the first axis,
+    and where they are not 0 in both: of three matrices, one may be nearly empty.
     """
     if got.shape != other.shape or got.is_floating_point() != other.is_floating_point():
         return False

@@ -79,7 +79,7 @@ def float64_by_default() -> Iterator[None]:
 
 @contextlib.contextmanager
 def reseeded(seed: int) -> Iterator[None]:
-    """Have `torch.manual_seed` take ``seed``, whatever it is given, until the block ends."""
+    """Make `torch.manual_seed` take ``seed``, whatever it is given, until the block ends."""
     before = torch.manual_seed
     torch.manual_seed = lambda _: before(seed)
     try:
@@ -135,8 +135,8 @@ def gradients_by(function: Callable[..., Any], values: list[Any], places: list[i
         if got.requires_grad:
             reached = torch.autograd.grad((got * weights.to(got)).sum(), leaves, allow_unused=True)
     missing = [torch.full_like(leaf, torch.nan) for leaf in leaves]
-    found = [lost if grad is None else grad for grad, lost in zip(reached, missing, strict=True)]
-    return torch.cat([grad.detach().flatten().double() for grad in found])
+    gradients = [lost if grad is None else grad for grad, lost in zip(reached, missing, strict=True)]
+    return torch.cat([grad.detach().flatten().double() for grad in gradients])
 
 
 def other_values(value: Any) -> list[Any]:
@@ -208,13 +208,13 @@ class _WatchingShapes(TorchFunctionMode):
 
 
 def first_spread(function: Callable[..., Any], inputs: dict[str, Any]) -> str:
-    """Say in which line a function first combines (n,) with (n, 1), which gives (n, n); nothing where it does not."""
+    """Return in which line a function first combines (n,) with (n, 1), which gives (n, n); else nothing."""
     try:
         with _WatchingShapes():
             function(*copied(inputs).values())
-    except _Spread as found:
-        line = failing_line(function, found).strip()
-        return f" At `{line}`, {found}." if line else f" On the way {found}."
+    except _Spread as spread:
+        line = failing_line(function, spread).strip()
+        return f" At `{line}`, {spread}." if line else f" On the way {spread}."
     except CRASHES:
         pass
     return ""
@@ -253,16 +253,16 @@ CAUSES = {
 
 
 def first_not_finite(function: Callable[..., Any], inputs: dict[str, Any]) -> str:
-    """Say in which line of a function the first NaN arises, or the first infinity if there is no NaN, and from what;
+    """Return in which line of a function the first NaN arises, or the first infinity if there is no NaN, and from what;
     nothing where that cannot be seen.
     """
     for kind, name in ((torch.isnan, "NaN"), (torch.isinf, "infinity")):
         try:
             with _Watching(kind):
                 function(*copied(inputs).values())
-        except _NotFinite as found:
-            cause = CAUSES.get(str(found), "") if name == "NaN" else ""
-            line = failing_line(function, found).strip()
+        except _NotFinite as error:
+            cause = CAUSES.get(str(error), "") if name == "NaN" else ""
+            line = failing_line(function, error).strip()
             at = f" at `{line}`" if line else ""
             return f" The first {name} arises{at}{': ' + cause if cause else ''}." if at or cause else ""
         except CRASHES:

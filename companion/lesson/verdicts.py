@@ -89,7 +89,7 @@ class Construction:
     run: str = ""
 
     def why(self) -> str:
-        """Say what the verdict rests on, in words."""
+        """Return what the verdict rests on, in words."""
         told = (
             "exact" if self.exact else "not exact",
             "and its negative world fails" if self.fails else "but no world fails it",
@@ -164,7 +164,7 @@ class Experiment:
         return fmean(self.ours or self.between())
 
     def why(self) -> str:
-        """Say what the verdict rests on, in words: ``margin, five seeds: 0.0046 (0.0014 to 0.0079) for 0.034``."""
+        """Return what the verdict rests on, in words: ``margin, five seeds: 0.0046 (0.0014 to 0.0079) for 0.034``."""
         told = self.of
         if self.ours or self.interval:
             told += f": {_short(self.size_of_effect())}"
@@ -181,7 +181,7 @@ class Experiment:
 
 
 def _student(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of a mean, by Student's t."""
+    """Return the 95 % interval of a mean, by Student's t."""
     spread = float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / sqrt(len(values))
     return fmean(values) - spread, fmean(values) + spread
 
@@ -192,57 +192,57 @@ def _short(value: float) -> str:
     return short if abs(float(short)) < 1000 else f"{float(short):,.0f}"
 
 
-def decide(found: Construction | Experiment) -> str:
+def decide(evidence: Construction | Experiment) -> str:
     """Return one of `VERDICTS`, by the rule at the head of this file."""
-    if isinstance(found, Construction):
-        if not found.exact:
-            return UNASSESSED if found.stand_in else DIFFERENT
-        agrees = WEAKER if found.stand_in or found.trend else REPRODUCED
-        return agrees if found.fails else UNASSESSED
-    verdict = _of_size(found)
-    fails_beside = any(_of_size(other) == DIFFERENT for other in found.beside)
+    if isinstance(evidence, Construction):
+        if not evidence.exact:
+            return UNASSESSED if evidence.stand_in else DIFFERENT
+        agrees = WEAKER if evidence.stand_in or evidence.trend else REPRODUCED
+        return agrees if evidence.fails else UNASSESSED
+    verdict = _of_size(evidence)
+    fails_beside = any(_of_size(other) == DIFFERENT for other in evidence.beside)
     return WEAKER if verdict == REPRODUCED and fails_beside else verdict
 
 
-def _of_size(found: Experiment) -> str:
-    """The verdict on an experiment at its own size."""
-    if found.cannot or not _enough(found):
+def _of_size(evidence: Experiment) -> str:
+    """Return the verdict on an experiment at its own size."""
+    if evidence.cannot or not _enough(evidence):
         return UNASSESSED
-    low, high = found.between()
-    seeds = found.ours if len(found.ours) >= SEEDS else (low, high)
-    if found.form:
-        seeds = [fit - rival for fit, rival in zip(found.fit, found.rival, strict=True)]
+    low, high = evidence.between()
+    seeds = evidence.ours if len(evidence.ours) >= SEEDS else (low, high)
+    if evidence.form:
+        seeds = [fit - rival for fit, rival in zip(evidence.fit, evidence.rival, strict=True)]
         low, high = _student(seeds)
     if not (low > 0 or min(seeds) > 0):
         other_sign = high < 0 or max(seeds) <= 0
-        too_small = not found.form and found.published is not None and high < found.published / 2
-        return DIFFERENT if (other_sign or too_small) and not found.stand_in else UNASSESSED
-    if found.stand_in or found.trend or found.over in TREND or min(found.fit, default=1) < FITS:
+        too_small = not evidence.form and evidence.published is not None and high < evidence.published / 2
+        return DIFFERENT if (other_sign or too_small) and not evidence.stand_in else UNASSESSED
+    if evidence.stand_in or evidence.trend or evidence.over in TREND or min(evidence.fit, default=1) < FITS:
         return WEAKER
-    return REPRODUCED if _met(found, *found.between(), min(seeds)) else WEAKER
+    return REPRODUCED if _met(evidence, *evidence.between(), min(seeds)) else WEAKER
 
 
-def too_few(found: Construction | Experiment) -> str:
-    """Say of what there is too little for a verdict: "one trained network"; empty where that is not the reason."""
-    if isinstance(found, Construction) or found.cannot or _enough(found):
+def too_few(evidence: Construction | Experiment) -> str:
+    """Return of what there is too little for a verdict: "one trained network"; empty where that is not the reason."""
+    if isinstance(evidence, Construction) or evidence.cannot or _enough(evidence):
         return ""
-    return FEW.get(found.over, "fewer than three draws, and no interval")
+    return FEW.get(evidence.over, "fewer than three draws, and no interval")
 
 
-def _enough(found: Experiment) -> bool:
-    fits = len(found.fit) >= SEEDS if found.form else found.interval is not None
-    return found.over != "prompts" and (fits or len(found.ours) >= SEEDS)
+def _enough(evidence: Experiment) -> bool:
+    fits = len(evidence.fit) >= SEEDS if evidence.form else evidence.interval is not None
+    return evidence.over != "prompts" and (fits or len(evidence.ours) >= SEEDS)
 
 
-def _met(found: Experiment, low: float, high: float, least: float) -> bool:
-    """Whether enough of the published effect is there."""
-    ours, published = found.size_of_effect(), found.published
+def _met(evidence: Experiment, low: float, high: float, least: float) -> bool:
+    """Return whether enough of the published effect is there."""
+    ours, published = evidence.size_of_effect(), evidence.published
     if published is None:  # an interval alone does not say that every seed has the ordering
-        return len(found.ours) >= SEEDS and least > 0
-    beyond = ours > published and found.measure != "value"
-    if found.size:
+        return len(evidence.ours) >= SEEDS and least > 0
+    beyond = ours > published and evidence.measure != "value"
+    if evidence.size:
         return beyond or published / 2 <= ours <= 2 * published
-    near = 2 if found.measure == "points" else published / 10
+    near = 2 if evidence.measure == "points" else published / 10
     return beyond or abs(ours - published) <= near or (0 < low <= published <= high and high - low <= published)
 
 
@@ -254,7 +254,7 @@ def tally(verdicts: Iterable[str]) -> str:
 
 
 def in_all(verdicts: Sequence[str]) -> str:
-    """Say what became of published claims: "Of 3 published claims: 2 reproduced, ..., 0 not assessed."; where there are
-    none, `NONE_PUBLISHED`.
+    """Return how many published claims have which verdict: "Of 3 published claims: 2 reproduced, ..., 0 not assessed.";
+    where there are none, `NONE_PUBLISHED`.
     """
     return f"Of {len(verdicts)} published claims: {tally(verdicts)}." if verdicts else NONE_PUBLISHED

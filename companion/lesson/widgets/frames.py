@@ -51,7 +51,9 @@ def grid_sizes(counts: list[int], limit: int) -> list[int]:
 
 
 def thinned(choices: list[tuple[str, Any]], size: int, value: Any) -> list[tuple[str, Any]]:
-    """``size`` of the ``choices``, evenly apart from the first to the last, the one nearest to ``value`` among them."""
+    """Return ``size`` of the ``choices``, evenly apart from the first to the last, the one nearest to ``value`` among
+    them.
+    """
     here = min(range(len(choices)), key=lambda place: _distance(choices[place][1], value))
     if size == 1:
         return [choices[here]]

@@ -162,7 +162,9 @@ class Predictions:
         return self.questions[id]
 
     def _keep(self, question: Question) -> None:
-        """Into the file; it is read again first, for another notebook may have written there."""
+        """Write a question's answer into the file, which is read again first, for another notebook may have written
+        there.
+        """
         self._unwritten[question.id] = question.entry()
         try:
             lessons = _read(self.path)
@@ -211,8 +213,8 @@ class Sheet:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """What the file keeps, by lesson and id. A file that is broken or not ours is moved aside, and nothing is lost.
-    Raises OSError where it cannot be read or moved.
+    """Return what the file keeps, by lesson and id. A file that is broken or not ours is moved aside, and nothing is
+    lost. Raises OSError where it cannot be read or moved.
     """
     content = read_kept(path, "a file of predictions of this course", _fits)
     return content["lessons"] if content else {}

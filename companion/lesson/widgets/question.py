@@ -194,7 +194,7 @@ class Question:
             raise ValueError(f"within = {within!r}: must be a factor of at least 1, or ('abs', distance)")
 
     def _judge(self) -> str:
-        """``right``, ``not``, ``shown`` (not judged), or nothing as long as there is nothing to judge."""
+        """Return ``right``, ``not``, ``shown`` (not judged), or nothing as long as there is nothing to judge."""
         value, measured = self.value, self.measured
         if value is None or measured is None:
             return ""
