@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def at_least(**values: tuple[float, float]) -> None:
-    """Raises ValueError, naming the argument, its value and what is allowed, for a value below its least.
+    """Check that values are not below their least. Raises ValueError, naming the argument, its value and the least.
 
     >>> at_least(length=(length, 3), batch=(batch, 1))
     """
@@ -17,7 +17,7 @@ def at_least(**values: tuple[float, float]) -> None:
 
 
 def positive(**values: float) -> None:
-    """Raises ValueError, naming the argument and its value, for one that is not above 0 and finite.
+    """Check that values are above 0 and finite. Raises ValueError, naming the argument and its value.
 
     >>> positive(lr=lr, beta=beta)
     """
@@ -27,8 +27,8 @@ def positive(**values: float) -> None:
 
 
 def check_range(**values: tuple[Tensor, int]) -> None:
-    """Raises ValueError, naming the argument and the first that is wrong, for entries that are not 0 to n - 1, on the
-    CPU.
+    """Check that entries are 0 to n - 1, on the CPU alone. Raises ValueError, naming the argument and the first that is
+    not.
 
     >>> check_range(tokens=(tokens, vocabulary))
     """

@@ -84,9 +84,9 @@ class Head:
     weights: Callable[[Tensor], Tensor] = causal_softmax
 
     def pattern(self, x: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length length"]:
-        """Row t: how much position t attends to each s."""
+        """Return the attention pattern: its row t is how much position t attends to each s."""
         return self.weights(x @ self.qk.to(x.device) @ x.mT)  # [t, s] from x_t^T W_QK x_s
 
     def __call__(self, x: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
-        """What the head adds to the stream."""
+        """Return what the head adds to the stream."""
         return self.pattern(x) @ x @ self.ov.to(x.device).mT

@@ -47,7 +47,7 @@ class Part:
 
     @property
     def written(self) -> str:
-        """The name of what it adds to the stream."""
+        """Return the name, in the cache, of what it adds to the stream."""
         if self.layer == -1:
             return "hook_embed"
         return f"blocks.{self.layer}.{'hook_mlp_out' if self.head is None else 'attn.hook_result'}"
@@ -116,7 +116,7 @@ def direct_attribution(
     norm = known_norm(model.body.get_submodule("norm"))
 
     def read(written: Tensor) -> Tensor:
-        """(batch, ..., width) to (batch, ...)"""
+        """Return the component along the direction: (batch, ..., width) to (batch, ...)."""
         along = direction if direction.ndim == 1 else direction.view(len(written), *[1] * (written.ndim - 2), -1)
         return (unscaled(norm, written) * along).sum(-1)
 
@@ -131,7 +131,7 @@ def direct_attribution(
 
 
 def _scale(norm: Norm, stream: Float[Tensor, "batch width"]) -> Float[Tensor, "batch"]:
-    """By what the norm multiplies this stream."""
+    """Return the factor by which the norm multiplies this stream."""
     if isinstance(norm, nn.Identity):
         return torch.ones_like(stream[:, 0])
     centred = stream - stream.mean(-1, keepdim=True) if isinstance(norm, nn.LayerNorm) else stream
@@ -184,7 +184,7 @@ def ablation(
 
 
 def _replacing(instead: Callable[[Tensor], Tensor], head: int | None, place: Place) -> Hook:
-    """A hook that replaces one head and some positions of a value."""
+    """Make a hook that replaces one head and some positions of a value."""
 
     def hook(value: Tensor, name: str) -> Tensor:
         _check_head(head, value, name)
@@ -240,7 +240,7 @@ def wire(
 
 
 def _its_head(reader: Part) -> int:
-    """The number of a reader's head. Raises ValueError for a reader that is none."""
+    """Return the number of a reader's head. Raises ValueError for a reader that is none."""
     if reader.head is None:
         raise ValueError(f"reader = {reader}: must be a head")
     return reader.head
@@ -251,7 +251,7 @@ def _input(reader: Part, side: Side) -> str:
 
 
 def _adding(change: Callable[[], Tensor], head: int) -> Hook:
-    """A hook that adds something to what one head reads."""
+    """Make a hook that adds something to what one head reads."""
 
     def hook(value: Tensor, name: str) -> Tensor:
         _check_head(head, value, name)

@@ -75,7 +75,9 @@ class DecoderConfig:
 
     @property
     def memory(self) -> int:
-        """Numbers of state of one layer whose state does not grow: a matrix for each head, or as many in an LSTM."""
+        """Count the numbers of state of one layer whose state does not grow: a matrix for each head, or as many in an
+        LSTM.
+        """
         return self.width**2 // self.heads
 
 
@@ -102,7 +104,8 @@ def delta_rule(
     v: Float[Tensor, "*heads length h"],
     strength: Float[Tensor, "*heads length 1"],
 ) -> Float[Tensor, "*heads length h"]:
-    """S_t q_t for S_t = S_{t-1} + b_t (v_t - S_{t-1} k_t) k_t^T, S = 0 before the first token, for all t at once.
+    """Return S_t q_t for S_t = S_{t-1} + b_t (v_t - S_{t-1} k_t) k_t^T, S = 0 before the first token, for all t at
+    once.
 
     What is written at t, u_t = b_t (v_t - sum_{j<t} (k_j . k_t) u_j), solves a triangular system; S_t is sum_{j<=t} u_j
     k_j^T (Yang et al. 2024, arXiv:2406.06484, section 3).

@@ -20,7 +20,7 @@ def torch_defaults() -> Iterator[None]:
 
 
 def set_otherwise(*, gradients: bool = False) -> str:
-    """Say what of torch's defaults is set otherwise, with ``gradients`` whether they are switched off, too."""
+    """Return, in words, which of torch's defaults are changed; with ``gradients``, whether they are off, too."""
     dtype, device = torch.get_default_dtype(), _device()
     said = [f"torch.set_default_dtype({dtype})"] * (dtype != torch.float32)
     said += [f"torch.set_default_device({device.type!r})"] * (device.type != "cpu")
@@ -37,7 +37,7 @@ def set_back() -> None:
 
 
 def _device() -> torch.device:
-    """The default device. After set_default_device(None), torch 2.9 raises in get_default_device."""
+    """Return the default device. After set_default_device(None), torch 2.9 raises in get_default_device."""
     return torch.empty(0).device
 
 

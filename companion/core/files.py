@@ -56,7 +56,7 @@ def told(error: Exception, command: str) -> str:
 
 
 def patiently(action: Callable[[], T], place: Path) -> T:
-    """Do what another program may be in the way of for a moment, again for a second and a half. Raises OSError after
+    """Call what another program may block for a moment, again and again for a second and a half. Raises OSError after
     that; and at once where nobody is in the way, or ``place``, which is read or written in, is not ours to use.
     """
     for pause in PAUSES:
@@ -215,7 +215,7 @@ def _beside(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def in_its_place(path: Path) -> str:
-    """Return, to go on with a sentence on a file that cannot be read, what it is that lies there, if that is known."""
+    """Return what a file that cannot be read is, if that is known, as the end of a sentence on it."""
     try:
         with path.open("rb") as file:
             begins = file.read(100)

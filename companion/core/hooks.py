@@ -54,7 +54,7 @@ class HookPoints:
         return scoped
 
     def asked(self, name: str) -> bool:
-        """Tell whether anybody wants to see this value; if not, it need not be computed as a tensor of its own."""
+        """Return whether any hook has this value's name; if not, it need not be computed as a tensor of its own."""
         return bool(self.hooks) and self.prefix + name in self.hooks
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
@@ -89,8 +89,8 @@ class Hooked(nn.Module):
 
     @contextmanager
     def hooks(self, functions: Mapping[str, Hook]) -> Iterator[Self]:
-        """Within this context each function changes the value of its name: ``function(value, name)`` gives what the
-        model goes on with, of the same shape; None leaves the value.
+        """Attach hooks: within this context, each function changes the value of its name: ``function(value, name)``
+        gives what the model goes on with, of the same shape; None leaves the value.
 
         Contexts nest, and an inner one sees what the outer one made. Raises ValueError for a name that is not there.
         """

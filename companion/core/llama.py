@@ -202,7 +202,7 @@ class Llama(Hooked):
 
     @property
     def unembedding(self) -> Float[Tensor, "vocabulary width"]:
-        """The directions of the normed stream that the logits are read along."""
+        """Return the directions of the normed stream that the logits are read along."""
         return self.embed.weight if self.unembed is None else self.unembed.weight
 
     def forward(

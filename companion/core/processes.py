@@ -53,7 +53,7 @@ def shared(model: nn.Module, loss: Callable[..., Tensor]) -> nn.Module:
 
 @contextmanager
 def process_group(device: torch.device, processes: int) -> Iterator[int]:
-    """This process's rank in the group that ``torchrun`` started, or that it is in already; 0 when it is alone."""
+    """Yield this process's rank in the group that ``torchrun`` started, or that it is in already; 0 if alone."""
     if processes == 1 or dist.is_initialized():
         yield share()[0]
         return

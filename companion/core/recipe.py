@@ -46,7 +46,7 @@ class Recipe:
     needs_float64: bool = False
 
     def model(self, seed: int = 0) -> nn.Module:
-        """A fresh model, initialised from ``seed`` without touching the global random state."""
+        """Make a fresh model, initialised from ``seed`` without touching the global random state."""
         with seeded(seed), torch_defaults(), torch.inference_mode(False):
             return self.make(self.config)
 
@@ -164,7 +164,7 @@ def register(
 
 
 def recipes() -> dict[str, dict[str, Recipe]]:
-    """Every recipe by name and scale."""
+    """Import every recipe, and return them by name and scale."""
     list(rooms("recipes"))
     return dict(_registered)
 

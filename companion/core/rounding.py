@@ -88,8 +88,8 @@ def fitted(model: nn.Module, calibrate: Callable[[nn.Module], object]) -> dict[s
 def fit_rows(
     weights: Float[Tensor, "outputs inputs"], gram: Float[Tensor, "inputs inputs"]
 ) -> tuple[Int[Tensor, "outputs inputs"], Float[Tensor, "outputs groups"]]:
-    """Whole numbers Q and scales S for which (W - S Q) x is small in the mean square over inputs x, ``gram`` their sum
-    of x x^T.
+    """Compute whole numbers Q and scales S for which (W - S Q) x is small in the mean square over inputs x, ``gram``
+    their sum of x x^T.
 
     Columns are rounded one by one, from the first. The rest then move to where they make up best for the error e of
     column j: by -e U[j, later] / U[j, j], with U the upper Cholesky factor of the Gram matrix's inverse. Each group's
@@ -112,7 +112,7 @@ def fit_rows(
 
 
 def _scale(group: Float[Tensor, "outputs columns"]) -> Float[Tensor, "outputs"]:
-    """The largest size of each row / 127, and no smaller in bfloat16, which has 8 bits."""
+    """Return the largest size of each row / 127, and no smaller in bfloat16, which has 8 bits."""
     return (group.abs().amax(1) / 127 * (1 + 2**-7)).clamp(min=1e-30).to(torch.bfloat16)
 
 
