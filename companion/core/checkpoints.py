@@ -27,7 +27,7 @@ class CheckpointError(ValueError):
 
 
 def _machine(device: str) -> str:
-    """The system, its processor, and what computed: the GPU's name, or the number of threads."""
+    """Return the system, its processor, and what computed: the GPU's name, or the number of threads."""
     threads = torch.get_num_threads()
     threads = f"{threads} thread{'s' * (threads > 1)}"
     computed = torch.cuda.get_device_name(device) if device.startswith("cuda") else threads
@@ -65,7 +65,7 @@ OPTIONAL = {"stored"}  # files from before this field do not have it
 
 
 def loss_curve(losses: list[float]) -> list[tuple[int, float]]:
-    """The losses of a run in at most 200 pairs (last step of a stretch, its mean loss)."""
+    """Return the losses of a run in at most 200 pairs (last step of a stretch, its mean loss)."""
     stride = max(1, -(-len(losses) // CURVE_POINTS))
     stretches = [losses[start : start + stride] for start in range(0, len(losses), stride)]
     return [
@@ -121,7 +121,7 @@ def save(
 
 
 def _config(model: nn.Module):
-    """A model's own. Raises ValueError where it is no dataclass."""
+    """Return a model's config. Raises ValueError where it is no dataclass."""
     config = unwrapped(model).config
     if not is_dataclass(config) or isinstance(config, type):
         raise ValueError(f"model = {type(model).__name__}: its config is {config!r}; must be a dataclass")
@@ -129,7 +129,7 @@ def _config(model: nn.Module):
 
 
 def read_header(path: str | Path) -> Header:
-    """The header alone. Raises CheckpointError for a missing, truncated or foreign file."""
+    """Read the header alone. Raises CheckpointError for a missing, truncated or foreign file."""
     path = Path(path)
     if not path.is_file():
         raise CheckpointError(f"{path}: no such checkpoint; make it with `python -m companion train`")

@@ -61,7 +61,7 @@ class Measurement:
 
     @property
     def path(self) -> Path:
-        """Where the course keeps the table."""
+        """Return the path of the table."""
         return kept_in(MEASURED) / f"{self.name}.csv"
 
     def jobs(self, scale: str = "course", seeds: Iterable[int] | None = None) -> list[Row]:
@@ -233,7 +233,7 @@ def make_table(
 
 
 def _finished(kept: Path, config: str) -> list[list[Any]]:
-    """The cells (job, rows, seconds) of a measurement that was stopped, if what decides it is still the same."""
+    """Return the cells (job, rows, seconds) of a measurement that was stopped, if what decides it is still the same."""
     state = read_kept(kept, "a measurement that was stopped", lambda state: state["config"] and state["cells"])
     return state["cells"] if state and state["config"] == config else []
 
@@ -243,8 +243,8 @@ def _rows(name: str, job: Row) -> list[Row]:
 
 
 def _timed(one: Callable[[Row], list[Row]], job: Row, folder: Path) -> tuple[list[Row], float]:
-    """The rows of one cell, and its seconds, with those of what it goes on from, the states in ``folder``. One thread
-    everywhere: a sum in other parts rounds otherwise.
+    """Compute the rows of one cell, and its seconds, with those of what it goes on from, the states in ``folder``. One
+    thread everywhere: a sum in other parts rounds otherwise.
     """
     threads, started = torch.get_num_threads(), time.perf_counter()
     torch.set_num_threads(1)
@@ -284,7 +284,7 @@ class Table:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The table row by row."""
+        """Return the table row by row."""
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
 
     def values(self, name: str) -> list:
@@ -369,7 +369,7 @@ def read_table(path: Path) -> Table:
 
 
 def _parsed(column: Sequence[str]) -> list:
-    """A column as whole numbers, as numbers or as it is, whichever comes first for all of its entries."""
+    """Parse a column as whole numbers, as numbers or as it is, whichever comes first for all of its entries."""
     for kind in (int, float):
         try:
             return [kind(entry) for entry in column]
@@ -383,7 +383,7 @@ def _digest(said: object) -> str:
 
 
 def _said(value: object) -> object:
-    """A setting as JSON can say it; of a dataclass those fields alone that differ from their default."""
+    """Return a setting as JSON can hold it; of a dataclass those fields alone that differ from their default."""
     if is_dataclass(value):
         return {
             each.name: _said(getattr(value, each.name))

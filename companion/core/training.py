@@ -70,7 +70,7 @@ class Schedule:
             raise ValueError(f"precision = {self.precision!r}: must be one of {', '.join(PRECISIONS)}")
 
     def lr_at(self, step: int) -> float:
-        """The learning rate of step 0, 1, .., steps - 1."""
+        """Return the learning rate of step 0, 1, .., steps - 1."""
         warmup = min(self.warmup, max(1, self.steps // 10))
         if step < warmup:
             return self.lr * (step + 1) / warmup
@@ -120,7 +120,7 @@ def seeded(seed: int):
 
 
 def batch_generator(seed: int, step: int, device: torch.device) -> torch.Generator:
-    """The random numbers of one step: they depend on the seed and the step alone."""
+    """Return the random numbers of one step: they depend on the seed and the step alone."""
     return torch.Generator(device=device).manual_seed((seed * 1_000_003 + step + 1) % 2**63)
 
 
@@ -240,7 +240,7 @@ class States:
     seconds: float = 0.0
 
     def path(self, run: str) -> Path:
-        """Where the next run of this name has its state."""
+        """Return the path where the next run of this name keeps its state."""
         self.runs[run] += 1
         return self.folder / f"{sha256(run.encode()).hexdigest()[:16]}-{self.runs[run]}.safetensors"
 
@@ -250,9 +250,9 @@ _states: ContextVar[States | None] = ContextVar("states", default=None)
 
 @contextmanager
 def resumable(folder: Path | None):
-    """Let every `train` inside have a state in ``folder``, which stays there once a run is over: the same work, begun
-    again after it was stopped, trains only what is left. Gives the `States`; the folder is for the caller to remove.
-    With None, none has a state.
+    """Keep the state of every `train` inside in ``folder``, also once a run is over: the same work, begun again after
+    it was stopped, trains only what is left. Yields the `States`; the folder is for the caller to remove. With None,
+    none has a state.
     """
     states = None if folder is None else States(folder)
     token = _states.set(states)
@@ -264,8 +264,8 @@ def resumable(folder: Path | None):
 
 @contextmanager
 def _own_state(resume: Path | None, run: str):
-    """The file of a run's state, if it has one, and the `States` to which it belongs, if it does; a file of its own is
-    removed at the end. What is trained inside, while the run is looked at, has none: a look that was kept is not
+    """Return the file of a run's state, if it has one, and the `States` to which it belongs, if it does; a file of its
+    own is removed at the end. What is trained inside, while the run is looked at, has none: a look that was kept is not
     repeated.
     """
     states = _states.get() if resume is None else None
@@ -291,7 +291,7 @@ def _fetch(fresh: list[Tensor], history: History, processes: int) -> None:
 
 
 def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Optimizer]:
-    """Adam for all parameters; under ``muon``, Muon for the matrices inside ``blocks`` and Adam for the others.
+    """Make Adam for all parameters; under ``muon``, Muon for the matrices inside ``blocks`` and Adam for the others.
 
     Raises ValueError for a model without such matrices under ``muon``.
     """
@@ -332,8 +332,8 @@ def _save_state(path, model, optimizers, history, run: str) -> None:
 
 
 def _in_json(look: Any, tensors: dict[str, Tensor]) -> Any:
-    """What ``each`` returned as JSON can hold it, with its tensors among the state's; `_from_json` makes it again.
-    Raises ValueError for what neither holds.
+    """Return what ``each`` returned as JSON can hold it, with its tensors among the state's; `_from_json` makes it
+    again. Raises ValueError for what neither holds.
     """
     if look is None or isinstance(look, (bool, int, float, str)):
         return look
@@ -360,7 +360,7 @@ def _from_json(look: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def _load_state(path, model, optimizers, history, run: str, looks_at: Collection[int]) -> None:
-    """Go on from a state, where there is one."""
+    """Load the state that a run goes on from, where there is one."""
     tensors_of(model)  # what cannot be saved is told now, and not after the first steps
     if not path.exists():
         return
