@@ -206,13 +206,9 @@ def test_from_four_parameters_on_a_docstring_names_every_one():
     assert found == {}
 
 
-# Left out until they follow: the near misses are to be written anew, and these modules are being changed otherwise.
-NOT_YET_BY_VERB = (
-    *(f"core/{name}.py" for name in ("checkpoints", "files", "measuring", "recipe", "training")),
-    "topics/*/measured.py",
-    "topics/*/recipes.py",
-)
+NOT_YET_BY_VERB = ("topics/*/measured.py", "topics/*/recipes.py")  # left out until they follow
 CLAUSES = re.compile(r"(What|How|Of|Whether|Where|Which)\b")
+NO_VERB = re.compile(CLAUSES.pattern + r"|(An?|By|Every|Into|The|This|Within) ")
 
 
 def public_functions(node: ast.AST) -> list[ast.FunctionDef]:
@@ -223,13 +219,17 @@ def public_functions(node: ast.AST) -> list[ast.FunctionDef]:
 
 
 def test_a_docstring_says_first_what_the_function_does():
+    """In core and lesson, which are read first, that of a private function too, and with a verb."""
     found = []
     for path in (ROOT / "companion").rglob("*.py"):
         place = path.relative_to(ROOT / "companion")
         if not any(place.match(pattern) for pattern in NOT_YET_BY_VERB):
-            functions = public_functions(ast.parse(path.read_text(encoding="utf-8")))
+            tree, first = ast.parse(path.read_text(encoding="utf-8")), place.parts[0] in ("core", "lesson")
+            of_all = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            functions = of_all if first else public_functions(tree)
             texts = [(function.name, ast.get_docstring(function) or "") for function in functions]
-            found += [f"{place}: {name}: {text}" for name, text in texts if CLAUSES.match(text)]
+            wrong = NO_VERB if first else CLAUSES
+            found += [f"{place}: {name}: {text}" for name, text in texts if wrong.match(text)]
     assert found == [], "begin with what it does: Return, Draw, Train"
 
 
