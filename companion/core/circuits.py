@@ -205,8 +205,8 @@ def _replacing(instead: Callable[[Tensor], Tensor], head: int | None, place: Pla
 def _check_head(head: int | None, value: Tensor, name: str) -> None:
     by_heads = value.ndim == 4
     if head is not None and not (by_heads and 0 <= head < value.shape[1]):
-        there = f"0 to {value.shape[1] - 1}" if by_heads else "None"
-        raise ValueError(f"head = {head}: {name} has shape {tuple(value.shape)}, so that it must be {there}")
+        allowed = f"0 to {value.shape[1] - 1}" if by_heads else "None"
+        raise ValueError(f"head = {head}: {name} has shape {tuple(value.shape)}, so that it must be {allowed}")
 
 
 def wire(

@@ -22,18 +22,18 @@ def torch_defaults() -> Iterator[None]:
 def set_otherwise(*, gradients: bool = False) -> str:
     """Return, in words, which of torch's defaults are changed; with ``gradients``, whether they are off, too."""
     dtype, device = torch.get_default_dtype(), _device()
-    said = [f"torch.set_default_dtype({dtype})"] * (dtype != torch.float32)
-    said += [f"torch.set_default_device({device.type!r})"] * (device.type != "cpu")
-    said += ["torch.set_grad_enabled(False)"] * (gradients and not torch.is_grad_enabled())
-    return " and ".join(said)
+    changed = [f"torch.set_default_dtype({dtype})"] * (dtype != torch.float32)
+    changed += [f"torch.set_default_device({device.type!r})"] * (device.type != "cpu")
+    changed += ["torch.set_grad_enabled(False)"] * (gradients and not torch.is_grad_enabled())
+    return " and ".join(changed)
 
 
 def set_back() -> None:
     """Set torch's defaults back, where they are set otherwise, and say so."""
-    if said := set_otherwise(gradients=True):
+    if changed := set_otherwise(gradients=True):
         _set(torch.float32, torch.device("cpu"))
         torch.set_grad_enabled(True)
-        print(f"{said} was in force here. It is taken back: the lesson computes with torch's own defaults.")
+        print(f"{changed} was in force here. It is taken back: the lesson computes with torch's own defaults.")
 
 
 def _device() -> torch.device:

@@ -131,8 +131,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said = str(error).replace("at end of document", f"at its end, line {len(text.splitlines())}")
-        raise FileError(f"{path.name}: {said}") from None
+        reason = str(error).replace("at end of document", f"at its end, line {len(text.splitlines())}")
+        raise FileError(f"{path.name}: {reason}") from None
 
 
 def read_kept(path: Path, what: str, fits: Callable[[Any], bool]) -> Any:

@@ -335,14 +335,14 @@ def measured_table(name: str) -> Table:
     longer one, if it was measured. Raises ValueError, naming what is like it, for an unknown name, and, naming the
     file, for one that `read_table` cannot read.
     """
-    there = {
+    tables = {
         path.stem: path
         for folder in dict.fromkeys((MEASURED, kept_in(MEASURED)))
         for path in sorted(folder.glob("*.csv"))
     }
-    if name not in there:
-        raise ValueError(f"name = {name!r}: must be one of {one_of_many(name, there, 'measure')}")
-    return read_table(there[name])
+    if name not in tables:
+        raise ValueError(f"name = {name!r}: must be one of {one_of_many(name, tables, 'measure')}")
+    return read_table(tables[name])
 
 
 def read_table(path: Path) -> Table:
@@ -353,10 +353,10 @@ def read_table(path: Path) -> Table:
     header = {}
     for number, name in enumerate(HEADER):
         line = lines[number] if number < len(lines) else ""
-        said = line.removeprefix(f"# {name}: ").strip()
-        if said == line.strip() or not said:
+        text = line.removeprefix(f"# {name}: ").strip()
+        if text == line.strip() or not text:
             raise ValueError(f"{path}, line {number + 1}: {line!r}: must begin with '# {name}: ' and say it")
-        header[name] = said
+        header[name] = text
     names, *rows = csv.reader(lines[len(HEADER) :]) if len(lines) > len(HEADER) else [[]]
     if not names or len(set(names)) < len(names) or not all(names):
         raise ValueError(f"{path}, line {len(HEADER) + 1}: {','.join(names)!r}: must name columns, each once")
@@ -378,8 +378,8 @@ def _parsed(column: Sequence[str]) -> list:
     return list(column)
 
 
-def _digest(said: object) -> str:
-    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _said(value: object) -> object:

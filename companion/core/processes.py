@@ -19,10 +19,10 @@ def share() -> tuple[int, int]:
     """
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
-    said = {name: os.environ.get(name, "").strip() for name in ("RANK", "WORLD_SIZE")}
-    if BY_TORCHRUN in os.environ and all(said.values()):
-        return int(said["RANK"]), int(said["WORLD_SIZE"])
-    for name, value in said.items():
+    variables = {name: os.environ.get(name, "").strip() for name in ("RANK", "WORLD_SIZE")}
+    if BY_TORCHRUN in os.environ and all(variables.values()):
+        return int(variables["RANK"]), int(variables["WORLD_SIZE"])
+    for name, value in variables.items():
         if value not in ("", "0" if name == "RANK" else "1"):
             raise ValueError(
                 f"{name} = {value!r}: this variable says that several processes train, but torchrun has not started "

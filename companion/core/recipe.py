@@ -188,10 +188,10 @@ def times() -> int:
     """Return how many times a recipe's steps everything is trained: ``COURSE_TIMES`` in the environment, 1 unless set.
     Raises ValueError for anything but a whole number above 0.
     """
-    told = os.environ.get("COURSE_TIMES", "1")
-    if not told.isdecimal() or int(told) == 0:
-        raise ValueError(f"COURSE_TIMES = {told!r}: must be a whole number above 0, such as 3")
-    return int(told)
+    times = os.environ.get("COURSE_TIMES", "1")
+    if not times.isdecimal() or int(times) == 0:
+        raise ValueError(f"COURSE_TIMES = {times!r}: must be a whole number above 0, such as 3")
+    return int(times)
 
 
 def kept_in(folder: Path) -> Path:

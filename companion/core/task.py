@@ -70,17 +70,17 @@ class Task:
 
     def loss(self, outputs: Float[Tensor, "batch length outputs"], problems: Problems) -> Float[Tensor, ""]:
         """Compute the mean squared error, or cross-entropy, at the positions that count."""
-        there, right = outputs[problems.counts], problems.targets[problems.counts]
-        return F.mse_loss(there[:, 0], right) if self.outputs == 1 else F.cross_entropy(there, right)
+        counted, right = outputs[problems.counts], problems.targets[problems.counts]
+        return F.mse_loss(counted[:, 0], right) if self.outputs == 1 else F.cross_entropy(counted, right)
 
     def score(self, answers: Shaped[Tensor, "batch length"], problems: Problems) -> float:
         """Compute the share of right classes, or, of numbers, the share of their square that is explained, where it
         counts: 1 - sum (answer - target)^2 / sum target^2.
         """
-        there, right = answers[problems.counts], problems.targets[problems.counts]
+        counted, right = answers[problems.counts], problems.targets[problems.counts]
         if self.outputs > 1:
-            return (there == right).double().mean().item()
-        return 1 - ((there - right).square().sum() / right.square().sum()).item()
+            return (counted == right).double().mean().item()
+        return 1 - ((counted - right).square().sum() / right.square().sum()).item()
 
     def nearest(self, answers: Shaped[Tensor, "batch length"], problems: Problems) -> str:
         """Return which of the algorithms answers most as a model does; "-" where there are none but best and blind."""

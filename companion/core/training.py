@@ -376,8 +376,8 @@ def _load_state(path, model, optimizers, history, run: str, looks_at: Collection
     if "looks" not in header:
         raise ResumeError(f"{path}: saved by an earlier version of the course; {AFRESH}")
     looks = _from_json(json.loads(header["looks"]), tensors)
-    if len(looks) != (due := sum(step in looks_at for step in range(len(tensors["losses"])))):
-        raise ResumeError(f"{path}: saved by a run that was looked at {len(looks)} times, not {due}; {AFRESH}")
+    if len(looks) != (expected := sum(step in looks_at for step in range(len(tensors["losses"])))):
+        raise ResumeError(f"{path}: saved by a run that was looked at {len(looks)} times, not {expected}; {AFRESH}")
     try:
         load_tensors(model, {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError as error:
