@@ -355,7 +355,9 @@ def read_table(path: Path) -> Table:
         line = lines[number] if number < len(lines) else ""
         text = line.removeprefix(f"# {name}: ").strip()
         if text == line.strip() or not text:
-            raise ValueError(f"{path}, line {number + 1}: {line!r}: must begin with '# {name}: ' and say it")
+            raise ValueError(
+                f"{path}, line {number + 1}: {line!r}: must begin with '# {name}: ', and its value must follow"
+            )
         header[name] = text
     names, *rows = csv.reader(lines[len(HEADER) :]) if len(lines) > len(HEADER) else [[]]
     if not names or len(set(names)) < len(names) or not all(names):

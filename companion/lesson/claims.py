@@ -81,7 +81,9 @@ class Statement:
         if self.source not in ("course", *bibliography().entries):
             raise ValueError(f"claim {self.id!r}: source = {self.source!r}: is no key of references.bib")
         if "-" in (self.where, self.published) and self.source != "course":
-            raise ValueError(f"claim {self.id!r}: where and published may be '-' for a claim of the course's own alone")
+            raise ValueError(
+                f"claim {self.id!r}: where and published: must not be '-' but for a claim of the course's own"
+            )
         if self.kind != "check" and (self.kind == "course") != (self.source == "course"):
             raise ValueError(f"claim {self.id!r}: kind = {self.kind!r}: does not go with source = {self.source!r}")
 
@@ -220,7 +222,7 @@ class Claims:
         if id not in self.statements:
             raise ValueError(f"id = {id!r}: must be one of {', '.join(self.statements)}")
         if any(row.id == id for row in self.rows):
-            raise ValueError(f"id = {id!r}: there is such a claim already")
+            raise ValueError(f"id = {id!r}: is recorded already; must be recorded once")
         measured = [name for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"]
         if not measured:
             raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
@@ -246,7 +248,9 @@ class Claims:
         if not isinstance(holds, Mapping):
             holds = dict.fromkeys(measured, holds)
         elif not holds or not set(holds) <= set(measured):
-            raise ValueError(f"claim {id!r}: holds judges {sorted(holds)}; there are figures in {measured}")
+            raise ValueError(
+                f"claim {id!r}: holds judges {sorted(holds)}: must judge columns that have a figure, {measured}"
+            )
         judged = {name: passed for name, passed in holds.items() if passed is not None and self.scale != "smoke"}
         return {name: EXPECTED if passed else UNEXPECTED for name, passed in judged.items()}
 
@@ -348,7 +352,7 @@ def parse_claims(tables: Mapping[str, Any]) -> dict[str, Statement]:
             raise ValueError(f"claim {id!r}: lacks evidence, which decides the verdict of its kind = {texts['kind']!r}")
         if not decides and "evidence" in texts:
             raise ValueError(
-                f"claim {id!r}: has evidence, which must not be: its kind = {texts['kind']!r} has no verdict"
+                f"claim {id!r}: has evidence: must have none, as its kind = {texts['kind']!r} has no verdict"
             )
         if decides:
             try:
@@ -363,7 +367,7 @@ def _read(id: str, table: dict[str, Any], into: type) -> dict[str, Any]:
     """Return the table as arguments of a dataclass, lists as tuples. Raises ValueError, naming the claim."""
     known = {field.name: field for field in fields(into) if field.name != "id"}
     if not set(table) <= set(known):
-        raise ValueError(f"claim {id!r}: has the keys {', '.join(table)}; there are {', '.join(known)}")
+        raise ValueError(f"claim {id!r}: has the keys {', '.join(table)}: must be among {', '.join(known)}")
     missing = [name for name, field in known.items() if field.default is MISSING and name not in table]
     if missing:
         raise ValueError(f"claim {id!r}: lacks {', '.join(missing)}")

@@ -334,13 +334,13 @@ def test_there_are_words_for_each_claim_that_was_seen_and_for_six_at_most(lesson
 @pytest.mark.parametrize(
     "row, message",
     [
-        ({"id": "first", "run": "1"}, "id = 'first': there is such a claim already"),
+        ({"id": "first", "run": "1"}, "id = 'first': is recorded already; must be recorded once"),
         ({"id": "fifth", "run": "1"}, "id = 'fifth': must be one of first, second, third, fourth"),
         ({"id": "third"}, "claim 'third': needs a measured figure, of the checkpoint or of this run"),
         ({"id": "third", "checkpoint": "-", "run": "-"}, "claim 'third': needs a measured figure"),
         (
             {"id": "third", "run": "1", "holds": {"checkpoint": True}},
-            r"holds judges \['checkpoint'\]; there are .*'run'",
+            r"holds judges \['checkpoint'\]: must judge .*'run'",
         ),
         ({"id": "third", "run": "1", "holds": {}}, r"holds judges \[\]"),
     ],
@@ -372,15 +372,19 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
         ('"b & a: 2"', "2", "'first': control = 2: must be a text"),
         ('published = "1.0"\n', "", "'first': lacks published"),
         ('published = "1.0"', 'published = " "', "'first': published must not be empty"),
-        ('published = "1.0"', 'published = "-"', "'first': where and published may be '-' for a claim of the course's"),
-        ("where = \"<b>'theorem'</b> 1\"", 'where = "-"', "'first': where and published may be '-'"),
-        ("control =", "controls =", "'first': has the keys .*controls, evidence; there are kind, statement, source"),
+        ('published = "1.0"', 'published = "-"', "'first': where and published: must not be '-' but for a claim"),
+        ("where = \"<b>'theorem'</b> 1\"", 'where = "-"', "'first': where and published: must not be '-'"),
+        (
+            "control =",
+            "controls =",
+            "'first': has the keys .*controls, evidence: must be among kind, statement, source",
+        ),
         (
             'kind = "theorem"',
             'kind = "lemma"',
             "'first': kind = 'lemma': must be one of theorem, experiment, course, check",
         ),
-        ('kind = "theorem"', 'kind = "course"', "'first': has evidence, which must not be: its kind = 'course' has no"),
+        ('kind = "theorem"', 'kind = "course"', "'first': has evidence: must have none, as its kind = 'course' has no"),
         (
             'source = "vonoswald2023"\nwhere = "table 1"',
             'source = "course"\nwhere = "table 1"',
@@ -391,14 +395,14 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
             'kind = "theorem"',
             "'second': lacks evidence, which decides the verdict of its kind = 'th",
         ),
-        ('kind = "theorem"', 'kind = "check"', "'first': has evidence, which must not be: its kind = 'check' has no"),
+        ('kind = "theorem"', 'kind = "check"', "'first': has evidence: must have none, as its kind = 'check' has no"),
         ("[third.evidence]", "[fourth.evidence]", "Cannot declare|'third': lacks evidence"),
         ("exact = true", 'exact = "yes"', "'first.evidence': exact = 'yes': must be true or false"),
         ("fails = true", "", "'first.evidence': lacks fails"),
         (
             "ours = [1, 1.5, 2]",
             "our = [1, 1.5, 2]",
-            "'third.evidence': has the keys of, over, published, our; there are of",
+            "'third.evidence': has the keys of, over, published, our: must be among of",
         ),
         (
             "ours = [1, 1.5, 2]",
