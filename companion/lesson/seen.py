@@ -62,28 +62,39 @@ def _where(wrong: Tensor) -> str:
     """Return where all wrong entries are, if that is one line, a triangle, the diagonal, or all but one of these."""
     if wrong.all() or wrong.ndim == 0:
         return ""
-    for which, name in ((wrong, "wrong"), (~wrong, "right")):
-        if wrong.ndim == 1:
-            at = [i for i, one in enumerate(which) if one]
-            if len(at) == 1 and at[0] in (0, len(which) - 1):
-                return f"Only the {ENDS[at[0] > 0]} entry is {name}."
-            continue
-        for dim in (0, 1) if wrong.ndim == 2 else (0,):
-            lines = [i for i, one in enumerate(which.movedim(dim, 0)) if one.any()]
-            if len(lines) == 1:
-                kind = LINES[dim] if wrong.ndim == 2 else "part along the first axis"
-                end = {0: "first ", which.shape[dim] - 1: "last "}.get(lines[0], "")
-                return f"Only the {end}{kind} is {name}." if end else f"Only {kind} {lines[0]} is {name}."
-        if wrong.ndim == 2 and wrong.shape[0] == wrong.shape[1]:
-            square = torch.ones_like(wrong)
-            for part, words in (
-                (torch.eye(len(wrong), dtype=torch.bool), "on the diagonal"),
-                (square.triu(1), "above the diagonal"),
-                (square.tril(-1), "below the diagonal"),
-            ):
-                if not (which & ~part).any():
-                    return f"Only entries {words} are {name}."
+    finders = (_end,) if wrong.ndim == 1 else (_line, _half)
+    hints = (finder(entries) for entries in (wrong, ~wrong) for finder in finders)
+    places = zip(hints, ("wrong", "right") if wrong.ndim == 1 else ("wrong", "wrong", "right", "right"), strict=True)
+    return next((f"Only {place} {name}." for place, name in places if place), "")
+
+
+def _end(entries: Tensor) -> str:
+    """Return which end the only entry that is True stands at."""
+    at = entries.nonzero().flatten().tolist()
+    return f"the {ENDS[at[0] > 0]} entry is" if at in ([0], [len(entries) - 1]) else ""
+
+
+def _line(entries: Tensor) -> str:
+    """Return the only row, column or part along the first axis that has entries that are True."""
+    for dim in (0, 1) if entries.ndim == 2 else (0,):
+        lines = [i for i, line in enumerate(entries.movedim(dim, 0)) if line.any()]
+        if len(lines) == 1:
+            kind = LINES[dim] if entries.ndim == 2 else "part along the first axis"
+            end = {0: "first", entries.shape[dim] - 1: "last"}.get(lines[0])
+            return f"the {end} {kind} is" if end else f"{kind} {lines[0]} is"
     return ""
+
+
+def _half(entries: Tensor) -> str:
+    """Return which part of a square matrix has all entries that are True: its diagonal, or one side of it."""
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
+        return ""
+    parts = {
+        "on the diagonal": entries.diagonal().diag(),
+        "above the diagonal": entries.triu(1),
+        "below the diagonal": entries.tril(-1),
+    }
+    return next((f"entries {words} are" for words, part in parts.items() if part.equal(entries)), "")
 
 
 def _how(got: Tensor, expected: Tensor, close: Callable[[Tensor, Tensor], bool]) -> str:
@@ -107,25 +118,34 @@ def _how(got: Tensor, expected: Tensor, close: Callable[[Tensor, Tensor], bool])
 def shape_hint(got: tuple[int, ...], right: tuple[int, ...]) -> str:
     """Return a sentence on how a shape differs from the right one: in order, by an axis or by a size."""
     if sorted(got) == sorted(right):
-        return (
-            " It is the transpose of the right shape."
-            if len(right) == 2
-            else " The sizes are right, their order is not."
+        order = (
+            "It is the transpose of the right shape." if len(right) == 2 else "The sizes are right, their order is not."
         )
+        return f" {order}"
     if [size for size in got if size > 1] == [size for size in right if size > 1]:
         return f" A dimension of size 1 is {'too many' if len(got) > len(right) else 'missing'}."
-    for longer, shorter, says in ((right, got, "is missing"), (got, right, "was kept, and should be gone")):
-        if len(longer) == len(shorter) + 1:
-            gone = [at for at in range(len(longer)) if longer[:at] + longer[at + 1 :] == shorter]
-            if gone:
-                which = f"the {ORDINALS[gone[0]]} axis" if len(gone) == 1 else "an axis"
-                return f" {which[0].upper()}{which[1:]}, of size {longer[gone[0]]}, {says}."
     if len(got) == len(right):
-        off = [at for at in range(len(got)) if got[at] != right[at]]
-        if len(off) == 1:
-            by, of = got[off[0]] - right[off[0]], f"the {ORDINALS[off[0]]} axis" if len(right) > 1 else "it"
-            many = {1: "one entry too many", -1: "one entry too few"}.get(
-                by, f"{got[off[0]]} {'entry' if got[off[0]] == 1 else 'entries'}, not {right[off[0]]}"
-            )
-            return f" Along {of}, there {'is' if abs(by) == 1 or got[off[0]] == 1 else 'are'} {many}."
-    return " One number is returned, where there is one for each entry." if got == () else ""
+        return _size_hint(got, right)
+    scalar = "" if got else " One number is returned, where there is one for each entry."
+    return _axis_hint(right, got, "is missing") or _axis_hint(got, right, "was kept, and should be gone") or scalar
+
+
+def _axis_hint(longer: tuple[int, ...], shorter: tuple[int, ...], verb: str) -> str:
+    """Return which axis of the ``longer`` shape the ``shorter`` one lacks, with a ``verb``; nothing if not one."""
+    lacking = [at for at in range(len(longer)) if longer[:at] + longer[at + 1 :] == shorter]
+    if not lacking:
+        return ""
+    axis = f"The {ORDINALS[lacking[0]]} axis" if len(lacking) == 1 else "An axis"
+    return f" {axis}, of size {longer[lacking[0]]}, {verb}."
+
+
+def _size_hint(got: tuple[int, ...], right: tuple[int, ...]) -> str:
+    """Return by how much one axis is too long or too short; nothing where several are."""
+    wrong = [at for at in range(len(got)) if got[at] != right[at]]
+    if len(wrong) != 1:
+        return ""
+    size, expected = got[wrong[0]], right[wrong[0]]
+    axis = f"the {ORDINALS[wrong[0]]} axis" if len(right) > 1 else "it"
+    if abs(size - expected) == 1:
+        return f" Along {axis}, there is one entry too {'many' if size > expected else 'few'}."
+    return f" Along {axis}, there {'is 1 entry' if size == 1 else f'are {size} entries'}, not {expected}."
