@@ -194,7 +194,10 @@ def unexplained(path: Path) -> list[str]:
         if is_exercise(node) or any("measurement(" in ast.unparse(decorator) for decorator in node.decorator_list):
             continue  # a lesson explains its exercises; a decorator names seed, scale, and the columns of a table
         arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        names = [argument.arg for argument in arguments if argument.arg not in {"self", "cls"}]
+        given = {"self", "cls"}
+        if any(ast.unparse(decorator) == "as_sampler" for decorator in node.decorator_list):
+            given |= {"config", "batch", "generator", "done"}  # of every sampler, as its decorator says
+        names = [argument.arg for argument in arguments if argument.arg not in given]
         quoted = set(re.findall(r"\w+", " ".join(re.findall(r"``(.*?)``", ast.get_docstring(node), re.DOTALL))))
         found += [f"{node.name}: {name}" for name in names if len(names) >= 4 and name not in quoted]
     return found

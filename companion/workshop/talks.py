@@ -61,7 +61,7 @@ def verdicts_of(report: dict) -> dict[str, str]:
     }
 
 
-def in_all(claims: Sequence[TalkClaim], verdicts: Mapping[str, str]) -> str:
+def outcomes_in_all(claims: Sequence[TalkClaim], verdicts: Mapping[str, str]) -> str:
     """Count what became of the claims: "Of 3 claims: 2 reproduced; 1 not covered."."""
     counts = Counter(claim.outcome(verdicts) for claim in claims)
     told = "; ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])

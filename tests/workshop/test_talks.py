@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from companion.lesson.claims import PUBLISHED, bibliography
-from companion.workshop.talks import LEFT_OUT, OWN, SEVERAL, SHOWN, TalkClaim, in_all, talks, verdicts_of
+from companion.workshop.talks import LEFT_OUT, OWN, SEVERAL, SHOWN, TalkClaim, outcomes_in_all, talks, verdicts_of
 
 VERDICTS = {"01:a": "reproduced", "01:b": "different", "02:a": "reproduced", "03:own": ""}
 STATEMENTS = {
@@ -40,7 +40,7 @@ def test_rows_say_what_became_of_a_claim(rows, lessons, outcome):
 
 def test_outcomes_are_counted():
     found = [claim("01:a"), claim("02:a"), claim("", "", "why")]
-    assert in_all(found, VERDICTS) == "Of 3 claims: 2 reproduced; 1 not covered."
+    assert outcomes_in_all(found, VERDICTS) == "Of 3 claims: 2 reproduced; 1 not covered."
 
 
 def test_verdicts_are_named_by_lesson_and_claim():

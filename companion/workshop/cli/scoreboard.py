@@ -7,8 +7,7 @@ from companion.lesson.claims import COLUMNS, cite, figure
 from companion.lesson.verdicts import DIFFERENT, in_all
 from companion.workshop.cli.lessons import Lesson, all_lessons, put_part
 from companion.workshop.cli.setup import ROOT
-from companion.workshop.talks import in_all as talk_in_all
-from companion.workshop.talks import talks, verdicts_of
+from companion.workshop.talks import outcomes_in_all, talks, verdicts_of
 
 PUBLISHED = "| Claim | Source | Published | Our checkpoint | This run | Verdict |\n|---|---|---|---|---|---|"
 TALK = "| Claim | Lessons | What became of it |\n|---|---|---|"
@@ -61,7 +60,7 @@ def by_talk(report: dict, lessons: list[Lesson]) -> list[str]:
             told = f"{claim.outcome(verdicts)}{': ' + '; '.join(judged) if len(judged) > 1 else ''}"
             where = ", ".join(pages.get(number, number) for number in claim.lessons)
             rows.append([claim.claim, where, f"{told}. {claim.note}".strip()])
-        parts += [f"## {cite(key)}", talk_in_all(claims, verdicts), _rows(TALK, rows)]
+        parts += [f"## {cite(key)}", outcomes_in_all(claims, verdicts), _rows(TALK, rows)]
     return parts
 
 

@@ -52,11 +52,11 @@ of one process.
 
 {sizes(course)}
 
-{filtered(kinds, rows)}
+{filterable(kinds, rows)}
 """
 
 
-def filtered(kinds: dict[str, list[str]], rows: list[str]) -> str:
+def filterable(kinds: dict[str, list[str]], rows: list[str]) -> str:
     """Return ``rows``, each a ``details`` with ``data-`` attributes, below a choice for each of ``kinds`` and a search
     (HTML).
     """

@@ -5,7 +5,7 @@ import html
 from companion.lesson.claims import cite
 from companion.workshop.site import atlas
 from companion.workshop.site.course import Chapter, Course
-from companion.workshop.talks import OUTCOMES, OWN, TalkClaim, in_all, talks, verdicts_of
+from companion.workshop.talks import OUTCOMES, OWN, TalkClaim, outcomes_in_all, talks, verdicts_of
 
 
 def page(course: Course) -> str:
@@ -15,7 +15,7 @@ def page(course: Course) -> str:
     chapters = {chapter.name[:2]: chapter for chapter in course.chapters}
     verdicts, rows, sums = verdicts_of({"lessons": [chapter.entry for chapter in course.chapters]}), [], []
     for key, claims in talks().items():
-        sums.append(f"- **{cite(key)}.** {in_all(claims, verdicts)}")
+        sums.append(f"- **{cite(key)}.** {outcomes_in_all(claims, verdicts)}")
         rows += [_talk_row(claim, cite(key), chapters, verdicts) for claim in claims]
     told = "\n".join(sums)
     return f"""# The talks, claim by claim
@@ -26,7 +26,7 @@ defines, derives or draws; *not covered* says why.
 
 {told}
 
-{atlas.filtered({"talk": [cite(key) for key in talks()], "verdict": list(OUTCOMES)}, rows)}
+{atlas.filterable({"talk": [cite(key) for key in talks()], "verdict": list(OUTCOMES)}, rows)}
 """
 
 
