@@ -248,16 +248,23 @@ class Block(nn.Module):
             if self.at.asked(name)
         }
 
+    def attend(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        """Compute what the heads add to the stream, ``x``."""
+        apart = [self.apart(x)] if self.at.hooks else []
+        return self.attention(self.norm1(x), *apart)
+
+    def transform(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        """Compute what the MLP adds to the stream, ``x``."""
+        norm2, up, gelu, down = self.mlp
+        return down(self.at("mlp.hook_post", gelu(up(norm2(x)))))  # hidden units are (batch, length, mlp * width)
+
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         at = self.at
         x = at("hook_resid_pre", x)
-        apart = [self.apart(x)] if at.hooks else []
-        x = x + at("hook_attn_out", self.attention(self.norm1(x), *apart))
+        x = x + at("hook_attn_out", self.attend(x))
         if self.mlp is not None:
             x = at("hook_resid_mid", x)
-            norm2, up, gelu, down = self.mlp
-            hidden = at("mlp.hook_post", gelu(up(norm2(x))))  # (batch, length, mlp * width)
-            x = x + at("hook_mlp_out", down(hidden))
+            x = x + at("hook_mlp_out", self.transform(x))
         return at("hook_resid_post", x)
 
 

@@ -166,16 +166,27 @@ class LlamaBlock(nn.Module):
         self, x: Float[Tensor, "batch length width"], by: Rotation | None = None
     ) -> Float[Tensor, "batch length width"]:
         """Compute the next stream. All blocks turn ``by`` the same angles, which one alone computes itself."""
+        at = self.at
+        x = at("hook_resid_pre", x)
+        x = at("hook_resid_mid", x + at("hook_attn_out", self.attend(x, by)))
+        return at("hook_resid_post", x + at("hook_mlp_out", self.transform(x)))
+
+    def attend(
+        self, x: Float[Tensor, "batch length width"], by: Rotation | None = None
+    ) -> Float[Tensor, "batch length width"]:
+        """Compute what the heads add to the stream, ``x``."""
         at, heads = self.at, self.config.heads
         by = by or rotation(x.shape[1], x.shape[2] // heads, self.config.base, like=x)
-        x = at("hook_resid_pre", x)
         normed = self.norm1(x)
         q_k_v = (
             self.norm1(at(name, x[:, None].repeat(1, heads, 1, 1))) if at.asked(name) else normed
             for name in HEAD_INPUTS.values()
         )
-        x = at("hook_resid_mid", x + at("hook_attn_out", self.attention(*q_k_v, by)))
-        return at("hook_resid_post", x + at("hook_mlp_out", self.mlp(self.norm2(x))))
+        return self.attention(*q_k_v, by)
+
+    def transform(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        """Compute what the MLP adds to the stream, ``x``."""
+        return self.mlp(self.norm2(x))
 
 
 class Llama(Hooked):
