@@ -1,5 +1,5 @@
 """Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | fetch | train | measure | bench |
-examine | grade | site``.
+circuit | examine | grade | site``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -33,11 +33,19 @@ EXTRAS = {
     "train": ("lessons",),
     "measure": ("lessons",),
     "bench": ("lessons",),
+    "circuit": ("lessons", "pretrained"),
     "examine": ("lessons",),
     "grade": ("grading",),
     "site": ("site",),
 }
-FROM_WHEEL = ("fetch", "train", "measure", "bench", "examine")  # what the package alone does, or names a missing extra
+FROM_WHEEL = (
+    "fetch",
+    "train",
+    "measure",
+    "bench",
+    "circuit",
+    "examine",
+)  # what the package alone does, or names a missing extra
 
 
 def parser() -> argparse.ArgumentParser:
@@ -127,6 +135,7 @@ def parser() -> argparse.ArgumentParser:
     _fetch(commands, common)
     _made_again(commands, common)
     _bench(commands, common)
+    _circuit(commands, common)
     _examine(commands, common)
 
     grade = commands.add_parser("grade", parents=[common], help="mark what was handed in under grading/submitted/")
@@ -237,6 +246,50 @@ def _bench(commands, common: argparse.ArgumentParser) -> None:
         metavar="FILE.csv",
         help="of the table and its picture (default: build/bench/LAYERS.csv)",
     )
+
+
+def _circuit(commands, common: argparse.ArgumentParser) -> None:
+    """Add ``circuit``: what a claimed circuit of a language model is worth."""
+    circuit = commands.add_parser(
+        "circuit",
+        parents=[common],
+        help="score a circuit of a language model that you name",
+        epilog="FILE.py has two names: behaviour, a function that draws (clean prompt, corrupted prompt, right, wrong) "
+        'from a random.Random, or the name of a behaviour in the box; and circuit, such as ["m0", "23.4"], or '
+        '["16.0 -> 18.6 by keys"].',
+    )
+    circuit.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE.py",
+        help="or the name of a behaviour, whose stored circuit is scored; without it, the behaviours are listed",
+    )
+    circuit.add_argument(
+        "--model",
+        default="smollm2",
+        metavar="MODEL",
+        help="a fetched model, the folder of a Llama, or a checkpoint of the course, FILE.safetensors "
+        "(default: %(default)s)",
+    )
+    circuit.add_argument(
+        "--prompts", type=in_range(int, 8), default=100, metavar="N", help="pairs of prompts (default: %(default)s)"
+    )
+    circuit.add_argument("--seed", type=SEED, default=0, help="of the prompts (default: %(default)s)")
+    circuit.add_argument(
+        "--random",
+        type=in_range(int, 1),
+        default=10,
+        metavar="N",
+        help="random circuits of its size to put beside it (default: %(default)s)",
+    )
+    circuit.add_argument(
+        "--find",
+        type=in_range(int, 1),
+        metavar="N",
+        help="search for a small circuit instead, on other prompts, by at most N trials; goes on where it was stopped",
+    )
+    circuit.add_argument("--json", action="store_true", help="print one line of JSON instead of the table")
+    circuit.add_argument("--out", type=to_write(".png"), metavar="FIGURE.png", help="draw the circuit there")
 
 
 def _examine(commands, common: argparse.ArgumentParser) -> None:

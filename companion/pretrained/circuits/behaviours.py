@@ -57,12 +57,12 @@ Behaviour = Callable[[Random], Pair | tuple[Words, Words, Words, Words]]
 
 
 def said_twice(random: Random) -> Pair:
-    """Ten words, and again the first of them; corrupted, another word stands before the one that is due."""
-    words, due = random.sample(TOGETHER.split(), 10), random.randint(5, 7)
-    other = (due + 3) % 10
+    """Eight words, and again the first of them; corrupted, another word stands before the one that is due."""
+    words, due = random.sample(TOGETHER.split(), 8), random.randint(4, 5)
+    other = due - 3
     swapped = list(words)
     swapped[due - 1], swapped[other - 1] = words[other - 1], words[due - 1]
-    clean, corrupted = (f"{' '.join([*each, *words[:due]])}" for each in (words, swapped))
+    clean, corrupted = (f"Words: {' '.join([*each, *words[:due]])}" for each in (words, swapped))
     return Pair(clean, corrupted, f" {words[due]}", f" {words[other]}")
 
 

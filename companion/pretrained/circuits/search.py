@@ -12,7 +12,9 @@ from tqdm.auto import tqdm
 
 from companion.core.arguments import at_least
 from companion.core.files import atomic_write, read_kept
-from companion.pretrained.circuits.scoring import FLAT, Circuit, Runs, check_shown
+from companion.pretrained.circuits.parts import Circuit
+from companion.pretrained.circuits.runs import Runs
+from companion.pretrained.circuits.scoring import FLAT, check_shown
 
 STEPS = 3  # points on the way from the corrupted run to the clean one, at which gradients are taken
 

@@ -1,0 +1,141 @@
+"""``circuit``: score a circuit that a file names, beside others; without one, list the behaviours in the box."""
+
+import json
+import runpy
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from companion.core.checkpoints import load, read_header
+from companion.core.defaults import torch_defaults
+from companion.core.extras import Extra
+from companion.core.files import atomic_write
+from companion.core.hooks import Hooked
+from companion.core.measuring import Row, measured_table
+from companion.core.recipe import recipe
+from companion.core.registry import nearest_first
+from companion.pretrained.circuits.behaviours import BEHAVIOURS, Behaviour
+from companion.pretrained.circuits.parts import Circuit
+from companion.pretrained.circuits.runs import Runs, draw
+from companion.pretrained.circuits.scoring import score
+from companion.pretrained.circuits.search import find
+from companion.pretrained.language import LanguageModel
+
+STORED = "language-found-circuits"
+
+
+def main(arguments: Namespace) -> int:
+    """Score what ``arguments.file`` names on ``arguments.model``, print it, and draw it if ``arguments.out`` says
+    where. Returns 2 for what cannot be scored, after a sentence that says why.
+    """
+    if arguments.file is None:
+        width = max(map(len, BEHAVIOURS))
+        print(*(f"{name:{width}}  {' '.join((of.__doc__ or '').split())}" for name, of in BEHAVIOURS.items()), sep="\n")
+        return 0
+    if arguments.out:  # before a minute is spent on what cannot be drawn
+        with Extra("lessons"):
+            from companion.pretrained.circuits.shown import picture  # noqa: PLC0415
+    try:
+        name, behaviour, claimed = read(arguments.file)
+        model = load_model(arguments.model)
+        runs = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed))
+        stored = None
+        if arguments.model == "smollm2":
+            known = {row["behaviour"]: row["circuit"].split() for row in measured_table(STORED).rows}
+            stored = known.get(name)
+        if arguments.find:
+            others = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed + 1))  # scored on fresh ones
+            kept = Path("build/circuits") / f"{name.replace(' ', '-')}.partial.json"
+            circuit = find(others, budget=arguments.find, kept=kept, label=name)
+        elif claimed or stored:
+            circuit = Circuit.read(claimed or stored)
+        else:
+            raise ValueError(f"circuit: {name!r} has none that is stored for {arguments.model}; name one, or --find it")
+        scored = score(runs, circuit, random=arguments.random, seed=arguments.seed)
+        best = stored and claimed and score(runs, Circuit.read(stored), random=0)
+    except ValueError as error:
+        print(f"circuit: {error}", file=sys.stderr)
+        return 2
+    said = {"behaviour": name, "model": arguments.model, "seed": arguments.seed, "parts": len(runs.parts)}
+    row = said | scored.row() | {"circuit": circuit.names, "stored": best.row() if best else None}
+    if arguments.out:
+        drawn = picture(circuit, layers=len(runs.blocks), heads=runs.heads, title=f"{name}, {arguments.model}")
+        atomic_write(arguments.out, drawn.png)
+    if arguments.json:
+        print(json.dumps(row))
+        return 0
+    print(*report(row, len(scored.random)), sep="\n")
+    if arguments.find:
+        print(f"circuit = {json.dumps(circuit.names)}")
+    if arguments.out:
+        print(f"It is drawn in {arguments.out}.")
+    return 0
+
+
+def read(file: str) -> tuple[str, Behaviour, list[str] | None]:
+    """Return a behaviour's name, the behaviour, and the circuit, if one is named: of a file of Python that has
+    ``behaviour``, a function or the name of one in the box, and ``circuit``, a list of names; or of a behaviour in the
+    box. Raises ValueError for what is neither, and for a file that cannot be run.
+    """
+    if file in BEHAVIOURS:
+        return file, BEHAVIOURS[file], None
+    there = ", ".join(nearest_first(file, BEHAVIOURS))
+    if not Path(file).is_file():
+        raise ValueError(f"file = {file!r}: must be a file of Python that is there, or one of {there}")
+    try:
+        with torch_defaults():
+            names = runpy.run_path(file)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"file = {file!r}: cannot be run: {type(error).__name__}: {error}") from error
+    behaviour, circuit = names.get("behaviour"), names.get("circuit")
+    if isinstance(behaviour, str) and behaviour in BEHAVIOURS:
+        return behaviour, BEHAVIOURS[behaviour], circuit
+    if not callable(behaviour):
+        raise ValueError(f"file = {file!r}: behaviour = {behaviour!r}; must be a function, or one of {there}")
+    return Path(file).stem, behaviour, circuit
+
+
+def load_model(name: str) -> Hooked:
+    """Return a fetched model by its name, that of a folder, or that of a checkpoint of the course's, FILE.safetensors.
+    Raises ValueError for one that is not there or cannot be read.
+    """
+    if not name.endswith(".safetensors"):
+        return LanguageModel(name)
+    header = read_header(name)
+    model = recipe(header.recipe, header.scale).model()
+    load(name, model)
+    return model.requires_grad_(False).eval()
+
+
+def report(row: Row, drawn: int) -> list[str]:
+    """Return a score in words and as a small table, beside ``drawn`` random circuits."""
+
+    def within(of: Row, name: str) -> str:
+        return f"{of[name]:5.2f} ({of[f'{name}_low']:.2f} to {of[f'{name}_high']:.2f})"
+
+    def line(name: str, of: Row) -> str:
+        kept = f"{within(of, 'faithfulness')}  {within(of, 'completeness')}"
+        return f"{name:22}{of['size']:5}  {kept}  {of['probability']:5.2f}  {of['first']:4.0%}"
+
+    low, high = row["accuracy_low"], row["accuracy_high"]
+    whole, given, other = row["whole_probability"], row["probability"], f"{drawn} random circuits"
+    lines = [
+        f"{row['behaviour']}, {row['model']}: right ahead of wrong in {row['accuracy']:.0%} of {row['pairs']} prompts "
+        f"({low:.0%} to {high:.0%}).",
+        f"{'':22}parts  faithfulness           completeness           p(right) first guess",
+        f"{'the whole model':22}{row['parts']:5}  {' 1.00':23}{' 0.00':23}{whole:5.2f}  {row['whole_first']:4.0%}",
+        line("the circuit", row),
+        *([line("the stored circuit", row["stored"])] if row["stored"] else []),
+        f"{other:22}{row['size']:5}  {row['random']:5.2f} as a mean, {row['random_best']:.2f} the best",
+        f"{'no part at all':22}{0:5}  {row['empty']:5.2f}",
+    ]
+    if row["flattens"]:
+        said = "It only flattens what the model says: the difference stays, and the right continuation"
+    else:
+        said = "It does not only flatten what the model says: the right continuation"
+    lines.append(f"{said} has p = {given:.2f}, where the model gives it {whole:.2f}.")
+    if row["faithfulness"] > 1.1:
+        lines.append("It says more than the model: what holds the model back is among the parts left out.")
+    if row["completeness"] > 0.1:
+        lines.append(f"It is not all: without it {row['completeness']:.0%} of the difference stays.")
+    return lines

@@ -1,0 +1,34 @@
+"""Names of parts and wires are read, written, and refused by name."""
+
+import pytest
+from refusals import refusals
+
+from companion.core.circuits import Part
+from companion.pretrained.circuits.parts import Circuit, Wire, named
+
+
+def test_names_are_read_in_the_order_of_layers_and_written_again():
+    circuit = Circuit.read(["m1", "0.2", "m0 -> 3.4 by keys", " 0.2->3.4 by  queries "])
+    assert circuit.parts == (Part(0, 2), Part(0), Part(1), Part(3, 4))
+    assert circuit.names == ["0.2", "m0", "m1", "3.4", "m0 -> 3.4 by keys", "0.2 -> 3.4 by queries"]
+    assert circuit.wires[0] == Wire(Part(0), Part(3, 4), "keys") and named(Part(7)) == "m7"
+    assert Circuit.read(circuit.names).wires == circuit.wires
+
+
+test_wrong_names_are_refused = refusals(
+    (["23"], r"'23' must be a head '16.0', an MLP 'm0' or a wire '16.0 -> 18.6 by keys'"),
+    ([(23, 0)], r"\(23, 0\) is not a text"),
+    (["m0", "m0"], "'m0' and 'm0' are one part, named twice"),
+    (["16.0", "016.0"], "'16.0' and '016.0' are one part, named twice"),
+    (["1.0 -> 2.0 by keys", "1.0->2.0 by keys"], "are one wire, named twice"),
+    (["1.0 -> 2.0 by k"], "by must be one of queries, keys, values"),
+    (["2.1 -> 2.0 by keys"], "must lead from an earlier layer to a head"),
+    (["1.0 -> m2 by keys"], "must lead from an earlier layer to a head"),
+    of=Circuit.read,
+)
+
+
+def test_a_single_name_is_a_circuit_of_one():
+    assert Circuit.read("1.2").names == ["1.2"]
+    with pytest.raises(ValueError, match=r"layer = -1|must be a head"):
+        Circuit.read(["-1.2"])

@@ -1,0 +1,96 @@
+"""``circuit`` lists behaviours, scores a circuit from a file, finds one, draws it, and says what is wrong."""
+
+import json
+
+import pytest
+from tiny_llama import save_tiny_llama
+
+from companion.__main__ import parser
+from companion.core.checkpoints import weights_path
+from companion.pretrained.circuits.behaviours import BEHAVIOURS
+from companion.workshop.cli import circuit
+
+FILE = """
+def behaviour(random):
+    words = random.sample(range(32), 10)
+    other = [words[3], *words[1:3], words[0], *words[4:]]
+    return [*words, *words[:1]], [*other, *words[:1]], [words[1]], [words[4]]
+
+circuit = {circuit}
+"""
+CIRCUIT = ["0.1", "0.2", "1.0", "1.1", "1.2", "1.3"]
+MODEL = str(weights_path("attention-two-layers", seed=1))
+
+
+def run(*words: str) -> int:
+    return circuit.main(parser().parse_args(["circuit", *words]))
+
+
+def write(tmp_path, circuit=CIRCUIT, text=FILE) -> str:
+    file = tmp_path / "mine.py"
+    file.write_text(text.format(circuit=circuit), encoding="utf-8")
+    return str(file)
+
+
+def test_without_a_file_the_behaviours_are_listed(capsys):
+    assert run() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(BEHAVIOURS) and lines[4].startswith("capitals          'The capital of Norway is'")
+
+
+def test_a_circuit_of_ones_own_is_scored_and_drawn(tmp_path, capsys):
+    out = tmp_path / "circuit.png"
+    words = ["--model", MODEL, "--prompts", "20", "--random", "2", "--out", str(out)]
+    assert run(write(tmp_path), *words) == 0
+    said = capsys.readouterr().out
+    assert f"mine, {MODEL}: right ahead of wrong in 100% of 20 prompts" in said and "2 random circuits" in said
+    assert "It does not only flatten" in said and f"It is drawn in {out}." in said and "It is not all" not in said
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_board_reads_one_line(tmp_path, capsys):
+    assert run(write(tmp_path), "--model", MODEL, "--prompts", "10", "--random", "1", "--json") == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["circuit"] == CIRCUIT and row["size"] == 6 and row["faithfulness"] > 0.9 and row["behaviour"] == "mine"
+
+
+def test_a_small_circuit_is_found(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(write(tmp_path, []), "--model", MODEL, "--prompts", "20", "--find", "60", "--random", "1") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("circuit = [") and {"0.2", "1.0"} <= set(json.loads(last.removeprefix("circuit = ")))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("behaviour = 'capital'", "behaviour = 'capital'; must be a function, or one of "),
+        ("1 / 0", "cannot be run: ZeroDivisionError"),
+        ("behaviour = 'capitals'\ncircuit = ['m0']", "is a text, and TokenModel has no tokenizer"),
+        (FILE.format(circuit=["7.0"]), "'7.0': there is no such head; the model has heads up to 1.3"),
+        (FILE.format(circuit=["0.0", "00.0"]), "'0.0' and '00.0' are one part, named twice"),
+        (FILE.format(circuit=[]), "has none that is stored for"),
+        (FILE.replace("[words[1]], [words[4]]", "[words[4]], [words[1]]").format(circuit=["0.0"]), "does not show it"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, capsys, text, message):
+    file = tmp_path / "wrong.py"
+    file.write_text(text, encoding="utf-8")
+    assert run(str(file), "--model", MODEL, "--prompts", "10") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("circuit: ") and message in said
+
+
+def test_a_model_that_is_not_there_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
+    assert run("capitals") == 2 and "`python3 -m companion fetch smollm2`" in capsys.readouterr().err
+    assert run("capitals", "--model", "nowhere.safetensors") == 2 and "nowhere.safetensors" in capsys.readouterr().err
+    assert (
+        run("capital") == 2 and "must be a file of Python that is there, or one of capitals" in capsys.readouterr().err
+    )
+
+
+def test_a_folder_that_shows_nothing_is_said(tmp_path, capsys):
+    folder = save_tiny_llama(tmp_path / "llama")
+    assert run("days in a row", "--model", str(folder), "--prompts", "10") == 2
+    assert "circuit: " in capsys.readouterr().err
