@@ -30,7 +30,7 @@ def picture(circuit: Circuit, *, layers: int, heads: int, title: str = "") -> Pi
         x, y = place(part)
         marker, color = ("s", COLORS["highlight"]) if part.head is None else ("o", COLORS["second"])
         ax.plot(x, y, marker, color=color, markersize=8)
-        ax.annotate(named(part), (x, y), (x + 0.22, y + near), fontsize=6)
+        ax.annotate(named(part), (x, y), (x + 0.22, y + near), fontsize=7)
     for wire in circuit.wires:
         arrow = {"arrowstyle": "-|>", "color": SIDES[wire.side], "connectionstyle": "arc3,rad=0.12", "shrinkB": 4}
         ax.annotate("", place(wire.reader), place(wire.writer), arrowprops=arrow)

@@ -17,7 +17,7 @@ from companion.core.registry import nearest_first
 from companion.pretrained.circuits.behaviours import BEHAVIOURS, Behaviour
 from companion.pretrained.circuits.parts import Circuit
 from companion.pretrained.circuits.runs import Runs, draw
-from companion.pretrained.circuits.scoring import score
+from companion.pretrained.circuits.scoring import FLAT, score
 from companion.pretrained.circuits.search import find
 from companion.pretrained.language import LanguageModel
 
@@ -129,11 +129,13 @@ def report(row: Row, drawn: int) -> list[str]:
         f"{other:22}{row['size']:5}  {row['random']:5.2f} as a mean, {row['random_best']:.2f} the best",
         f"{'no part at all':22}{0:5}  {row['empty']:5.2f}",
     ]
+    said = f"the right continuation has p = {given:.2f}, where the model gives it {whole:.2f}."
     if row["flattens"]:
-        said = "It only flattens what the model says: the difference stays, and the right continuation"
-    else:
-        said = "It does not only flatten what the model says: the right continuation"
-    lines.append(f"{said} has p = {given:.2f}, where the model gives it {whole:.2f}.")
+        lines.append(f"It only flattens what the model says: the difference stays, and {said}")
+    elif row["faithfulness"] > FLAT:
+        lines.append(f"It does not only flatten what the model says: {said}")
+    if row["random_best"] >= row["faithfulness_low"]:
+        lines.append("A random circuit of its size keeps as much: it says nothing about these parts.")
     if row["faithfulness"] > 1.1:
         lines.append("It says more than the model: what holds the model back is among the parts left out.")
     if row["completeness"] > 0.1:

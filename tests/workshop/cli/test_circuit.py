@@ -48,6 +48,24 @@ def test_a_circuit_of_ones_own_is_scored_and_drawn(tmp_path, capsys):
     assert out.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_whole_model_scores_best_and_is_found_out(tmp_path, capsys):
+    everything = [f"{layer}.{head}" for layer in range(2) for head in range(4)]
+    assert run(write(tmp_path, everything), "--model", MODEL, "--prompts", "10", "--random", "1") == 0
+    said = capsys.readouterr().out
+    assert "1.00 (1.00 to 1.00)" in said and "A random circuit of its size keeps as much" in said
+
+
+def test_a_circuit_that_flattens_or_says_more_is_told():
+    of = {"heads": 1, "mlps": 0, "accuracy": 1, "pairs": 9, "completeness": 0.3, "empty": 0, "stored": None, "size": 1}
+    of |= {f"{name}_{end}": 1.2 for name in ("accuracy", "faithfulness", "completeness") for end in ("low", "high")}
+    of |= {"behaviour": "b", "model": "m", "parts": 8, "faithfulness": 1.2, "random": 0, "random_best": 0, "first": 0}
+    lines = circuit.report(of | {"flattens": 1, "probability": 0.1, "whole_probability": 0.6, "whole_first": 1}, 3)
+    assert (
+        "It only flattens what the model says" in lines[-3] and "p = 0.10, where the model gives it 0.60" in lines[-3]
+    )
+    assert lines[-2].startswith("It says more than the model") and "without it 30% of the difference" in lines[-1]
+
+
 def test_a_board_reads_one_line(tmp_path, capsys):
     assert run(write(tmp_path), "--model", MODEL, "--prompts", "10", "--random", "1", "--json") == 0
     row = json.loads(capsys.readouterr().out)
