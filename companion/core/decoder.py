@@ -254,7 +254,9 @@ class Block(nn.Module):
         return self.attention(self.norm1(x), *apart)
 
     def transform(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        """Compute what the MLP adds to the stream, ``x``."""
+        """Compute what the MLP adds to the stream, ``x``: zeros where there is none."""
+        if self.mlp is None:
+            return torch.zeros_like(x)
         norm2, up, gelu, down = self.mlp
         return down(self.at("mlp.hook_post", gelu(up(norm2(x)))))  # hidden units are (batch, length, mlp * width)
 

@@ -68,8 +68,9 @@ def _part(name: str) -> Part:
     return Part(int(mlp)) if mlp else Part(int(layer), int(head))
 
 
-def _wire(name: str, writer: str, reader: str, side: str) -> Wire:
-    if side not in get_args(Side):
+def _wire(name: str, writer: str, reader: str, by: str) -> Wire:
+    side = next((side for side in get_args(Side) if side == by), None)
+    if side is None:
         raise ValueError(f"circuit: {name!r}: by must be one of {', '.join(get_args(Side))}")
     wire = Wire(_part(writer), _part(reader), side)
     if wire.reader.head is None or wire.writer.layer >= wire.reader.layer:

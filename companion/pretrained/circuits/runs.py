@@ -38,19 +38,19 @@ def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0) -> Prom
     continuation is the same in all.
     """
     at_least(count=(count, FEWEST))
-    random, pairs = Random(seed), {}
+    random, pairs = Random(seed), {}  # pairs by themselves: a set in the order of drawing
     for _ in range(TRIES * count):
         if len(pairs) == count:
             break
         drawn = behaviour(random)
         if not isinstance(drawn, tuple) or len(drawn) != 4:
             raise ValueError(f"behaviour: drew {drawn!r}; must be the clean prompt, the corrupted one, right, wrong")
-        pairs.setdefault(tuple(each if isinstance(each, str) else tuple(each) for each in drawn), Pair(*drawn))
+        pairs[Pair(*(each if isinstance(each, str) else tuple(each) for each in drawn))] = None
     if len(pairs) < FEWEST:
         raise ValueError(f"behaviour: has {len(pairs)} different pairs; must have at least {FEWEST}")
     groups: dict[tuple[int, int], list[list[list[int]]]] = {}
     met: Counter[int] = Counter()
-    for pair in pairs.values():
+    for pair in pairs:
         clean, corrupted, right, wrong = (_tokens(model, each) for each in pair)
         if len(clean) != len(corrupted):
             raise ValueError(
@@ -67,8 +67,9 @@ def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0) -> Prom
     by_length = [[torch.tensor(each) for each in zip(*group, strict=True)] for group in groups.values()]
     right, wrong = (torch.cat([group[i][:, 0] for group in by_length]) for i in (2, 3))
     if len(right.unique()) == 1:
+        always = next(iter(pairs)).right
         raise ValueError(
-            f"behaviour: {pair.right!r} is right in every pair; must change, as what always says it would be right, too"
+            f"behaviour: {always!r} is right in every pair; must change, or to say it always would be right"
         )
     return Prompts([group[0] for group in by_length], [group[1] for group in by_length], right, wrong)
 

@@ -13,10 +13,14 @@ with Extra("lessons"):
 SIDES = {"queries": COLORS["newton"], "keys": COLORS["transformer"], "values": COLORS["gradient descent"]}
 
 
-@plt.rc_context()
 def picture(circuit: Circuit, *, layers: int, heads: int, title: str = "") -> Picture:
     """Draw a circuit in a model of so many ``layers`` and ``heads`` a layer, under a ``title``."""
-    style_figures()
+    with plt.rc_context():
+        style_figures()
+        return Picture(_drawn(circuit, layers, heads, title), alt=f"{title}: {', '.join(circuit.names)}")
+
+
+def _drawn(circuit: Circuit, layers: int, heads: int, title: str) -> Figure:
     figure = Figure(figsize=(2.5 + 0.5 * heads, 1.5 + 0.21 * max(8, layers)))
     ax = figure.subplots()
 
@@ -42,4 +46,4 @@ def picture(circuit: Circuit, *, layers: int, heads: int, title: str = "") -> Pi
     ax.set_yticks(range(0, layers, 1 if layers < 13 else 5))
     ax.set(title=title, xlabel="head", ylabel="layer", xlim=(-0.6, heads + 1.3), ylim=(-0.8, layers - 0.2))
     ax.grid(False)
-    return Picture(figure, alt=f"{title}: {', '.join(circuit.names)}")
+    return figure

@@ -4,17 +4,19 @@ import json
 import runpy
 import sys
 from argparse import Namespace
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from companion.core.checkpoints import load, read_header
 from companion.core.defaults import torch_defaults
 from companion.core.extras import Extra
 from companion.core.files import atomic_write
-from companion.core.hooks import Hooked
 from companion.core.measuring import Row, measured_table
 from companion.core.recipe import recipe
 from companion.core.registry import nearest_first
-from companion.pretrained.circuits.behaviours import BEHAVIOURS, Behaviour
+from companion.pretrained.circuits.behaviours import BEHAVIOURS
 from companion.pretrained.circuits.parts import Circuit
 from companion.pretrained.circuits.runs import Runs, draw
 from companion.pretrained.circuits.scoring import FLAT, score
@@ -32,9 +34,8 @@ def main(arguments: Namespace) -> int:
         width = max(map(len, BEHAVIOURS))
         print(*(f"{name:{width}}  {' '.join((of.__doc__ or '').split())}" for name, of in BEHAVIOURS.items()), sep="\n")
         return 0
-    if arguments.out:  # before a minute is spent on what cannot be drawn
-        with Extra("lessons"):
-            from companion.pretrained.circuits.shown import picture  # noqa: PLC0415
+    with Extra("lessons") if arguments.out else nullcontext():  # before a minute is spent on what cannot be drawn
+        picture = import_module("companion.pretrained.circuits.shown").picture if arguments.out else None
     try:
         name, behaviour, claimed = read(arguments.file)
         model = load_model(arguments.model)
@@ -47,18 +48,18 @@ def main(arguments: Namespace) -> int:
             others = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed + 1))  # scored on fresh ones
             kept = Path("build/circuits") / f"{name.replace(' ', '-')}.partial.json"
             circuit = find(others, budget=arguments.find, kept=kept, label=name)
-        elif claimed or stored:
-            circuit = Circuit.read(claimed or stored)
+        elif named := claimed or stored:
+            circuit = Circuit.read(named)
         else:
             raise ValueError(f"circuit: {name!r} has none that is stored for {arguments.model}; name one, or --find it")
         scored = score(runs, circuit, random=arguments.random, seed=arguments.seed)
-        best = stored and claimed and score(runs, Circuit.read(stored), random=0)
+        best = score(runs, Circuit.read(stored), random=0) if stored and claimed else None
     except ValueError as error:
         print(f"circuit: {error}", file=sys.stderr)
         return 2
     said = {"behaviour": name, "model": arguments.model, "seed": arguments.seed, "parts": len(runs.parts)}
     row = said | scored.row() | {"circuit": circuit.names, "stored": best.row() if best else None}
-    if arguments.out:
+    if picture:
         drawn = picture(circuit, layers=len(runs.blocks), heads=runs.heads, title=f"{name}, {arguments.model}")
         atomic_write(arguments.out, drawn.png)
     if arguments.json:
@@ -72,7 +73,7 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def read(file: str) -> tuple[str, Behaviour, list[str] | None]:
+def read(file: str) -> tuple[str, Any, list[str] | None]:
     """Return a behaviour's name, the behaviour, and the circuit, if one is named: of a file of Python that has
     ``behaviour``, a function or the name of one in the box, and ``circuit``, a list of names; or of a behaviour in the
     box. Raises ValueError for what is neither, and for a file that cannot be run.
@@ -95,7 +96,7 @@ def read(file: str) -> tuple[str, Behaviour, list[str] | None]:
     return Path(file).stem, behaviour, circuit
 
 
-def load_model(name: str) -> Hooked:
+def load_model(name: str) -> Any:
     """Return a fetched model by its name, that of a folder, or that of a checkpoint of the course's, FILE.safetensors.
     Raises ValueError for one that is not there or cannot be read.
     """
