@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from companion.core.checkpoints import shipped
-from companion.pretrained.circuits.runs import Prompts, Runs, draw
+from companion.pretrained.circuits.runs import PromptPairs, Runs, draw
 from companion.topics.bigrams.recipes import TABLE
 from companion.topics.language.by_hand import SLOW, H, planted
 
@@ -58,4 +58,4 @@ def planted_runs(kind: str) -> tuple[Runs, str, str]:
     of.model.unembed.weight.copy_(said)
     right = of.model(of.tokens)[:, -1].argmax(-1)
     wrong = torch.where(of.tokens[:, 0] == right, of.tokens[:, 1], of.tokens[:, 0])
-    return Runs(of.model, Prompts([of.tokens], [of.others], right, wrong)), f"0.{writer}", f"1.{at}"
+    return Runs(of.model, PromptPairs([of.tokens], [of.others], right, wrong)), f"0.{writer}", f"1.{at}"

@@ -56,7 +56,7 @@ class Pair(NamedTuple):
 Behaviour = Callable[[Random], Pair | tuple[Words, Words, Words, Words]]
 
 
-def said_twice(random: Random) -> Pair:
+def words_twice(random: Random) -> Pair:
     """Eight words, and again the first of them; corrupted, another word stands before the one that is due."""
     words, due = random.sample(TOGETHER.split(), 8), random.randint(4, 5)
     other = due - 3
@@ -144,7 +144,7 @@ def _two_of(random: Random, facts: dict[str, str], prompt: str) -> Pair:
 
 
 BEHAVIOURS: dict[str, Behaviour] = {
-    "said twice": said_twice,
+    "said twice": words_twice,
     "indirect objects": indirect_object,
     "larger year": larger_year,
     "agreement": agreement,

@@ -19,10 +19,10 @@ class Wire(NamedTuple):
     side: Side
 
     def __str__(self) -> str:
-        return f"{named(self.writer)} -> {named(self.reader)} by {self.side}"
+        return f"{part_name(self.writer)} -> {part_name(self.reader)} by {self.side}"
 
 
-def named(part: Part) -> str:
+def part_name(part: Part) -> str:
     """Return a part's name: "16.0" for a head, "m0" for an MLP."""
     return f"m{part.layer}" if part.head is None else f"{part.layer}.{part.head}"
 
@@ -56,8 +56,8 @@ class Circuit:
 
     @property
     def names(self) -> list[str]:
-        """What `read` reads."""
-        return [*map(named, self.parts), *map(str, self.wires)]
+        """Return what `read` reads."""
+        return [*map(part_name, self.parts), *map(str, self.wires)]
 
 
 def _part(name: str) -> Part:

@@ -14,7 +14,7 @@ from companion.core.arguments import at_least
 from companion.core.circuits import Part, Side
 from companion.core.hooks import Hook, Hooked
 from companion.pretrained.circuits.behaviours import Behaviour, Pair, Words
-from companion.pretrained.circuits.parts import Circuit, Wire, named
+from companion.pretrained.circuits.parts import Circuit, Wire, part_name
 
 TOGETHER = 20  # pairs that are computed at a time, so that little memory is enough
 KEPT = 3  # runs of which every layer's stream is kept, so that one that differs late begins there
@@ -22,7 +22,7 @@ FEWEST = 8  # different pairs, below which no interval over prompts says anythin
 TRIES = 50  # to draw a pair that is not there yet
 
 
-class Prompts(NamedTuple):
+class PromptPairs(NamedTuple):
     """Pairs as tokens, in groups of one length."""
 
     clean: list[Int[Tensor, "pairs length"]]
@@ -31,11 +31,13 @@ class Prompts(NamedTuple):
     wrong: Int[Tensor, " all_pairs"]
 
 
-def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0) -> Prompts:
-    """Draw different pairs from a behaviour; fewer than ``count`` where it has no more. Raises ValueError, which shows
-    the pair, for prompts of unequal length, for two that are the same, for continuations that begin with the same token
-    and for texts that a model without a tokenizer cannot read; for fewer pairs than `FEWEST`; and where the right
-    continuation is the same in all.
+def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0) -> PromptPairs:
+    """Draw pairs from a ``behaviour``, no two alike, for a ``model`` to read: ``count`` of them, or fewer where there
+    are no more, from a ``seed``.
+
+    Raises ValueError, which shows the pair, for prompts of unequal length, for two that are the same, for continuations
+    that begin with the same token and for texts that a model without a tokenizer cannot read; for fewer pairs than
+    `FEWEST`; and where the right continuation is the same in all.
     """
     at_least(count=(count, FEWEST))
     random, pairs = Random(seed), {}  # pairs by themselves: a set in the order of drawing
@@ -71,7 +73,7 @@ def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0) -> Prom
         raise ValueError(
             f"behaviour: {always!r} is right in every pair; must change, or to say it always would be right"
         )
-    return Prompts([group[0] for group in by_length], [group[1] for group in by_length], right, wrong)
+    return PromptPairs([group[0] for group in by_length], [group[1] for group in by_length], right, wrong)
 
 
 def _tokens(model: Hooked, words: Words) -> list[int]:
@@ -83,7 +85,7 @@ def _tokens(model: Hooked, words: Words) -> list[int]:
     return encode(words)
 
 
-class Reading(NamedTuple):
+class RunReading(NamedTuple):
     """What a run says after each prompt: logit(right) - logit(wrong), the probability of the right continuation, and
     whether it is the first guess.
     """
@@ -117,13 +119,13 @@ class Runs:
         attention with logits by its ``unembed``.
     ``prompts``: as `draw` gives them.
 
-    ``clean``, ``corrupted``: the `Reading`s of these two runs. ``parts``: all parts that the model has.
+    ``clean``, ``corrupted``: the `RunReading`s of these two runs. ``parts``: all parts that the model has.
 
     Raises ValueError for a model of another kind, and for one that gives numbers that are not finite.
     """
 
     @torch.no_grad()
-    def __init__(self, model: Hooked, prompts: Prompts):
+    def __init__(self, model: Hooked, prompts: PromptPairs):
         blocks = getattr(model.body, "blocks", None)
         if blocks is None or not all(hasattr(block, "attend") for block in blocks):
             raise ValueError(f"model = {type(model).__name__}: must be a Llama, or have a decoder")
@@ -172,14 +174,14 @@ class Runs:
                 kind = "MLP" if part.head is None else "head"
                 most = f"m{len(self.blocks) - 1}" if part.head is None else f"{len(self.blocks) - 1}.{self.heads - 1}"
                 few = "no MLPs" if kind == "MLP" and not self.has_mlps else f"{kind}s up to {most}"
-                raise ValueError(f"circuit: {named(part)!r}: there is no such {kind}; the model has {few}")
+                raise ValueError(f"circuit: {part_name(part)!r}: there is no such {kind}; the model has {few}")
 
     def without(self, circuit: Circuit) -> Circuit:
         """Return all parts but a circuit's, with no wires named."""
         return Circuit(tuple(part for part in self.parts if part not in set(circuit.parts)))
 
     @torch.no_grad()
-    def run(self, circuit: Circuit) -> Reading:
+    def run(self, circuit: Circuit) -> RunReading:
         """Return what is said where all but a circuit is resampled. Raises ValueError for a part that is not there."""
         self.check(circuit)
         heads = torch.zeros(len(self.blocks), self.heads)
@@ -256,13 +258,13 @@ class Runs:
         along = self.unembedding[self.prompts.right] - self.unembedding[self.prompts.wrong]
         return (self.model.body.get_submodule("norm")(last) * along).sum(-1)
 
-    def _read(self, last: Tensor) -> Reading:
+    def _read(self, last: Tensor) -> RunReading:
         logits = self.model.body.get_submodule("norm")(last) @ self.unembedding.mT
         right, wrong = (logits.gather(1, each[:, None])[:, 0] for each in (self.prompts.right, self.prompts.wrong))
         probability = (right - logits.logsumexp(1)).exp()
-        return Reading(right - wrong, probability, right >= logits.amax(1))
+        return RunReading(right - wrong, probability, right >= logits.amax(1))
 
-    def share(self, reading: Reading) -> float:
+    def share(self, reading: RunReading) -> float:
         """Return the share of the difference that a run keeps: 0 for the corrupted run, 1 for the clean one."""
         return kept_share(reading.difference, self.clean.difference, self.corrupted.difference).item()
 

@@ -31,14 +31,14 @@ import torch
 from companion.core.measuring import Row
 from companion.lesson.intervals import wilson
 from companion.pretrained.circuits.parts import Circuit
-from companion.pretrained.circuits.runs import Reading, Runs, kept_share
+from companion.pretrained.circuits.runs import RunReading, Runs, kept_share
 
 REDRAWN = 2_000  # samples of a bootstrap
 FLAT = 0.5  # a circuit that keeps the difference, and less than this share of the answer's probability, only flattens
 
 
 @dataclass(frozen=True)
-class Score:
+class CircuitScore:
     """What a circuit's score says, each interval one of 95 % over prompts.
 
     ``pairs``: how many pairs of prompts.
@@ -95,11 +95,11 @@ def check_shown(runs: Runs) -> tuple[float, tuple[float, float]]:
     return ahead, (low, high)
 
 
-def score(runs: Runs, circuit: Circuit, *, random: int = 10, seed: int = 0) -> Score:
-    """Score a circuit on a behaviour's prompts. Raises ValueError for a part that is not there, and for a behaviour
-    that the model does not show.
+def score(runs: Runs, circuit: Circuit, *, random: int = 10, seed: int = 0) -> CircuitScore:
+    """Score a ``circuit`` on the prompts of ``runs``. Raises ValueError for a part that is not there, and for a
+    behaviour that the model does not show.
 
-    ``random``: how many random circuits of its size are put beside it, drawn from ``seed``.
+    ``random``: how many random circuits of its size are put beside it, drawn from ``seed``, as the bootstrap is.
     """
     accuracy, interval = check_shown(runs)
     kept, rest = runs.run(circuit), runs.run(runs.without(circuit))
@@ -108,7 +108,7 @@ def score(runs: Runs, circuit: Circuit, *, random: int = 10, seed: int = 0) -> S
     mlps = sum(part.head is None for part in circuit.parts)
     drawn = [runs.share(runs.run(each)) for each in random_circuits(runs, circuit, random, seed)]
     probability, whole = (each.probability.mean().item() for each in (kept, runs.clean))
-    return Score(
+    return CircuitScore(
         pairs=len(runs.clean.difference),
         accuracy=accuracy,
         accuracy_interval=interval,
@@ -130,7 +130,9 @@ def score(runs: Runs, circuit: Circuit, *, random: int = 10, seed: int = 0) -> S
 
 
 def random_circuits(runs: Runs, circuit: Circuit, count: int, seed: int = 0) -> list[Circuit]:
-    """Draw circuits with as many heads and as many MLPs as this one, without wires."""
+    """Draw ``count`` circuits, from a ``seed``, with as many heads and MLPs of the model of ``runs`` as ``circuit``,
+    without wires.
+    """
     random, of_kind = Random(seed), {}
     for is_mlp in (False, True):
         there, asked = (
@@ -140,7 +142,7 @@ def random_circuits(runs: Runs, circuit: Circuit, count: int, seed: int = 0) -> 
     return [Circuit((*heads, *mlps)) for heads, mlps in zip(of_kind[False], of_kind[True], strict=True)]
 
 
-def _interval(runs: Runs, reading: Reading, seed: int) -> tuple[float, tuple[float, float]]:
+def _interval(runs: Runs, reading: RunReading, seed: int) -> tuple[float, tuple[float, float]]:
     """The share that a run keeps, and the interval of a bootstrap over prompts."""
     of = (reading.difference, runs.clean.difference, runs.corrupted.difference)
     trials = len(reading.difference)

@@ -34,9 +34,11 @@ def attribution(runs: Runs) -> Float[Tensor, " parts"]:
     return total.flatten()
 
 
-def find(runs: Runs, *, keep: float = 0.9, budget: int = 400, kept: Path | None = None, label: str = "find") -> Circuit:
-    """Find a small circuit whose faithfulness lies between ``keep`` and 2 - ``keep``, and which keeps at least half of
-    the answer's probability.
+def find_circuit(
+    runs: Runs, *, keep: float = 0.9, budget: int = 400, kept: Path | None = None, label: str = "find"
+) -> Circuit:
+    """Find a small circuit whose faithfulness, in the ``runs``, lies between ``keep`` and 2 - ``keep``, and which keeps
+    at least half of the answer's probability.
 
     It begins with all parts, in the order of how little they are attributed, and drops half of them at once, or the
     other half, where what is left still keeps enough; then quarters, and so on, down to single parts. So it is greedy:

@@ -3,7 +3,7 @@
 from companion.core.circuits import Part
 from companion.core.extras import Extra
 from companion.lesson.figures import COLORS, Picture, style_figures
-from companion.pretrained.circuits.parts import Circuit, named
+from companion.pretrained.circuits.parts import Circuit, part_name
 
 with Extra("lessons"):
     import matplotlib.pyplot as plt
@@ -13,8 +13,8 @@ with Extra("lessons"):
 SIDES = {"queries": COLORS["newton"], "keys": COLORS["transformer"], "values": COLORS["gradient descent"]}
 
 
-def picture(circuit: Circuit, *, layers: int, heads: int, title: str = "") -> Picture:
-    """Draw a circuit in a model of so many ``layers`` and ``heads`` a layer, under a ``title``."""
+def circuit_picture(circuit: Circuit, *, layers: int, heads: int, title: str = "") -> Picture:
+    """Draw a ``circuit`` in a model of so many ``layers`` and ``heads`` a layer, under a ``title``."""
     with plt.rc_context():
         style_figures()
         return Picture(_drawn(circuit, layers, heads, title), alt=f"{title}: {', '.join(circuit.names)}")
@@ -34,7 +34,7 @@ def _drawn(circuit: Circuit, layers: int, heads: int, title: str) -> Figure:
         x, y = place(part)
         marker, color = ("s", COLORS["highlight"]) if part.head is None else ("o", COLORS["second"])
         ax.plot(x, y, marker, color=color, markersize=8)
-        ax.annotate(named(part), (x, y), (x + 0.22, y + near), fontsize=7)
+        ax.annotate(part_name(part), (x, y), (x + 0.22, y + near), fontsize=7)
     for wire in circuit.wires:
         arrow = {"arrowstyle": "-|>", "color": SIDES[wire.side], "connectionstyle": "arc3,rad=0.12", "shrinkB": 4}
         ax.annotate("", place(wire.reader), place(wire.writer), arrowprops=arrow)

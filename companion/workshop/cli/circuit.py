@@ -20,7 +20,7 @@ from companion.pretrained.circuits.behaviours import BEHAVIOURS
 from companion.pretrained.circuits.parts import Circuit
 from companion.pretrained.circuits.runs import Runs, draw
 from companion.pretrained.circuits.scoring import FLAT, score
-from companion.pretrained.circuits.search import find
+from companion.pretrained.circuits.search import find_circuit
 from companion.pretrained.language import LanguageModel
 
 STORED = "language-found-circuits"
@@ -35,9 +35,9 @@ def main(arguments: Namespace) -> int:
         print(*(f"{name:{width}}  {' '.join((of.__doc__ or '').split())}" for name, of in BEHAVIOURS.items()), sep="\n")
         return 0
     with Extra("lessons") if arguments.out else nullcontext():  # before a minute is spent on what cannot be drawn
-        picture = import_module("companion.pretrained.circuits.shown").picture if arguments.out else None
+        picture = import_module("companion.pretrained.circuits.shown").circuit_picture if arguments.out else None
     try:
-        name, behaviour, claimed = read(arguments.file)
+        name, behaviour, claimed = read_claim(arguments.file)
         model = load_model(arguments.model)
         runs = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed))
         stored = None
@@ -47,7 +47,7 @@ def main(arguments: Namespace) -> int:
         if arguments.find:
             others = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed + 1))  # scored on fresh ones
             kept = Path("build/circuits") / f"{name.replace(' ', '-')}.partial.json"
-            circuit = find(others, budget=arguments.find, kept=kept, label=name)
+            circuit = find_circuit(others, budget=arguments.find, kept=kept, label=name)
         elif named := claimed or stored:
             circuit = Circuit.read(named)
         else:
@@ -73,7 +73,7 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def read(file: str) -> tuple[str, Any, list[str] | None]:
+def read_claim(file: str) -> tuple[str, Any, list[str] | None]:
     """Return a behaviour's name, the behaviour, and the circuit, if one is named: of a file of Python that has
     ``behaviour``, a function or the name of one in the box, and ``circuit``, a list of names; or of a behaviour in the
     box. Raises ValueError for what is neither, and for a file that cannot be run.

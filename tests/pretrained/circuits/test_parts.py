@@ -4,14 +4,14 @@ import pytest
 from refusals import refusals
 
 from companion.core.circuits import Part
-from companion.pretrained.circuits.parts import Circuit, Wire, named
+from companion.pretrained.circuits.parts import Circuit, Wire, part_name
 
 
 def test_names_are_read_in_the_order_of_layers_and_written_again():
     circuit = Circuit.read(["m1", "0.2", "m0 -> 3.4 by keys", " 0.2->3.4 by  queries "])
     assert circuit.parts == (Part(0, 2), Part(0), Part(1), Part(3, 4))
     assert circuit.names == ["0.2", "m0", "m1", "3.4", "m0 -> 3.4 by keys", "0.2 -> 3.4 by queries"]
-    assert circuit.wires[0] == Wire(Part(0), Part(3, 4), "keys") and named(Part(7)) == "m7"
+    assert circuit.wires[0] == Wire(Part(0), Part(3, 4), "keys") and part_name(Part(7)) == "m7"
     assert Circuit.read(circuit.names).wires == circuit.wires
 
 

@@ -11,7 +11,7 @@ from tiny_circuits import planted_runs, said_twice, taught
 from companion.core.circuits import Part, ablation, wire
 from companion.core.llama import Llama, LlamaConfig
 from companion.pretrained.circuits.parts import Circuit
-from companion.pretrained.circuits.runs import Prompts, Runs, draw, kept_share
+from companion.pretrained.circuits.runs import PromptPairs, Runs, draw, kept_share
 
 
 def pair(random):
@@ -118,4 +118,4 @@ def test_a_model_of_another_kind_or_broken_is_refused():
     model.norm.weight.fill_(torch.nan)
     tokens = torch.tensor([[1, 2], [1, 3]])
     with pytest.raises(ValueError, match="not finite numbers"):
-        Runs(model, Prompts([tokens], [tokens.flip(0)], torch.tensor([4, 5]), torch.tensor([5, 4])))
+        Runs(model, PromptPairs([tokens], [tokens.flip(0)], torch.tensor([4, 5]), torch.tensor([5, 4])))

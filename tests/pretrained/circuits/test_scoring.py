@@ -7,8 +7,8 @@ import torch
 from tiny_circuits import planted_runs, taught, triggered
 
 from companion.core.circuits import Part
-from companion.pretrained.circuits.parts import Circuit, named
-from companion.pretrained.circuits.runs import Reading, Runs
+from companion.pretrained.circuits.parts import Circuit, part_name
+from companion.pretrained.circuits.runs import RunReading, Runs
 from companion.pretrained.circuits.scoring import check_shown, random_circuits, score
 
 SIDES = ("keys", "queries", "values")
@@ -68,7 +68,7 @@ def test_random_circuits_have_the_same_size():
     runs, *_ = planted_runs("keys")
     drawn = random_circuits(runs, Circuit.read(["0.1", "1.1", "m0"]), 50)
     assert all(sum(part.head is None for part in each.parts) == 1 and len(set(each.parts)) == 3 for each in drawn)
-    assert len({named(part) for each in drawn for part in each.parts}) == len(runs.parts)
+    assert len({part_name(part) for each in drawn for part in each.parts}) == len(runs.parts)
     assert random_circuits(runs, Circuit((Part(0),)), 1, seed=1) == random_circuits(
         runs, Circuit((Part(0),)), 1, seed=1
     )
@@ -78,7 +78,9 @@ class Said(Runs):
     """Runs of which nothing is known but what they say."""
 
     def __init__(self, clean: list[float], corrupted: list[float]):
-        self.clean, self.corrupted = (Reading(torch.tensor(each), *2 * [torch.zeros(1)]) for each in (clean, corrupted))
+        self.clean, self.corrupted = (
+            RunReading(torch.tensor(each), *2 * [torch.zeros(1)]) for each in (clean, corrupted)
+        )
 
 
 def test_what_a_model_does_not_show_cannot_be_scored():
