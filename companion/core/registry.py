@@ -14,9 +14,9 @@ ALIKE = 0.75  # from 0 to 1: --quik is like --quick, and pytest's --quiet is not
 
 def rooms(kind: str, topic: str = "*") -> Iterator[ModuleType]:
     """Import, one after another, the modules that are called ``kind``, such as "recipes": of a topic, or of all; and
-    then that of `companion.pretrained`, which stands beside the topics, if it has one.
+    then those of `companion.pretrained`, which stands beside the topics, and of its rooms.
     """
-    for path in [*sorted(HOME.glob(f"topics/{topic}/{kind}.py")), *HOME.glob(f"pretrained/{kind}.py")]:
+    for path in [*sorted(HOME.glob(f"topics/{topic}/{kind}.py")), *sorted(HOME.glob(f"pretrained/**/{kind}.py"))]:
         yield import_module(".".join(["companion", *path.relative_to(HOME).with_suffix("").parts]))
 
 

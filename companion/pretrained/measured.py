@@ -14,10 +14,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from companion.core.circuits import Part, ablation, wires
-from companion.core.measuring import Row, measured_table, measurement
-from companion.pretrained.circuits.behaviours import BEHAVIOURS
-from companion.pretrained.circuits.scoring import Circuit, Runs, draw, score
-from companion.pretrained.circuits.search import find
+from companion.core.measuring import Row, measurement
 from companion.pretrained.cups import FOLLOWED, GAMES, SWAPS, cup_games, play
 from companion.pretrained.facts import ALL_CAPITALS, ALL_RELATIONS, CITIES, NOUNS, PLACE
 from companion.pretrained.fetching import MODELS
@@ -53,9 +50,6 @@ LATE = {"smoke": range(23, 25), "course": range(18, 30), "paper": range(30)}  # 
 FEW = {"smoke": 3, "course": 6, "paper": 12}  # facts of a relation
 PASSAGES = {"smoke": (2, 32), "course": (12, 48), "paper": (24, 64)}  # paragraphs, and of each its first tokens
 PIECES = {"smoke": (3, 1, 32), "course": (30, 1, 128), "paper": (44, 4, 128)}  # taught, held out, tokens of each
-SEARCHED = {"smoke": (8, 3), "course": (40, 400), "paper": (200, 2_000)}  # pairs of prompts, and circuits tried at most
-SCORED = {"smoke": (8, 2), "course": (100, 100), "paper": (400, 100)}  # pairs of prompts, and random circuits beside
-SEARCH_SEED = 1_000  # beyond the scores' own: what is found is scored on other prompts
 ROUNDING = "the same weights and the same texts; another machine sums in another order"
 
 
@@ -594,39 +588,3 @@ def first_guesses(seed: int, scale: str, world: str) -> list[Row]:
     if world == "untrained":
         model = RandomModel(model.body.config, seed)
     return guessed(model, seed, 3 if scale == "smoke" else None)
-
-
-@measurement(
-    "language-found-circuits",
-    "the small circuit of SmolLM2 that a plain search finds for each behaviour in the box",
-    seeds=(SEARCH_SEED,),
-    cells=[{"behaviour": name} for name in BEHAVIOURS],
-    tolerance=float("inf"),
-    because="a search goes another way where a circuit just keeps enough, or just not",
-    models=SMOLLM2,
-)
-def found_circuits(seed: int, scale: str, behaviour: str) -> list[Row]:
-    """Search once for what keeps nine tenths (`companion.pretrained.circuits.search.find`)."""
-    pairs, budget = SEARCHED[scale]
-    model = smollm2()
-    runs = Runs(model, draw(model, BEHAVIOURS[behaviour], pairs, seed))
-    found = find(runs, budget=budget, label=behaviour)
-    return [{"pairs": len(runs.clean.first), "keeps": runs.share(runs.run(found)), "circuit": " ".join(found.names)}]
-
-
-@measurement(
-    "language-circuits",
-    "how faithful and how complete the circuits found in SmolLM2 are on other prompts, beside random ones of that size",
-    cells=[{"behaviour": name} for name in BEHAVIOURS],
-    tolerance=0.02,
-    because=ROUNDING,
-    models=SMOLLM2,
-)
-def circuits(seed: int, scale: str, behaviour: str) -> list[Row]:
-    """Score one stored circuit on one draw of prompts."""
-    pairs, drawn = SCORED[scale]
-    model = smollm2()
-    [stored] = measured_table("language-found-circuits").where(behaviour=behaviour).rows
-    runs = Runs(model, draw(model, BEHAVIOURS[behaviour], pairs, seed))
-    scored = score(runs, Circuit.read(stored["circuit"].split()), random=drawn, seed=seed)
-    return [{column: value for column, value in scored.row().items() if column != "wires"}]
