@@ -67,7 +67,7 @@ def front(course: Course) -> str:
         ),
         "Open models": (
             "reference/index",
-            "Hooks, attribution, patches, wires; your own layer beside known ones.",
+            "Name a circuit and have it scored; attribution, patches, wires; your own layer beside known ones.",
         ),
         "Prove": (_page(theory), "Theorems as code that runs: heads, memories and learners with explicit weights."),
         "Maintain": ("made", "How every checkpoint was made, and how to make it again."),
