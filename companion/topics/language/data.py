@@ -19,6 +19,20 @@ from companion.core.arguments import as_generator, at_least
 NAMES = "Kate Peter Anna John Mary Tom Sarah Paul Emma James Lucy Mark Alice David Jane Henry"
 PLACES = "school park store garden office station"
 THINGS = "ball book key cup ring letter"
+WORDINGS = {  # names, places, things, sentences; in each wording a sentence has as many tokens as any other
+    "lesson": (NAMES, PLACES, THINGS, ("When {} and {} went to the {}, {} gave a {} to",)),
+    "other": (
+        "Laura Simon Rachel Daniel Martin Lisa Robert George Susan Frank Linda Brian Karen Kevin Julia Eric",
+        "library kitchen hospital museum beach church hotel market forest farm",
+        "watch picture coat map drink bottle cake knife coin bag",
+        (
+            "While {} and {} were at the {}, {} handed a {} to",
+            "After {} and {} left the old {}, {} sent a {} to",
+            "Since {} and {} worked near the {}, {} passed a {} to",
+            "Before {} and {} walked into the {}, {} showed a {} to",
+        ),
+    ),
+}
 MOODS = ("negative", "positive")
 REMARKS = (  # one for each of the moods
     "I was bored from the first page to the last, The soup was cold and the waiter was rude, It broke on the second "
@@ -85,21 +99,28 @@ class Question(NamedTuple):
     right: int
 
 
-def indirect_objects(count: int, *, generator: torch.Generator | int = 0) -> IndirectObjects:
+def indirect_objects(
+    count: int, *, wording: str = "lesson", generator: torch.Generator | int = 0
+) -> IndirectObjects:
     """Draw sentences such as 'When Kate and Peter went to the school, Kate gave a ball to'. In every other one the
     giver comes first, so that no place tells the names apart.
 
-    Raises ValueError unless ``count`` is at least 1.
+    ``wording``: one of `WORDINGS`, which have no name, place, thing or sentence in common; where it has several
+        sentences, they take turns.
+
+    Raises ValueError for another wording, and unless ``count`` is at least 1.
     """
+    if wording not in WORDINGS:
+        raise ValueError(f"wording = {wording!r}: must be one of {', '.join(WORDINGS)}")
     at_least(count=(count, 1))
+    names, places, things, sentences = WORDINGS[wording]
     drawn, rows = _drawn(generator), []
     for row in range(count):
-        giver, receiver, third, *_ = drawn(NAMES.split())
-        place, thing = drawn(PLACES.split())[0], drawn(THINGS.split())[0]
+        giver, receiver, third, *_ = drawn(names.split())
+        place, thing = drawn(places.split())[0], drawn(things.split())[0]
         first, second = (receiver, giver) if row % 2 else (giver, receiver)
-        text, other = (
-            f"When {first} and {second} went to the {place}, {name} gave a {thing} to" for name in (giver, third)
-        )
+        sentence = sentences[row // 2 % len(sentences)]
+        text, other = (sentence.format(first, second, place, name, thing) for name in (giver, third))
         rows.append((text, other, receiver, giver))
     return IndirectObjects(*map(list, zip(*rows, strict=True)))
 
