@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 CELL = '"cell_type"'
+BESIDE = ("further", "circuit")  # lie beside a lesson as NN-topic-further.ipynb and so on, read in this order, ungraded
 
 
 def as_notebook(data: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The second notebook of a lesson: solved (weekly) and unsolved it gives what it stores, solved it sees of its claims
+"""The notebooks beside a lesson: solved (weekly) and unsolved it gives what it stores, solved it sees of its claims
 what is written of them, and nothing in it earns points.
 """
 
@@ -17,12 +17,12 @@ from companion.workshop.cli.lessons import all_lessons
 from companion.workshop.cli.run import harvest, measured_in
 from companion.workshop.cli.setup import ROOT
 
-FURTHER = {lesson.further: lesson for lesson in all_lessons() if lesson.further}
+FURTHER = {path: lesson for lesson in all_lessons() for path in lesson.beside.values()}
 each = pytest.mark.parametrize("path", FURTHER, ids=lambda path: path.stem)
 
 
 def faults(notebook: nbformat.NotebookNode, name: str) -> list[str]:
-    """What the second notebook, called ``name``, has that only the lesson may have."""
+    """What one beside a lesson, called ``name``, has that only the lesson may have."""
     found = []
     for number, cell in enumerate(notebook.cells, 1):
         if cell.metadata.get("nbgrader", {}).get("grade"):

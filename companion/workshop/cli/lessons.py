@@ -1,6 +1,7 @@
 """The lessons there are: folders ``solutions/NN-topic`` with a notebook of the same name, and perhaps a second one,
-``NN-topic-further``; and before them a *taster*, ``00-name``, for whoever is not sure yet. It is made, run and shown
-like a lesson, but it has no form to keep, earns no points, makes no claims, and does not count as one.
+``NN-topic-further``, and a third, ``NN-topic-circuit``; and before them a *taster*, ``00-name``, for whoever is not
+sure yet. It is made, run and shown like a lesson, but it has no form to keep, earns no points, makes no claims, and
+does not count as one.
 """
 
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 from companion.core.files import FileError, atomic_write
 from companion.core.registry import nearest_first
 from companion.workshop.cli.setup import ROOT
-from companion.workshop.notebooks import read_notebook
+from companion.workshop.notebooks import BESIDE, read_notebook
 
 TIMES = {"minutes": int, "machine_seconds": int}
 FACTS = {"title": str, "question": str, "needs": list} | TIMES
@@ -25,7 +26,9 @@ class LessonError(FileError):
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson by its source. A second notebook beside it, *further*, has what a first reading leaves out."""
+    """One lesson by its source. The notebooks beside it, *further* and *circuit*, have what a first reading leaves out
+    and earn no points.
+    """
 
     name: str
     source: Path
@@ -36,15 +39,15 @@ class Lesson:
         return self.name.startswith("00-")
 
     @property
-    def further(self) -> Path | None:
-        """Return where the second notebook lies; None if there is none."""
-        path = self.source.with_name(f"{self.name}-further.ipynb")
-        return path if os.path.lexists(path) else None
+    def beside(self) -> dict[str, Path]:
+        """Return where the other notebooks lie that there are, by what they are called."""
+        paths = {each.title(): self.source.with_name(f"{self.name}-{each}.ipynb") for each in BESIDE}
+        return {title: path for title, path in paths.items() if os.path.lexists(path)}
 
     @property
     def notebooks(self) -> list[Path]:
-        """Return the lesson's one or two notebooks, in the order in which they are read."""
-        return [path for path in (self.source, self.further) if path]
+        """Return the lesson's notebooks, in the order in which they are read."""
+        return [self.source, *self.beside.values()]
 
     @property
     def picture(self) -> Path:
@@ -186,9 +189,9 @@ def start_page(lessons: list[Lesson], progress: dict[str, list[str]] | None = No
     for lesson in lessons:
         facts = lesson.facts()
         more[lesson.name] = lines = [f"First: {'; '.join(facts['needs']) or 'nothing'}"]
-        if lesson.further:
-            minutes = lesson.times()[1]["minutes"]
-            lines.append(f"[Further]({lesson.name}/{lesson.further.name}) · {minutes} min")
+        others = lesson.beside.items()
+        for (title, path), times in zip(others, lesson.times()[1:] if others else (), strict=True):
+            lines.append(f"[{title}]({lesson.name}/{path.name}) · {times['minutes']} min")
         lines += (progress or {}).get(lesson.name, [])
     text = (
         "# Transformers as Algorithms\n\nRead and run the lessons in this order. Each is a notebook: a question, code "

@@ -163,15 +163,15 @@ def colab(repository: str) -> nbformat.NotebookNode:
 
 
 def footer(lesson: Lesson, path: Path, course: list[Lesson]) -> nbformat.NotebookNode:
-    """Return the cell under a notebook's references: from the lesson to its further one, the lesson before, the next,
-    the map and the notation; from the further one (the notebook at ``path``) back.
+    """Return the cell under a notebook's references: from the lesson to those beside it, the lesson before, the next,
+    the map and the notation; from one beside it (the notebook at ``path``) back.
     """
     place, title = course.index(lesson), f"{lesson.name[:2]} {lesson.facts()['title']}"
-    if path == lesson.further:
+    if path != lesson.source:
         links = [f"Back to the lesson: [{title}]({lesson.source.name})"]
     else:
         neighbours = {"Before": course[max(place - 1, 0) : place], "Next": course[place + 1 : place + 2]}
-        links = [f"[Further]({lesson.further.name})"] if lesson.further else []
+        links = [f"[{title}]({other.name})" for title, other in lesson.beside.items()]
         links += [
             f"{word}: [{other.name[:2]} {other.facts()['title']}](../{other.name}/{other.name}.ipynb)"
             for word, others in neighbours.items()

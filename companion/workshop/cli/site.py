@@ -88,7 +88,7 @@ def course(root: Path, run: Path, modules: tuple[str, ...]) -> Course:
                 entries[lesson.name],
                 {name: launch.places(repository, path) for name, path in paths.items()},
                 launch.gitpuller(HUB, repository, paths[lesson.source.name]) if repository else "",
-                run / lesson.further.name if lesson.further else None,
+                {title: run / path.name for title, path in lesson.beside.items()},
                 answer if answer.is_file() else None,
             )
         )

@@ -8,8 +8,8 @@ HUB = "https://hub.invalid"  # stands in an address for a class's own JupyterHub
 
 @dataclass(frozen=True)
 class Chapter:
-    """One lesson: its name, its notebook's facts, where it and its further one were executed, the picture that asks at
-    its head and the one that answers, and its entry in the run's report.
+    """One lesson: its name, its notebook's facts, where it and those beside it (by what they are called) were executed,
+    the picture that asks at its head and the one that answers, and its entry in the run's report.
 
     ``opens`` are, by notebook, the names and addresses of places in which a reader can run it; ``pulls`` is where a
     hub at `HUB` fetches it, empty if it cannot.
@@ -22,7 +22,7 @@ class Chapter:
     entry: dict
     opens: dict[str, dict[str, str]] = field(default_factory=dict)
     pulls: str = ""
-    further: Path | None = None
+    beside: dict[str, Path] = field(default_factory=dict)
     answer: Path | None = None
 
     @property
@@ -32,8 +32,8 @@ class Chapter:
 
     @property
     def notebooks(self) -> list[Path]:
-        """Return where its one or two notebooks were executed."""
-        return [path for path in (self.executed, self.further) if path]
+        """Return where its notebooks were executed."""
+        return [self.executed, *self.beside.values()]
 
     def needed(self) -> list[str]:
         """Return the numbers of the lessons that this one builds on, as its facts name them."""

@@ -56,10 +56,11 @@ def page(chapter: Chapter, executed: Path, terms: dict[str, re.Pattern], picture
             marks = "".join(f'<span id="{anchor(id)}"></span>' for id in MEASURES.findall(cell.source))
             cells += [new_markdown_cell(marks)] * bool(marks)
             cells += _code(cell, f"{executed.stem}-{number}", pictures, asked)
-    if chapter.further:
-        back = executed == chapter.further
-        link = f"Back to the lesson: [{chapter.title}]({chapter.name}.ipynb)"
-        cells.append(new_markdown_cell(link if back else f"[Further]({chapter.further.name})"))
+    if chapter.beside:
+        links = [f"Back to the lesson: [{chapter.title}]({chapter.name}.ipynb)"]
+        if executed == chapter.executed:
+            links = [f"[{title}]({path.name})" for title, path in chapter.beside.items()]
+        cells.append(new_markdown_cell(" · ".join(links)))
     if opens := chapter.opens.get(executed.name):
         places = " · ".join(f"[{name}]({address})" for name, address in opens.items())
         cells.insert(1, new_markdown_cell(f"Run it: {places}"))

@@ -27,6 +27,7 @@ from companion.workshop.grading.notebook.files import (
     no_notebook,
     read_file,
 )
+from companion.workshop.notebooks import BESIDE
 
 DEEP, MANY = 2, 5000  # folders below the lesson's that are looked into, and files in one
 SEVERAL = 6  # notebooks that are read, to see which of them holds answers
@@ -74,7 +75,8 @@ def find(place: Path, lesson: str, others: set[str], largest: int, answered: Ans
             raise Unreadable(f"it lies in no student's folder, which would be STUDENT/{lesson}/")
         return None
     search = _Search(place, lesson, others)
-    paths = [path for path in search.notebooks if path.stem.lower() != f"{lesson}-further".lower()] or search.notebooks
+    beside = [f"{lesson}-{each}".lower() for each in BESIDE]
+    paths = [path for path in search.notebooks if path.stem.lower() not in beside] or search.notebooks
     strange = search.strange
     if not paths:
         if proper.is_dir():  # what lies elsewhere may be another lesson's

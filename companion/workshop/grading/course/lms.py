@@ -48,6 +48,7 @@ from companion.workshop.grading.notebook.files import (
     too_large,
 )
 from companion.workshop.grading.sandbox.sandbox import Limits
+from companion.workshop.notebooks import BESIDE
 
 MOODLE = re.compile(r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)(_(?P<file>.*))?")
 OF_CANVAS = r"_(\d+_(?=.)|(?=(text|link)\.html$))(?P<file>.+)"
@@ -160,7 +161,8 @@ def _handed_in(
     if not books:
         taken.without[name] = [member.shown for member in others]
         return others[-1], {"data": b"", "problem": no_notebook(taken.without[name], lesson)}
-    books = [member for member in books if not member.own.startswith(f"{lesson}-further")] or books
+    beside = tuple(f"{lesson}-{each}" for each in BESIDE)
+    books = [member for member in books if not member.own.startswith(beside)] or books
     books = sorted(books, key=lambda member: _is_lessons(member, lesson))[::-1]  # the last first
     found = [_notebook(file, member, own=not at) for at, member in enumerate(books[:SEVERAL])]
     try:

@@ -10,6 +10,8 @@ import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from companion.workshop.notebooks import BESIDE
+
 HELPERS, HELP = 8, 256 << 10  # files of Python beside a notebook, and their bytes together
 PACKED = (".zip", ".gz", ".tgz", ".tar", ".7z", ".rar", ".bz2", ".xz")
 NAMED = 5  # files that a sentence names; of more it says how many there are
@@ -68,12 +70,12 @@ def enumerated(names: Iterable[str]) -> str:
 
 
 def refused(data: bytes, lesson: str) -> str:
-    """Return why a hand-in is none of ``lesson``, and what to do, where it says so itself: its further notebook. Empty
+    """Return why a hand-in is none of ``lesson``, and what to do, where it says so itself: one beside it. Empty
     otherwise. Looks for what `release` writes into a notebook's metadata; nothing is parsed.
     """
     text = data.decode(json.detect_encoding(data), "replace")
-    if re.search(r'"notebook":\s*"' + re.escape(f"{lesson}-further") + '"', text):
-        return f"it is {lesson}-further.ipynb, in which nothing earns points: hand in {lesson}.ipynb"
+    if found := re.search(rf'"notebook":\s*"({re.escape(lesson)}-(?:{"|".join(BESIDE)}))"', text):
+        return f"it is {found[1]}.ipynb, in which nothing earns points: hand in {lesson}.ipynb"
     return ""
 
 
