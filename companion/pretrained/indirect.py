@@ -5,6 +5,7 @@ Beside the paper: what is resampled comes from the same sentence with a third na
 theirs is the mean over sentences of three other names; and the model is a Llama, whose last norm takes no mean out.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from companion.core.hooks import Cache
 from companion.core.llama import Rotation, rotated, rotation
 from companion.pretrained.language import LanguageModel
 from companion.topics.language.data import IndirectObjects
+from companion.topics.language.exercises import direct_effects, looks_without
 
 AT_ONCE = 3  # heads that are resampled side by side, so that a hundred sentences take little memory
 KEPT = ("hook_resid_pre", "attn.hook_rot_k", "attn.hook_v", "attn.hook_z", "attn.hook_pattern")
@@ -52,14 +54,16 @@ class Told:
         pattern = (self.third if third else self.run)[f"blocks.{layer}.attn.hook_pattern"][:, :, -1]
         return pattern.gather(-1, self.places[:, None].expand(-1, pattern.shape[1], -1))
 
-    def direct(self, z: Sequence[Float[Tensor, "texts heads h"]], last: Float[Tensor, "texts width"]) -> Tensor:
-        """Return what each head adds to the difference by itself, (texts, layers, heads), with the last norm's scale
-        held; ``z``: what the heads of each layer have at the last place.
+    def direct(
+        self, z: Sequence[Float[Tensor, "texts heads h"]], last: Float[Tensor, "texts width"]
+    ) -> Float[Tensor, "texts layers heads"]:
+        """Return what each head adds to the difference by itself, where the heads of each layer have ``z`` at the last
+        place and the stream ends as ``last``.
         """
-        names = self.model.unembedding[self.receivers] - self.model.unembedding[self.givers]
-        along = unscaled(self.model.norm, names) * (last.square().mean(-1, keepdim=True) + self.model.norm.eps).rsqrt()
-        written = [torch.einsum("bnh,nhd,bd->bn", each, self.out(layer), along) for layer, each in enumerate(z)]
-        return torch.stack(written, 1)
+        names = self.model.norm.weight, self.model.unembedding, self.receivers, self.givers
+        return torch.stack(
+            [direct_effects.answer(each, self.out(layer), last, *names) for layer, each in enumerate(z)], 1
+        )
 
     def out(self, layer: int) -> Float[Tensor, "heads h width"]:
         """Return a layer's map out of each head."""
@@ -119,6 +123,70 @@ class Told:
         parts = [sets[at : at + AT_ONCE] for at in range(0, len(sets), AT_ONCE)]
         return torch.cat([whole - self.difference(self.without(each, places, other)[0]) for each in parts])
 
+    @torch.no_grad()
+    def lost_by_queries(self, sets: Sequence[Sequence[Part]], readers: Sequence[Part]) -> Float[Tensor, "sets texts"]:
+        """Return which share is lost of how much more the ``readers``, of one layer, look from the last word at the
+        receiver than at the giver's first place, where their queries alone read of each set of earlier heads what it
+        writes on the third names' sentences; of the mean over sentences of what is there whole.
+        """
+        layer, length = readers[0].layer, self.tokens.shape[1]
+        block, at = self.model.body.blocks[layer], f"blocks.{layer}."
+        stream, h = self.run[at + "hook_resid_pre"][:, -1], self.last.shape[-1] // self.model.heads
+        change = torch.stack(
+            [sum(self.written(p, self.third) - self.written(p, self.run) for p in parts) for parts in sets]
+        )
+        change = torch.cat([torch.zeros_like(change[:1]), change])
+        by = Rotation(*(each[-1:] for each in rotation(length, h, self.model.body.config.base, like=stream)))
+        preferred = []
+        for reader in readers:
+            weight = block.attention.queries.weight.unflatten(0, (-1, h))[reader.head]
+            WQ = rotated(weight.mT[None, None], by)[0, 0].mT
+            keys = self.run[at + "attn.hook_rot_k"][:, reader.head]
+            look = looks_without.answer(stream, torch.zeros_like(change), change, block.norm1.weight, WQ, keys)
+            first, second = (
+                look.gather(-1, self.places[None, :, [n]].expand(len(look), -1, -1))[..., 0] for n in (0, 1)
+            )
+            preferred.append(first - second)
+        prefers = torch.stack(preferred).mean(0)
+        return (prefers[:1] - prefers[1:]) / prefers[0].mean()
+
+    def written(self, part: Part, run: Cache) -> Float[Tensor, "texts width"]:
+        """Return what a head writes at the last place of a run."""
+        return run[f"blocks.{part.layer}.attn.hook_z"][:, part.head, -1] @ self.out(part.layer)[part.head]
+
+    def changes(
+        self, sets: Sequence[Sequence[Part]], direct: Float[Tensor, "texts layers heads"]
+    ) -> Float[Tensor, "sets texts layers heads"]:
+        """Return how much more than ``direct`` each head adds by itself where each set is resampled at the last place;
+        what is resampled itself has none.
+        """
+        found = []
+        for parts in sets:
+            last, late = self.without([parts])
+            z = [*self.at_last(self.run)[: self.model.layers - len(late)], *(each[0] for each in late)]
+            change = self.direct(z, last[0]) - direct
+            for part in parts:
+                change[:, part.layer, part.head] = 0
+            found.append(change)
+        return torch.stack(found)
+
+    @torch.no_grad()
+    def copies(self) -> Float[Tensor, "layers heads 2"]:
+        """Return of how many names, as a share, what each head would write of it has this name among the five tokens
+        that it raises most, or that it lowers most; of the name's stream after the first layer, as in the paper.
+        """
+        names = torch.cat([self.receivers, self.givers]).unique()
+        texts = torch.stack([(self.tokens == name).any(1).int().argmax() for name in names])
+        places = (self.tokens[texts] == names[:, None]).int().argmax(1)
+        stream, found = self.run["blocks.1.hook_resid_pre"][texts, places], []
+        for layer, block in enumerate(self.model.body.blocks):
+            values = block.attention.read(block.attention.values, block.norm1(stream)[:, None])[:, :, 0]
+            written = torch.einsum("bnh,nhd->nbd", values, self.out(layer))
+            logits = unscaled(self.model.norm, written) @ self.model.unembedding.mT
+            signed = [(sign * logits).topk(5, -1).indices == names[:, None] for sign in (1, -1)]
+            found.append(torch.stack([each.any(-1).float().mean(1) for each in signed], -1))
+        return torch.stack(found)
+
 
 @torch.no_grad()
 def told(model: LanguageModel, drawn: IndirectObjects) -> Told:
@@ -135,3 +203,127 @@ def told(model: LanguageModel, drawn: IndirectObjects) -> Told:
     names = [name for name in names if name.endswith(("hook_z", "hook_pattern"))]
     _, third = model.run_with_cache(others, names=names, only_last=True)
     return Told(model, tokens, receivers, givers, places, run, third, run[end][:, -1])
+
+
+CHOSEN = {  # what looks more than `SHARE`, or half, where its class does, on the first draw of the lesson's sentences
+    "name movers": "23.0 23.1 23.2 23.7",
+    "negative name movers": "24.4",
+    "unsays the giver": "23.3",
+    "S-inhibition": "19.2 20.0",
+    "duplicate token": "2.4 5.6 8.0 8.1 9.2 14.3 15.7",
+    "induction": "17.4 17.5",
+    "previous token": "0.0 1.2 2.1 11.1 11.8 13.8 16.0 16.5",
+}
+MIDDLE = range(19, 25)  # the layers of what acts at the last word
+AT_RANDOM, PAIRS = 8, 100  # control sets, where a set is a run of its own, and where it is none
+FROM = 12  # the first layer whose heads are resampled at the last place: before, hardly one looks from there at a name
+SHARE, LEAST = 0.3, 0.1  # of `name_kinds`; the difference is about 5
+
+
+def by_head(model: LanguageModel, drawn: IndirectObjects) -> list[dict[str, float]]:
+    """Measure every head on one draw of sentences.
+
+    From the last word it looks at the ``receiver``, and at the giver ``first`` and ``second``, or at the ``third`` name
+    there; from the giver's second place at the first (``duplicate``) and at the word ``after`` it, and from that word
+    at the name ``before`` it. With the standard errors of means over sentences: what it adds ``direct``ly; what
+    resampling it at the last place costs (``cost``, from layer `FROM` on); which share of the name movers' preference
+    is lost by their ``queries``; the ``change`` of what it adds without the name movers. How many names it ``copies``,
+    or ``opposes``.
+    """
+    of = told(model, drawn)
+    heads = [Part(layer, head) for layer in range(model.layers) for head in range(model.heads)]
+    movers, late = parts("name movers"), [part for part in heads if part.layer >= FROM]
+    earlier = [part for part in heads if part.layer < movers[0].layer]
+    direct = of.direct(of.at_last(of.run), of.last)
+    means = {
+        "direct": dict(zip(heads, direct.flatten(1).T, strict=True)),
+        "cost": dict(zip(late, of.costs([[part] for part in late]), strict=True)),
+        "queries": dict(zip(earlier, of.lost_by_queries([[part] for part in earlier], movers), strict=True)),
+        "change": dict(zip(heads, of.changes([movers], direct)[0].flatten(1).T, strict=True)),
+    }
+    copies, rows = of.copies(), []
+    for part in heads:
+        looks, third = (of.looks(part.layer, third=each)[:, part.head].mean(0).tolist() for each in (False, True))
+        pattern = of.run[f"blocks.{part.layer}.attn.hook_pattern"][:, part.head]
+        texts, (_, first, second) = torch.arange(len(pattern)), of.places.T
+        earlier_looks = (
+            pattern[texts, second, first],
+            pattern[texts, second, first + 1],
+            pattern[texts, first + 1, first],
+        )
+        row = dict(zip(("receiver", "first", "second", "third"), (*looks, third[2]), strict=True))
+        row |= dict(zip(("duplicate", "after", "before"), (each.mean().item() for each in earlier_looks), strict=True))
+        for name, values in means.items():
+            row[name], row[f"{name}_error"] = mean_and_error(values[part]) if part in values else (0.0, 0.0)
+        row |= dict(zip(("copies", "opposes"), copies[part.layer, part.head].tolist(), strict=True))
+        rounded = {name: round(value, 4) + 0.0 for name, value in row.items()}  # no -0
+        rows.append({"layer": part.layer, "head": part.head} | rounded)
+    return rows
+
+
+def mean_and_error(values: Float[Tensor, " texts"]) -> tuple[float, float]:
+    """Return the mean over sentences and its standard error."""
+    return values.mean().item(), values.std().item() / len(values) ** 0.5
+
+
+def parts(kind: str) -> list[Part]:
+    """Return the heads that were chosen as being of a class."""
+    return [Part(*map(int, each.split("."))) for each in CHOSEN[kind].split()]
+
+
+def by_class(model: LanguageModel, drawn: IndirectObjects, seed: int) -> list[dict[str, float | str]]:
+    """Measure the chosen heads of each class, all at once, on one draw of sentences, and sets of as many others drawn
+    at random with ``seed``, of which there is the mean and the ``most``: what they add ``direct``ly, and which share of
+    the name movers' preference is lost by their ``queries`` (of classes at the last word); what resampling them there,
+    at the giver's second place, or at the word after its first, costs (``cost``).
+
+    What previous-token heads write comes from a sentence with other names, since only these are others at their place.
+    """
+    of, generator = told(model, drawn), torch.Generator().manual_seed(seed)
+    direct, movers = of.direct(of.at_last(of.run), of.last), parts("name movers")
+    rolled = Cache({name: value.roll(8, 0) for name, value in of.run.items() if name.endswith("hook_z")})
+    rows: list[dict[str, float | str]] = []
+
+    def put(kind: str, what: str, found: Float[Tensor, "sets texts"]) -> None:
+        value, error = mean_and_error(found[0])
+        others = found[1:].mean(1)
+        rows.append(
+            {"class": kind, "what": what, "value": value, "error": error}
+            | {"at_random": others.mean().item(), "most_at_random": others.max().item()}
+        )
+
+    put("all", "difference", of.difference(of.last).expand(2, -1))
+    for kind in CHOSEN:
+        chosen = parts(kind)
+        last = chosen[0].layer in MIDDLE
+        sets = [chosen, *at_random(chosen, MIDDLE if last else None, PAIRS, generator)]
+        if last:
+            put(kind, "direct", torch.stack([sum(direct[:, p.layer, p.head] for p in each) for each in sets]))
+            put(kind, "cost", of.costs(sets[: 1 + AT_RANDOM]))
+        elif kind == "previous token":
+            put(kind, "cost", of.costs(sets[: 1 + AT_RANDOM], of.places[:, 1] + 1, rolled))
+        else:
+            put(kind, "cost", of.costs(sets[: 1 + AT_RANDOM], of.places[:, 2]))
+        if kind == "S-inhibition":
+            sets = [chosen, *at_random(chosen, range(movers[0].layer), PAIRS, generator)]
+            put(kind, "queries", of.lost_by_queries(sets, movers))
+    return [{name: round(x, 4) if isinstance(x, float) else x for name, x in row.items()} for row in rows]
+
+
+def at_random(
+    chosen: Sequence[Part], layers: Sequence[int] | None, count: int, generator: torch.Generator
+) -> list[list[Part]]:
+    """Draw sets of as many heads as are ``chosen``, of those that are of no class: of some ``layers``, or for each
+    chosen one of its own layer.
+    """
+    taken = {part for kind in CHOSEN for part in parts(kind)}
+
+    def drawn(layers: Sequence[int], number: int) -> list[Part]:
+        free = [part for layer in layers for head in range(9) if (part := Part(layer, head)) not in taken]
+        return [free[at] for at in torch.randperm(len(free), generator=generator)[:number].tolist()]
+
+    own = Counter(part.layer for part in chosen)
+    return [
+        drawn(layers, len(chosen)) if layers else [part for layer, n in own.items() for part in drawn([layer], n)]
+        for _ in range(count)
+    ]

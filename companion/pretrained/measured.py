@@ -20,6 +20,7 @@ from companion.pretrained.facts import ALL_CAPITALS, ALL_RELATIONS, CITIES, NOUN
 from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened, read_tokenizer
 from companion.pretrained.guesses import following_tokens, guessed, guesses_of_facts
+from companion.pretrained.indirect import by_class, by_head
 from companion.pretrained.language import LanguageModel, by_transformers
 from companion.pretrained.lesson import RandomModel
 from companion.pretrained.linear import DRAWN, WORDS, halve_rank, held_capitals, known_capitals, readouts_of_text
@@ -28,6 +29,7 @@ from companion.topics.bigrams.probes import prefix_matching
 from companion.topics.facts.examined import CAPITALS, PROMPT, comparable, what_brings_back
 from companion.topics.language.data import (
     HOPS,
+    WORDINGS,
     IndirectObjects,
     hop_questions,
     indirect_objects,
@@ -41,6 +43,7 @@ SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
 TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
 READERS = ((17, 3), (17, 4), (18, 6), (18, 7))  # induction heads, of two layers; those of one layer share their keys
 MOVERS = ((23, 0), (23, 1), (23, 7))  # heads of one layer that look at who is given something
+TOLD = {"smoke": 8, "course": 100, "paper": 400}  # sentences in which every head is looked for
 SENTENCES = {"smoke": 2, "course": 8, "paper": 32}
 FACTS = {"smoke": 3, "course": 8, "paper": 16}  # of `CAPITALS`
 QUESTIONS = {"smoke": 2, "course": 40, "paper": 200}  # of each kind of what it cannot do
@@ -180,6 +183,34 @@ def name_wires(model: LanguageModel, drawn: IndirectObjects, reader: Part) -> li
     receivers, givers = ([model.encode(f" {name}")[0] for name in each] for each in (drawn.receivers, drawn.givers))
     weights = toward_receivers(tokens, receivers, givers)
     return _rows_of_wires(model, tokens, reader, lambda pattern: (weights * pattern).sum(), (others,))
+
+
+@measurement(
+    "language-indirect-objects",
+    "of each head of SmolLM2, on a hundred sentences: where it looks for an indirect object, what it writes, and what "
+    "resampling it costs",
+    cells=[{"wording": wording} for wording in WORDINGS],
+    tolerance=0.01,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def indirect_by_head(seed: int, scale: str, wording: str) -> list[Row]:
+    """Measure every head on one draw of sentences (`by_head`)."""
+    return by_head(smollm2(), indirect_objects(TOLD[scale], wording=wording, generator=seed))
+
+
+@measurement(
+    "language-indirect-classes",
+    "of the heads of each class that finds an indirect object, all at once, beside as many others of SmolLM2: what "
+    "they write, and what resampling them costs",
+    cells=[{"wording": wording} for wording in WORDINGS],
+    tolerance=0.02,
+    because=ROUNDING,
+    models=SMOLLM2,
+)
+def indirect_by_class(seed: int, scale: str, wording: str) -> list[Row]:
+    """Measure every class on one draw of sentences (`by_class`)."""
+    return by_class(smollm2(), indirect_objects(TOLD[scale], wording=wording, generator=seed), seed)
 
 
 @measurement(

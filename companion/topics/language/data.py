@@ -99,9 +99,7 @@ class Question(NamedTuple):
     right: int
 
 
-def indirect_objects(
-    count: int, *, wording: str = "lesson", generator: torch.Generator | int = 0
-) -> IndirectObjects:
+def indirect_objects(count: int, *, wording: str = "lesson", generator: torch.Generator | int = 0) -> IndirectObjects:
     """Draw sentences such as 'When Kate and Peter went to the school, Kate gave a ball to'. In every other one the
     giver comes first, so that no place tells the names apart.
 

@@ -201,3 +201,101 @@ def find_wires(
             back = torch.stack([number(r, side, rest - change) for change in changes]) - left
             needs[r, :, side] = gone | ((left < least) & (back >= (whole - left) / 2))
     return needs
+
+
+def _draw_sentences(generator: Generator) -> dict:
+    texts, length, names = draw_size(generator, 4, 6), draw_size(generator, 8, 10), draw_size(generator, 5, 7)
+    order = torch.randperm(40, generator=generator)
+    names, words = order[:names], order[names:]
+    rows = []
+    for _ in range(texts):
+        said = names[torch.randperm(len(names), generator=generator)[:2]]
+        row = words[torch.randint(len(words), (length,), generator=generator)]
+        places = (1 + torch.randperm(length - 1, generator=generator)[:3]).sort().values
+        row[places] = said[[0, 1, int(torch.randint(2, (), generator=generator))]]
+        rows.append(row)
+    return {"tokens": torch.stack(rows), "names": names}
+
+
+@exercise(draw=_draw_sentences, now="you have, of each sentence, the same one in which no name comes twice")
+def third_names(tokens: Tensor, names: Tensor) -> Tensor:
+    others = tokens.clone()
+    for text, other in zip(tokens, others, strict=True):
+        places = torch.isin(text, names).nonzero()[:, 0]
+        free = names[~torch.isin(names, text)]
+        other[places[-1]] = free[0]
+    return others
+
+
+def _draw_late(generator: Generator) -> dict:
+    texts, heads, h = draw_size(generator, 3, 5), draw_size(generator, 2, 4), draw_size(generator, 2, 3)
+    d, V = heads * h + draw_size(generator, 1, 3), draw_size(generator, 6, 8)
+    right = torch.randint(V, (texts,), generator=generator)
+    size = torch.tensor([0.004, 1.0, 3.0, 1.0, 0.5])[:texts, None].double()  # one so small that the norm's 1e-5 counts
+    return {
+        "z": draw_normal(generator, texts, heads, h),
+        "WO": draw_normal(generator, heads, h, d),
+        "last": size * draw_normal(generator, texts, d),
+        "norm": draw_normal(generator, d),
+        "U": draw_normal(generator, V, d),
+        "right": right,
+        "wrong": (right + torch.randint(1, V, (texts,), generator=generator)) % V,
+    }
+
+
+@exercise(draw=_draw_late, now="you can say of each head what it adds to an answer by itself")
+def direct_effects(
+    z: Tensor, WO: Tensor, last: Tensor, norm: Tensor, U: Tensor, right: Tensor, wrong: Tensor
+) -> Tensor:
+    written = torch.einsum("bnh,nhd->bnd", z, WO)
+    scale = 1 / (last.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    toward = (U[right] - U[wrong]) * norm * scale
+    return torch.einsum("bnd,bd->bn", written, toward)
+
+
+def _draw_looks(generator: Generator) -> dict:
+    heads, texts = 60, draw_size(generator, 5, 7)
+    share, least = 0.25 + 0.1 * float(torch.rand((), generator=generator)), 0.2
+    kind = torch.randint(4, (heads, 1, 1), generator=generator)
+    looks = 0.15 * torch.rand(heads, texts, 4, generator=generator, dtype=torch.float64)
+    looks += (share + 0.04 * draw_normal(generator, heads, 1, 1)) * (torch.arange(4) == kind)
+    size = least * (1 + 2 * draw_normal(generator, heads, 1).abs())
+    direct = size * draw_normal(generator, heads, 1).sign() + least * draw_normal(generator, heads, texts)
+    return {"looks": looks[..., :3], "direct": direct, "share": share, "least": least}
+
+
+@exercise(draw=_draw_looks, now="the classes of heads are your own to name")
+def name_kinds(looks: Tensor, direct: Tensor, share: float, least: float) -> Tensor:
+    receiver, _, second = looks.mean(1).T
+    mean, half = direct.mean(1), 1.96 * direct.std(1) / direct.shape[1] ** 0.5
+    raises, lowers = mean - half > least, mean + half < -least
+    kinds = torch.zeros(len(looks), dtype=torch.long)
+    kinds[(receiver > share) & raises] = 1
+    kinds[(receiver > share) & lowers] = 2
+    kinds[(second > share) & raises] = 3
+    return kinds
+
+
+def _draw_last_word(generator: Generator) -> dict:
+    writers, texts, T = draw_size(generator, 2, 4), draw_size(generator, 2, 3), draw_size(generator, 4, 6)
+    h = draw_size(generator, 2, 4)
+    d = 2 * h + draw_size(generator, 1, 3)
+    size = torch.tensor([0.005, 1.5, 0.5])[:texts, None].double()  # one so small that the norm's 1e-5 counts
+    rest, wrote, other = (size * draw_normal(generator, *shape, texts, d) for shape in ((), (writers,), (writers,)))
+    return {
+        "stream": rest + wrote.sum(0),
+        "wrote": wrote,
+        "other": other,
+        "norm": draw_normal(generator, d),
+        "WQ": draw_normal(generator, h, d),
+        "keys": draw_normal(generator, texts, T, h),
+    }
+
+
+@exercise(draw=_draw_last_word, now="you can ask of every earlier head at once whether a head's queries need it")
+def looks_without(stream: Tensor, wrote: Tensor, other: Tensor, norm: Tensor, WQ: Tensor, keys: Tensor) -> Tensor:
+    changed = stream - wrote + other
+    normed = changed / (changed.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm
+    queries = normed @ WQ.mT
+    scores = torch.einsum("wbh,bth->wbt", queries, keys) / len(WQ) ** 0.5
+    return scores.softmax(-1)
