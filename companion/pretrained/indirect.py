@@ -7,7 +7,7 @@ theirs is the mean over sentences of three other names; and the model is a Llama
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -27,7 +27,7 @@ KEPT = ("hook_resid_pre", "attn.hook_rot_k", "attn.hook_v", "attn.hook_z", "attn
 @dataclass(frozen=True)
 class Told:
     """Sentences and what a model made of them: ``run`` of the sentences, ``third`` with a third name in the giver's
-    second place.
+    second place, and how the streams of both end.
 
     ``receivers``, ``givers``: the token of each sentence's name; ``places``: where the receiver stands, and the giver
     first and second.
@@ -41,6 +41,13 @@ class Told:
     run: Cache
     third: Cache
     last: Float[Tensor, "texts width"]
+    end_of_third: Float[Tensor, "texts width"]
+
+    def some(self, count: int) -> "Told":
+        """Return the first ``count`` sentences alone."""
+        runs = {name: Cache({at: x[:count] for at, x in getattr(self, name).items()}) for name in ("run", "third")}
+        each = ("tokens", "receivers", "givers", "places", "last", "end_of_third")
+        return replace(self, **runs, **{name: getattr(self, name)[:count] for name in each})
 
     def difference(self, last: Float[Tensor, "*variants texts width"]) -> Float[Tensor, "*variants texts"]:
         """Return the receiver's logit less the giver's, of last streams."""
@@ -111,7 +118,7 @@ class Told:
                     if part.layer == layer:
                         z[number, row, part.head, places - start] = other[at + "hook_z"][row, part.head, places]
             x = x + block.attention.out(z.transpose(2, 3).flatten(3))
-            x = x + block.mlp(block.norm2(x))
+            x = x + block.mlp(block.norm2(x).flatten(0, 1)).unflatten(0, (len(sets), -1))
             found.append(z[..., -1, :])
         return x[..., -1, :], found
 
@@ -129,26 +136,29 @@ class Told:
         receiver than at the giver's first place, where their queries alone read of each set of earlier heads what it
         writes on the third names' sentences; of the mean over sentences of what is there whole.
         """
-        layer, length = readers[0].layer, self.tokens.shape[1]
-        block, at = self.model.body.blocks[layer], f"blocks.{layer}."
-        stream, h = self.run[at + "hook_resid_pre"][:, -1], self.last.shape[-1] // self.model.heads
-        change = torch.stack(
-            [sum(self.written(p, self.third) - self.written(p, self.run) for p in parts) for parts in sets]
-        )
-        change = torch.cat([torch.zeros_like(change[:1]), change])
-        by = Rotation(*(each[-1:] for each in rotation(length, h, self.model.body.config.base, like=stream)))
-        preferred = []
+        writers = {part for parts in sets for part in parts}
+        changes = {part: self.written(part, self.third) - self.written(part, self.run) for part in writers}
+        change = torch.stack([torch.stack([changes[part] for part in parts]).sum(0) for parts in sets])
+        change, preferred = torch.cat([torch.zeros_like(change[:1]), change]), []  # first nothing is exchanged
         for reader in readers:
-            weight = block.attention.queries.weight.unflatten(0, (-1, h))[reader.head]
-            WQ = rotated(weight.mT[None, None], by)[0, 0].mT
-            keys = self.run[at + "attn.hook_rot_k"][:, reader.head]
-            look = looks_without.answer(stream, torch.zeros_like(change), change, block.norm1.weight, WQ, keys)
-            first, second = (
-                look.gather(-1, self.places[None, :, [n]].expand(len(look), -1, -1))[..., 0] for n in (0, 1)
-            )
-            preferred.append(first - second)
+            stream, *reads = self.last_query(reader)
+            look = looks_without.answer(stream, torch.zeros_like(change), change, *reads)
+            at_names = look.gather(-1, self.places.expand(len(look), -1, -1))
+            preferred.append(at_names[..., 0] - at_names[..., 1])
         prefers = torch.stack(preferred).mean(0)
         return (prefers[:1] - prefers[1:]) / prefers[0].mean()
+
+    def last_query(self, reader: Part) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return what decides where a head looks from the last word: the stream there, (texts, width), the norm's
+        weight, W_Q turned by the last place, (h, width), and its turned keys, (texts, length, h).
+        """
+        block, at = self.model.body.blocks[reader.layer], f"blocks.{reader.layer}."
+        length, h = self.tokens.shape[1], self.last.shape[-1] // self.model.heads
+        stream = self.run[at + "hook_resid_pre"][:, -1]
+        by = Rotation(*(each[-1:] for each in rotation(length, h, self.model.body.config.base, like=stream)))
+        weight = block.attention.queries.weight.unflatten(0, (-1, h))[reader.head]
+        WQ = rotated(weight.mT[None, None], by)[0, 0].mT
+        return stream, block.norm1.weight, WQ, self.run[at + "attn.hook_rot_k"][:, reader.head]
 
     def written(self, part: Part, run: Cache) -> Float[Tensor, "texts width"]:
         """Return what a head writes at the last place of a run."""
@@ -189,9 +199,9 @@ class Told:
 
 
 @torch.no_grad()
-def told(model: LanguageModel, drawn: IndirectObjects) -> Told:
-    """Run a Llama on sentences and on those with a third name."""
-    tokens, others = model.batch(drawn.texts), model.batch(drawn.others)
+def told(model: LanguageModel, drawn: IndirectObjects, others: Int[Tensor, "texts length"] | None = None) -> Told:
+    """Run a Llama on sentences and on those with a third name: ``others``, or None for those that were drawn."""
+    tokens, others = model.batch(drawn.texts), model.batch(drawn.others) if others is None else others
     receivers, givers = (
         torch.tensor([model.encode(f" {name}")[0] for name in each]) for each in (drawn.receivers, drawn.givers)
     )
@@ -201,8 +211,8 @@ def told(model: LanguageModel, drawn: IndirectObjects) -> Told:
     end = f"blocks.{model.layers - 1}.hook_resid_post"
     _, run = model.run_with_cache(tokens, names=[*names, end], only_last=True)
     names = [name for name in names if name.endswith(("hook_z", "hook_pattern"))]
-    _, third = model.run_with_cache(others, names=names, only_last=True)
-    return Told(model, tokens, receivers, givers, places, run, third, run[end][:, -1])
+    _, third = model.run_with_cache(others, names=[*names, end], only_last=True)
+    return Told(model, tokens, receivers, givers, places, run, third, *(each[end][:, -1] for each in (run, third)))
 
 
 CHOSEN = {  # what looks more than `SHARE`, or half, where its class does, on the first draw of the lesson's sentences
@@ -216,6 +226,7 @@ CHOSEN = {  # what looks more than `SHARE`, or half, where its class does, on th
 }
 MIDDLE = range(19, 25)  # the layers of what acts at the last word
 AT_RANDOM, PAIRS = 8, 100  # control sets, where a set is a run of its own, and where it is none
+ASKED_AT_RANDOM = 30  # sentences in which control sets are resampled
 FROM = 12  # the first layer whose heads are resampled at the last place: before, hardly one looks from there at a name
 SHARE, LEAST = 0.3, 0.1  # of `name_kinds`; the difference is about 5
 
@@ -284,29 +295,35 @@ def by_class(model: LanguageModel, drawn: IndirectObjects, seed: int) -> list[di
     rolled = Cache({name: value.roll(8, 0) for name, value in of.run.items() if name.endswith("hook_z")})
     rows: list[dict[str, float | str]] = []
 
-    def put(kind: str, what: str, found: Float[Tensor, "sets texts"]) -> None:
-        value, error = mean_and_error(found[0])
-        others = found[1:].mean(1)
+    def put(kind: str, what: str, chosen: Float[Tensor, " texts"], at_random: Float[Tensor, "sets some"]) -> None:
+        value, error = mean_and_error(chosen)
+        others = at_random.mean(1)
         rows.append(
             {"class": kind, "what": what, "value": value, "error": error}
             | {"at_random": others.mean().item(), "most_at_random": others.max().item()}
         )
 
-    put("all", "difference", of.difference(of.last).expand(2, -1))
+    difference = of.difference(of.last)
+    put("all", "difference", difference, difference[None])
+    few = of.some(ASKED_AT_RANDOM)
     for kind in CHOSEN:
         chosen = parts(kind)
         last = chosen[0].layer in MIDDLE
         sets = [chosen, *at_random(chosen, MIDDLE if last else None, PAIRS, generator)]
         if last:
-            put(kind, "direct", torch.stack([sum(direct[:, p.layer, p.head] for p in each) for each in sets]))
-            put(kind, "cost", of.costs(sets[: 1 + AT_RANDOM]))
-        elif kind == "previous token":
-            put(kind, "cost", of.costs(sets[: 1 + AT_RANDOM], of.places[:, 1] + 1, rolled))
-        else:
-            put(kind, "cost", of.costs(sets[: 1 + AT_RANDOM], of.places[:, 2]))
+            written = torch.stack([torch.stack([direct[:, p.layer, p.head] for p in each]).sum(0) for each in sets])
+            put(kind, "direct", written[0], written[1:])
+        place = None if last else 1 if kind == "previous token" else 2
+        found = []
+        for each, asked in ((of, sets[:1]), (few, sets[1 : 1 + AT_RANDOM])):
+            at = None if place is None else each.places[:, place] + (place == 1)
+            other = Cache({name: value[: len(each.tokens)] for name, value in rolled.items()}) if place == 1 else None
+            found.append(each.costs(asked, at, other))
+        put(kind, "cost", found[0][0], found[1])
         if kind == "S-inhibition":
             sets = [chosen, *at_random(chosen, range(movers[0].layer), PAIRS, generator)]
-            put(kind, "queries", of.lost_by_queries(sets, movers))
+            queries = of.lost_by_queries(sets, movers)
+            put(kind, "queries", queries[0], queries[1:])
     return [{name: round(x, 4) if isinstance(x, float) else x for name, x in row.items()} for row in rows]
 
 
