@@ -10,9 +10,11 @@ from stored_evidence import ADDITION, of_tables, seen
 from stored_evidence import evidence as _evidence
 
 from companion import shipped
+from companion.core.circuits import Part
 from companion.core.measuring import measured_table
 from companion.core.recipe import recipe
 from companion.lesson.verdicts import Experiment
+from companion.pretrained.indirect import CHOSEN, LEAST, SHARE, parts
 from companion.pretrained.measured import MOVERS, READERS
 from companion.topics.facts.data import every_fact
 from companion.topics.facts.probes import recall_accuracy
@@ -492,13 +494,79 @@ def _names():
     return np.min([each[:, 180, 0] - each[..., 1].max(1) for each in lost], 0)
 
 
+def _of_class(kind, what, column="value"):
+    rows = measured_table("language-indirect-classes").where(**{"class": kind, "what": what})
+    return np.array(rows.columns[column])
+
+
+def _beyond(kind):
+    """What a class costs beyond any random set, as a share of the difference."""
+    beyond = _of_class(kind, "cost") - _of_class(kind, "cost", "most_at_random")
+    return beyond / _of_class("all", "difference")
+
+
+def _second_place():
+    table = measured_table("language-indirect-objects").where(wording="other")
+    receiver, first, second = (table.grid("draw", "layer", "head", of=of) for of in ("receiver", "first", "second"))
+    more = second - receiver - first
+    return np.mean([more[:, part.layer, part.head] for part in parts("S-inhibition")], 0)
+
+
+def _made_up():
+    return 1 - _of_class("name movers", "cost") / _of_class("name movers", "direct")
+
+
+def _direct(kind):
+    return _of_class(kind, "direct") / _of_class("all", "difference")
+
+
+def _preference():
+    lost, most = (_of_class("S-inhibition", "queries", column) for column in ("value", "most_at_random"))
+    return lost - most
+
+
 DRAWS = {  # lesson 15's claims: the table, and what is taken of it, draw by draw
     "induction-heads": ("induction", _copies),
     "k-composition": ("composition", _wires),
     "subject-then-last": ("facts", lambda: _shares()[:, :15, 3].min(1) - _shares()[:, :15, [0, 1, 2, 4]].max((1, 2))),
     "moves-late": ("facts", lambda: _shares()[:, 24, 4] - _shares()[:, 23, 4]),
     "name-movers": ("names", _names),
+    "name-movers-copy": ("indirect-classes", lambda: _direct("name movers")),
+    "negative-name-movers": ("indirect-classes", lambda: -_direct("negative name movers")),
+    "s-inhibition-looks": ("indirect-objects", _second_place),
+    "s-inhibition-by-queries": ("indirect-classes", _preference),
+    "duplicate-token-heads": ("indirect-classes", lambda: _beyond("duplicate token")),
+    "induction-heads-for-names": ("indirect-classes", lambda: _beyond("induction")),
+    "previous-token-heads-for-names": ("indirect-classes", lambda: _beyond("previous token")),
+    "backup-name-movers": ("indirect-classes", _made_up),
 }
+
+
+@pytest.mark.parametrize("draw", [("lesson", 0), ("other", 0), ("other", 1), ("other", 2)])
+def test_heads_are_chosen_by_where_they_look_on_the_first_draw_and_nearly_so_on_others(draw):
+    """Of heads that look, those are name movers whose effect is beyond `LEAST`, interval and all; on other sentences no
+    class loses or wins more than a head in three.
+    """
+    wording, number = draw
+    found = {kind: set() for kind in CHOSEN}
+    for row in measured_table("language-indirect-objects").where(wording=wording, draw=number).rows:
+        part, bound = Part(row["layer"], row["head"]), LEAST + 1.96 * row["direct_error"]
+        raises, lowers = row["direct"] > bound, row["direct"] < -bound
+        needed = row["queries"] - 1.96 * row["queries_error"] > 0.1
+        for kind, holds in (
+            ("name movers", row["receiver"] > SHARE and raises),
+            ("negative name movers", row["receiver"] > SHARE and lowers),
+            ("unsays the giver", row["second"] > SHARE and raises),
+            ("S-inhibition", needed and (row["second"] > SHARE or wording == "other")),
+            ("duplicate token", row["duplicate"] > SHARE),
+            ("induction", row["after"] > SHARE),
+            ("previous token", row["before"] > 0.5),
+        ):
+            found[kind] |= {part} if holds else set()
+    chosen = {kind: set(parts(kind)) for kind in CHOSEN}
+    if wording == "lesson":
+        assert found == chosen
+    assert all(len(found[kind] ^ chosen[kind]) <= max(1, len(chosen[kind]) / 3) for kind in CHOSEN)
 
 
 @pytest.mark.parametrize("id", DRAWS)

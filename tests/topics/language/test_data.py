@@ -16,6 +16,7 @@ from companion.topics.language.data import (
     REMARKS,
     SENTENCES,
     THINGS,
+    WORDINGS,
     hop_questions,
     indirect_objects,
     invented_countries,
@@ -26,8 +27,9 @@ from companion.topics.language.data import (
 )
 
 
-def test_a_giver_comes_again_in_either_order_and_another_name_in_the_others():
-    drawn = indirect_objects(20, generator=1)
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_a_giver_comes_again_in_either_order_and_another_name_in_the_others(wording):
+    drawn = indirect_objects(20, wording=wording, generator=1)
     first = 0
     for text, other, receiver, giver in zip(*drawn, strict=True):
         words = text.replace(",", "").split()
@@ -36,6 +38,15 @@ def test_a_giver_comes_again_in_either_order_and_another_name_in_the_others():
         assert was == giver and third not in words
         first += words[1] == giver
     assert first == 10
+
+
+def test_wordings_have_nothing_in_common_and_sentences_take_turns():
+    lesson, other = ({word for part in each[:3] for word in part.split()} for each in WORDINGS.values())
+    assert not lesson & other
+    begun = [text.split()[0] for text in indirect_objects(8, wording="other").texts]
+    assert begun == [word for word in ("While", "After", "Since", "Before") for _ in range(2)]
+    with pytest.raises(ValueError, match="wording = 'mine': must be one of lesson, other"):
+        indirect_objects(2, wording="mine")
 
 
 def handed_over(generator):
