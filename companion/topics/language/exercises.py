@@ -254,14 +254,14 @@ def direct_effects(
 
 
 def _draw_looks(generator: Generator) -> dict:
-    heads, texts = 60, draw_size(generator, 5, 7)
-    share, least = 0.25 + 0.1 * float(torch.rand((), generator=generator)), 0.2
+    heads, texts = 200, draw_size(generator, 5, 7)
+    share, least = 0.25 + 0.1 * float(torch.rand((), generator=generator)), 2.0
     kind = torch.randint(4, (heads, 1, 1), generator=generator)
-    looks = 0.15 * torch.rand(heads, texts, 4, generator=generator, dtype=torch.float64)
-    looks += (share + 0.04 * draw_normal(generator, heads, 1, 1)) * (torch.arange(4) == kind)
-    size = least * (1 + 2 * draw_normal(generator, heads, 1).abs())
+    looked = share * (1 + 0.2 * draw_normal(generator, heads, 1, 1)) * (torch.arange(4) == kind)
+    looks = (looked + 0.02) * (0.2 + 1.6 * torch.rand(heads, texts, 4, generator=generator, dtype=torch.float64))
+    size = least * (1 + draw_normal(generator, heads, 1).abs())
     direct = size * draw_normal(generator, heads, 1).sign() + least * draw_normal(generator, heads, texts)
-    return {"looks": looks[..., :3], "direct": direct, "share": share, "least": least}
+    return {"looks": looks[..., :3].clamp(0, 1), "direct": direct, "share": share, "least": least}
 
 
 @exercise(draw=_draw_looks, now="the classes of heads are your own to name")
