@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from companion.core.measuring import Row
-from companion.pretrained.facts import FIRST_GUESSES
+from companion.pretrained.facts import FIRST_GUESSES, PLACE
 from companion.pretrained.language import LanguageModel
 from companion.topics.language.data import invented_countries
 
@@ -69,4 +69,15 @@ def guesses_of_facts(model: LanguageModel, prompt: str, known: dict[str, str]) -
                 "among": int((likely[list(answers.values())] > share).sum()),
             }
         )
+    return rows
+
+
+def countries_of_cities(model: LanguageModel, cities: dict[str, str]) -> list[Row]:
+    """Return what the ``model`` says of each of the ``cities``, whose country is given."""
+    rows = []
+    following = following_tokens(model, [PLACE.format(city) for city in cities])
+    for (city, country), likely in zip(cities.items(), following, strict=True):
+        the, answer = (likely[model.encode(word)[0]].item() for word in (" the", f" {country}"))
+        rank, entropy = int((likely > answer).sum()), torch.special.entr(likely).sum().item()
+        rows.append({"city": city, "the": the, "country": answer, "rank": rank, "entropy": entropy})
     return rows

@@ -8,6 +8,7 @@ theirs is the mean over sentences of three other names; and the model is a Llama
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
@@ -15,11 +16,12 @@ from torch import Tensor
 
 from companion.core.circuits import Part, unscaled
 from companion.core.hooks import Cache
-from companion.core.llama import Rotation, rotated, rotation
+from companion.core.llama import LlamaBlock, Rotation, rotated, rotation
 from companion.pretrained.language import LanguageModel
 from companion.topics.language.data import IndirectObjects
 from companion.topics.language.exercises import direct_effects, looks_without
 
+TOLD = {"smoke": 8, "course": 100, "paper": 400}  # sentences in which every head is looked for
 AT_ONCE = 3  # heads that are resampled side by side, so that a hundred sentences take little memory
 KEPT = ("hook_resid_pre", "attn.hook_rot_k", "attn.hook_v", "attn.hook_z", "attn.hook_pattern")
 
@@ -72,6 +74,10 @@ class Told:
             [direct_effects.answer(each, self.out(layer), last, *names) for layer, each in enumerate(z)], 1
         )
 
+    def block(self, layer: int) -> LlamaBlock:
+        """Return a layer."""
+        return cast(LlamaBlock, self.model.body.blocks[layer])
+
     def out(self, layer: int) -> Float[Tensor, "heads h width"]:
         """Return a layer's map out of each head."""
         return self.model.outputs[layer].unflatten(0, (self.model.heads, -1))
@@ -102,7 +108,7 @@ class Told:
         x = self.run[f"blocks.{first}.hook_resid_pre"][:, start:].expand(len(sets), -1, -1, -1)
         row, found = torch.arange(texts), []
         for layer in range(first, self.model.layers):
-            block, at = self.model.body.blocks[layer], f"blocks.{layer}.attn."
+            block, at = self.block(layer), f"blocks.{layer}.attn."
             normed = block.norm1(x).flatten(0, 1)
             q, k, v = (
                 block.attention.read(linear, normed)
@@ -152,7 +158,7 @@ class Told:
         """Return what decides where a head looks from the last word: the stream there, (texts, width), the norm's
         weight, W_Q turned by the last place, (h, width), and its turned keys, (texts, length, h).
         """
-        block, at = self.model.body.blocks[reader.layer], f"blocks.{reader.layer}."
+        block, at = self.block(reader.layer), f"blocks.{reader.layer}."
         length, h = self.tokens.shape[1], self.last.shape[-1] // self.model.heads
         stream = self.run[at + "hook_resid_pre"][:, -1]
         by = Rotation(*(each[-1:] for each in rotation(length, h, self.model.body.config.base, like=stream)))
@@ -189,7 +195,8 @@ class Told:
         texts = torch.stack([(self.tokens == name).any(1).int().argmax() for name in names])
         places = (self.tokens[texts] == names[:, None]).int().argmax(1)
         stream, found = self.run["blocks.1.hook_resid_pre"][texts, places], []
-        for layer, block in enumerate(self.model.body.blocks):
+        for layer in range(self.model.layers):
+            block = self.block(layer)
             values = block.attention.read(block.attention.values, block.norm1(stream)[:, None])[:, :, 0]
             written = torch.einsum("bnh,nhd->nbd", values, self.out(layer))
             logits = unscaled(self.model.norm, written) @ self.model.unembedding.mT
@@ -199,7 +206,9 @@ class Told:
 
 
 @torch.no_grad()
-def told(model: LanguageModel, drawn: IndirectObjects, others: Int[Tensor, "texts length"] | None = None) -> Told:
+def told_sentences(
+    model: LanguageModel, drawn: IndirectObjects, others: Int[Tensor, "texts length"] | None = None
+) -> Told:
     """Run a Llama on sentences and on those with a third name: ``others``, or None for those that were drawn."""
     tokens, others = model.batch(drawn.texts), model.batch(drawn.others) if others is None else others
     receivers, givers = (
@@ -241,7 +250,7 @@ def by_head(model: LanguageModel, drawn: IndirectObjects) -> list[dict[str, floa
     is lost by their ``queries``; the ``change`` of what it adds without the name movers. How many names it ``copies``,
     or ``opposes``.
     """
-    of = told(model, drawn)
+    of = told_sentences(model, drawn)
     heads = [Part(layer, head) for layer in range(model.layers) for head in range(model.heads)]
     movers, late = parts("name movers"), [part for part in heads if part.layer >= FROM]
     earlier = [part for part in heads if part.layer < movers[0].layer]
@@ -262,7 +271,7 @@ def by_head(model: LanguageModel, drawn: IndirectObjects) -> list[dict[str, floa
             pattern[texts, second, first + 1],
             pattern[texts, first + 1, first],
         )
-        row = dict(zip(("receiver", "first", "second", "third"), (*looks, third[2]), strict=True))
+        row: dict[str, float] = dict(zip(("receiver", "first", "second", "third"), (*looks, third[2]), strict=True))
         row |= dict(zip(("duplicate", "after", "before"), (each.mean().item() for each in earlier_looks), strict=True))
         for name, values in means.items():
             row[name], row[f"{name}_error"] = mean_and_error(values[part]) if part in values else (0.0, 0.0)
@@ -290,7 +299,7 @@ def by_class(model: LanguageModel, drawn: IndirectObjects, seed: int) -> list[di
 
     What previous-token heads write comes from a sentence with other names, since only these are others at their place.
     """
-    of, generator = told(model, drawn), torch.Generator().manual_seed(seed)
+    of, generator = told_sentences(model, drawn), torch.Generator().manual_seed(seed)
     direct, movers = of.direct(of.at_last(of.run), of.last), parts("name movers")
     rolled = Cache({name: value.roll(8, 0) for name, value in of.run.items() if name.endswith("hook_z")})
     rows: list[dict[str, float | str]] = []
@@ -309,7 +318,7 @@ def by_class(model: LanguageModel, drawn: IndirectObjects, seed: int) -> list[di
     for kind in CHOSEN:
         chosen = parts(kind)
         last = chosen[0].layer in MIDDLE
-        sets = [chosen, *at_random(chosen, MIDDLE if last else None, PAIRS, generator)]
+        sets = [chosen, *sets_at_random(chosen, MIDDLE if last else None, PAIRS, generator)]
         if last:
             written = torch.stack([torch.stack([direct[:, p.layer, p.head] for p in each]).sum(0) for each in sets])
             put(kind, "direct", written[0], written[1:])
@@ -321,17 +330,17 @@ def by_class(model: LanguageModel, drawn: IndirectObjects, seed: int) -> list[di
             found.append(each.costs(asked, at, other))
         put(kind, "cost", found[0][0], found[1])
         if kind == "S-inhibition":
-            sets = [chosen, *at_random(chosen, range(movers[0].layer), PAIRS, generator)]
+            sets = [chosen, *sets_at_random(chosen, range(movers[0].layer), PAIRS, generator)]
             queries = of.lost_by_queries(sets, movers)
             put(kind, "queries", queries[0], queries[1:])
     return [{name: round(x, 4) if isinstance(x, float) else x for name, x in row.items()} for row in rows]
 
 
-def at_random(
+def sets_at_random(
     chosen: Sequence[Part], layers: Sequence[int] | None, count: int, generator: torch.Generator
 ) -> list[list[Part]]:
-    """Draw sets of as many heads as are ``chosen``, of those that are of no class: of some ``layers``, or for each
-    chosen one of its own layer.
+    """Draw ``count`` sets, by ``generator``, of as many heads as are ``chosen``, of those that are of no class: of some
+    ``layers``, or for each chosen one of its own layer.
     """
     taken = {part for kind in CHOSEN for part in parts(kind)}
 

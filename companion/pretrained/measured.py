@@ -19,8 +19,8 @@ from companion.pretrained.cups import FOLLOWED, GAMES, SWAPS, cup_games, play
 from companion.pretrained.facts import ALL_CAPITALS, ALL_RELATIONS, CITIES, NOUNS, PLACE
 from companion.pretrained.fetching import MODELS
 from companion.pretrained.folder import PretrainedError, existing, opened, read_tokenizer
-from companion.pretrained.guesses import following_tokens, guessed, guesses_of_facts
-from companion.pretrained.indirect import by_class, by_head
+from companion.pretrained.guesses import countries_of_cities, following_tokens, guessed, guesses_of_facts
+from companion.pretrained.indirect import TOLD, by_class, by_head
 from companion.pretrained.language import LanguageModel, by_transformers
 from companion.pretrained.lesson import RandomModel
 from companion.pretrained.linear import DRAWN, WORDS, halve_rank, held_capitals, known_capitals, readouts_of_text
@@ -42,7 +42,6 @@ SMOLLM2 = {"smollm2": MODELS["smollm2"].sha256}
 TEXTS = {"smoke": (1, 4), "course": (3, 32), "paper": (16, 32)}  # random texts, and how many tokens each says twice
 READERS = ((17, 3), (17, 4), (18, 6), (18, 7))  # induction heads, of two layers; those of one layer share their keys
 MOVERS = ((23, 0), (23, 1), (23, 7))  # heads of one layer that look at who is given something
-TOLD = {"smoke": 8, "course": 100, "paper": 400}  # sentences in which every head is looked for
 SENTENCES = {"smoke": 2, "course": 8, "paper": 32}
 FACTS = {"smoke": 3, "course": 8, "paper": 16}  # of `CAPITALS`
 QUESTIONS = {"smoke": 2, "course": 40, "paper": 200}  # of each kind of what it cannot do
@@ -186,8 +185,7 @@ def name_wires(model: LanguageModel, drawn: IndirectObjects, reader: Part) -> li
 
 @measurement(
     "language-indirect-objects",
-    "of each head of SmolLM2, on a hundred sentences: where it looks for an indirect object, what it writes, and what "
-    "resampling it costs",
+    "of each head: where it looks for an indirect object, what it writes, and what resampling it costs",
     seeds=(0,),
     cells=[{"wording": "lesson", "draw": 0}, *({"wording": "other", "draw": draw} for draw in range(3))],
     tolerance=0.01,
@@ -199,16 +197,9 @@ def indirect_by_head(seed: int, scale: str, wording: str, draw: int) -> list[Row
     return by_head(smollm2(), indirect_objects(TOLD[scale], wording=wording, generator=draw))
 
 
-@measurement(
-    "language-indirect-classes",
-    "of the heads of each class that finds an indirect object, all at once, beside as many others of SmolLM2: what "
-    "they write, and what resampling them costs",
-    tolerance=0.02,
-    because=ROUNDING,
-    models=SMOLLM2,
-)
+@measurement("language-indirect-classes", "the same, class by class", tolerance=0.02, because=ROUNDING, models=SMOLLM2)
 def indirect_by_class(seed: int, scale: str) -> list[Row]:
-    """Measure every class on one draw of other sentences than the lesson's (`by_class`)."""
+    """Measure every class, and random heads, on one draw of other sentences than the lesson's (`by_class`)."""
     return by_class(smollm2(), indirect_objects(TOLD[scale], wording="other", generator=seed), seed)
 
 
@@ -326,9 +317,9 @@ def of_layers(model: LanguageModel, cities: dict[str, str]) -> Figures:
     """Measure a country's log2 odds against 'the', as a mean over cities; by how much they rise with the MLP of layer
     28 at half of its rank; and the share of the cities whose country then comes earlier in the list.
     """
-    before = _of_cities(model, cities)
+    before = countries_of_cities(model, cities)
     halve_rank(model, 28)
-    after = _of_cities(model, cities)
+    after = countries_of_cities(model, cities)
     odds = [torch.tensor([row["country"] / row["the"] for row in rows]).log2() for rows in (before, after)]
     earlier = [new["rank"] < old["rank"] for old, new in zip(before, after, strict=True)]
     return {"before": odds[0].mean(), "odds": (odds[1] - odds[0]).mean(), "earlier": sum(earlier) / len(earlier)}
@@ -413,7 +404,7 @@ def layers(seed: int, scale: str, cut: str, layer: int) -> list[Row]:
         halve_rank(model, layer)
     cities = dict([*CITIES[seed].items()][: 3 if scale == "smoke" else None])
     with model.hooks(ablation(f"blocks.{layer}.hook_mlp_out", "zero") if cut == "mlp" else {}):
-        return _of_cities(model, cities)
+        return countries_of_cities(model, cities)
 
 
 @measurement(
@@ -447,17 +438,6 @@ def lifted(seed: int, scale: str) -> list[Row]:
         with model.hooks(ablation(f"blocks.{layer}.hook_mlp_out", "zero") if layer >= 0 else {}):
             loss = cross_entropy(model(read)[:, :-1].mT, read[:, 1:]).item()
         rows.append({"layer": layer, "of": "loss", "value": loss})
-    return rows
-
-
-def _of_cities(model: LanguageModel, cities: dict[str, str]) -> list[Row]:
-    """What the model says of each city, whose country is given."""
-    rows = []
-    following = following_tokens(model, [PLACE.format(city) for city in cities])
-    for (city, country), likely in zip(cities.items(), following, strict=True):
-        the, answer = (likely[model.encode(word)[0]].item() for word in (" the", f" {country}"))
-        rank, entropy = int((likely > answer).sum()), torch.special.entr(likely).sum().item()
-        rows.append({"city": city, "the": the, "country": answer, "rank": rank, "entropy": entropy})
     return rows
 
 

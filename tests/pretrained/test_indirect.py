@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from companion.core.circuits import Part, ablation, direct_attribution, wires
-from companion.pretrained.indirect import CHOSEN, at_random, by_class, by_head, parts, told
+from companion.pretrained.indirect import CHOSEN, by_class, by_head, parts, sets_at_random, told_sentences
 from companion.pretrained.lesson import language_model
 from companion.topics.language.data import WORDINGS, indirect_objects
 from companion.topics.language.probes import toward_receivers
@@ -12,7 +12,7 @@ from companion.topics.language.probes import toward_receivers
 
 @pytest.fixture(scope="module")
 def of():
-    return told(language_model("smollm2", "smoke"), indirect_objects(6, wording="other", generator=3))
+    return told_sentences(language_model("smollm2", "smoke"), indirect_objects(6, wording="other", generator=3))
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def test_a_share_lost_by_the_queries_is_that_of_cut_wires(of):
 
 
 def test_without_anything_nothing_changes_and_some_are_the_first(of):
-    same = told(of.model, indirect_objects(6, wording="other", generator=3), of.tokens.clone())
+    same = told_sentences(of.model, indirect_objects(6, wording="other", generator=3), of.tokens.clone())
     few = of.some(2)
     assert few.difference(few.last).tolist() == of.difference(of.last)[:2].tolist()
     assert few.costs([[Part(20, 0)]]).shape == (1, 2)
@@ -93,10 +93,10 @@ def test_sets_at_random_have_the_layers_and_none_of_the_chosen():
     generator = torch.Generator().manual_seed(0)
     taken = {part for kind in CHOSEN for part in parts(kind)}
     for chosen in (parts("duplicate token"), parts("induction")):
-        for drawn in at_random(chosen, None, 20, generator):
+        for drawn in sets_at_random(chosen, None, 20, generator):
             assert sorted(part.layer for part in drawn) == sorted(part.layer for part in chosen)
             assert len(set(drawn)) == len(drawn) and not taken & set(drawn)
-    assert all(len(each) == 4 for each in at_random(parts("name movers"), range(19, 25), 5, generator))
+    assert all(len(each) == 4 for each in sets_at_random(parts("name movers"), range(19, 25), 5, generator))
 
 
 def test_tables_have_a_row_for_each_head_and_class():
