@@ -88,7 +88,7 @@ class Predictions:
         question = self._question(id)
         if because and not re.fullmatch(r"\S.*[.!?]", because, re.DOTALL):
             raise ValueError(f"because = {because!r}: must be a sentence, which ends with a full stop")
-        question.measure(measured, within)
+        question.measure(measured, within, because)
         # a sentence that the options complete is left open
         asked = question.question if question.question.endswith(("?", ".", "!")) else f"{question.question} ..."
         answer = f"{ANSWERED[question.kind]} {shown(question.measured)}"

@@ -60,6 +60,7 @@ class Question:
         self.measured: float | str | None = None
         self.verdict = ""
         self._within: Any = None
+        self._because = ""
         self._is_measured_here = False  # by this kernel; what came from the file was measured by one before it
         self._keep = keep
         self.field = self._make_field()
@@ -107,8 +108,8 @@ class Question:
             self.measured, self.verdict = entry.get("measured"), str(entry.get("verdict", ""))
             self._show_kept()
 
-    def measure(self, measured: Any, within: Any) -> None:
-        """Take down a measurement and judge the answer, if there is one."""
+    def measure(self, measured: Any, within: Any, because: str = "") -> None:
+        """Take down a measurement, and why it is so, and judge the answer, if there is one."""
         self._check_within(within)
         if self.kind == "choice" and measured not in self.options:
             raise ValueError(f"measured = {measured!r}: must be one of {list(self.options)}")
@@ -118,14 +119,16 @@ class Question:
             except (TypeError, ValueError):
                 raise ValueError(f"measured = {measured!r}: must be a number, as {self.id!r} asks for one") from None
         self.measured = measured if self.kind == "number" else str(measured)
-        self._within, self._is_measured_here = within, True
+        self._within = ("abs", float(within[1])) if isinstance(within, tuple) else within and float(within)
+        self._because, self._is_measured_here = because, True
         self.verdict = self._judge()
 
     def entry(self) -> dict[str, Any]:
-        """Return what is kept of it."""
+        """Return what is kept of it, with what `review` needs to ask it again."""
         measured = self.measured if not isinstance(self.measured, float) or math.isfinite(self.measured) else None
         kept = {"kind": self.kind, "question": self.question, "prediction": self.value}
-        return kept | {"measured": measured, "verdict": self.verdict}
+        kept |= {"measured": measured, "verdict": self.verdict, "within": self._within}
+        return kept | {"options": self.options, "because": self._because}
 
     def tell(self, line: str) -> None:
         """Write a line under the field, which a screen reader reads out."""

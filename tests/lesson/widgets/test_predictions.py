@@ -170,6 +170,16 @@ def test_the_reason_is_printed_beneath_whatever_was_said(predictions, capsys, sa
     assert why == "Each step of Newton's doubles the digits."
 
 
+def test_what_asks_again_stands_in_the_file(predictions, folder):
+    number, choice, _ = asked(predictions)
+    number.field.value, choice.field.value = "512", "linear"
+    predictions.compare("steps", 691, within=("abs", 10))
+    predictions.compare("rate", "exponential", because="It doubles.")
+    kept = json.loads((folder / "predictions.json").read_text())["lessons"][LESSON]
+    again = [(kept[id]["options"], kept[id]["within"], kept[id]["because"]) for id in ("steps", "rate")]
+    assert again == [([], ["abs", 10], ""), (OPTIONS, None, "It doubles.")]
+
+
 @pytest.mark.parametrize("because", ["it doubles", " ", "Because"])
 def test_a_reason_is_a_sentence(predictions, because):
     asked(predictions)
