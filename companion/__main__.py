@@ -1,5 +1,5 @@
-"""Run ``python -m companion COMMAND``: ``lab | progress | test | run | release | fetch | train | measure | bench |
-circuit | examine | grade | site``.
+"""Run ``python -m companion COMMAND``: ``lab | progress | review | test | run | release | fetch | train | measure |
+bench | circuit | examine | grade | site``.
 
 Standard library only, so that it opens on a bare Python.
 
@@ -26,6 +26,7 @@ from companion.workshop.cli.arguments import JOBS, PORT, SEED, Parser, in_range,
 EXTRAS = {
     "lab": ("lessons",),
     "progress": None,  # reads files, and installs nothing
+    "review": ("lessons",),
     "test": ("test",),
     "run": ("lessons",),
     "release": ("grading",),
@@ -85,6 +86,14 @@ def parser() -> argparse.ArgumentParser:
         "--reset", metavar="LESSON", help="start one anew; your copy of it is put aside in work/aside/"
     )
     progress.add_argument("--yes", action="store_true", help="do not ask before that")
+
+    commands.add_parser(
+        "review",
+        parents=[common],
+        help="predictions that you missed, and quizzes, again after days: five minutes",
+        epilog="A question rests 1, 3, 7 and 21 days, and 1 again after a wrong answer. What is due is kept in "
+        "work/review.json; Ctrl-C ends, and keeps what is answered.",
+    )
 
     test = commands.add_parser("test", parents=[common], help="run every test", allow_abbrev=False)
     test.add_argument("--quick", action="store_true", help="the tests of the topics or lessons that follow alone")

@@ -5,7 +5,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from companion.workshop.cli import work
+from companion.workshop.cli import review, work
 from companion.workshop.cli.lessons import Lesson, LessonError, released, select_lessons
 from companion.workshop.cli.setup import ROOT
 
@@ -31,7 +31,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    for line in [*news, *work.outdated(root)]:
+    for line in [*news, *work.outdated(root), *review.waiting(root)]:
         print(line)
     return 0
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,8 +61,10 @@ def of_notebook(path: Path, name: str) -> Results:
         return Results()
     verdicts = [_verdict(cell) for cell in code if _is_check(cell)]
     solved, wrong, left = (verdicts.count(verdict) for verdict in ("solved", "wrong", "not attempted"))
-    asked, kept = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}, _kept(path.parent, name)
-    made = [entry for id, entry in kept.items() if id in asked and entry.get("prediction") is not None]
+    asked, made = {id for cell in code for id in ASKS.findall("".join(cell["source"]))}, []
+    with suppress(FileError):
+        entries = kept(path.parent, name)
+        made = [entry for id, entry in entries.items() if id in asked and entry.get("prediction") is not None]
     judged = [entry["verdict"] for entry in made if entry.get("verdict") in ("right", "not")]
     return Results(solved, wrong, left, len(asked), len(made), len(judged), judged.count("right"))
 
@@ -82,10 +85,16 @@ def _verdict(cell: dict) -> str:
     return "solved" if solved else "not attempted"
 
 
-def _kept(folder: Path, name: str) -> dict[str, dict]:
-    """The predictions in ``folder`` of the notebook ``name``."""
+def kept(folder: Path, name: str) -> dict[str, dict]:
+    """Return the predictions in ``folder`` of the notebook ``name``, by id. Raises FileError, which says why they
+    cannot be read.
+    """
     try:
-        kept = json.loads((folder / "predictions.json").read_bytes())["lessons"][name]
-        return {id: entry for id, entry in kept.items() if isinstance(entry, dict)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        entries = json.loads((folder / "predictions.json").read_bytes())["lessons"].get(name, {})
+        return {id: entry for id, entry in entries.items() if isinstance(entry, dict)}
+    except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise FileError(f"{folder.name}/predictions.json cannot be read now ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise FileError(f"{folder.name}/predictions.json is damaged") from None

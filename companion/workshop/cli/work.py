@@ -79,7 +79,8 @@ def write_start_page(root: Path) -> None:
     lines.append(
         "\nThese are your own copies: no update loses what you write in them. This page is written anew\n"
         "whenever a notebook is saved; `python3 -m companion progress` prints the same,\n"
-        "and with `--reset 02` lesson 02 starts anew.\n\n"
+        "and with `--reset 02` lesson 02 starts anew. `python3 -m companion review` asks again, after days, what you\n"
+        "predicted wrongly, and the quizzes.\n\n"
     )
     lines.append(notation())
     atomic_write(work / "README.md", "".join(lines))

@@ -14,7 +14,7 @@ from companion.__main__ import main
 from companion.workshop.cli import setup
 
 ROOT = Path(__file__).resolve().parents[3]
-COMMANDS = ["lab", "progress", "test", "run", "release", "fetch", "train", "circuit", "examine", "grade", "site"]
+COMMANDS = "lab progress review test run release fetch train circuit examine grade site".split()
 
 
 def companion(
