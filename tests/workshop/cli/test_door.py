@@ -14,7 +14,20 @@ from companion.__main__ import main
 from companion.workshop.cli import setup
 
 ROOT = Path(__file__).resolve().parents[3]
-COMMANDS = "lab progress review test run release fetch train circuit examine grade site".split()
+COMMANDS = [
+    "lab",
+    "progress",
+    "review",
+    "test",
+    "run",
+    "release",
+    "fetch",
+    "train",
+    "circuit",
+    "examine",
+    "grade",
+    "site",
+]
 
 
 def companion(
