@@ -145,8 +145,8 @@ def vote_under_noise(values: Tensor, p: float) -> Tensor:
 
 
 def _draw_noisy_examples(generator: Generator) -> dict:
-    """Strings of 16 bits with the labels of two rules, a tenth of them flipped: whether two of the bits differ, and of two
-    others the one that a third bit picks. Asked are these strings again, fresh ones, and all neighbours of some.
+    """Strings of 16 bits with the labels of two rules, a tenth of them flipped: whether two of the bits differ, and of
+    two others the one that a third bit picks. Asked are these strings again, fresh ones, and all neighbours of some.
     """
     n, fresh = 16, 600
     places = torch.randperm(n, generator=generator)
