@@ -41,7 +41,7 @@ def _near(ours: float, theirs: float) -> bool:
 
 
 def _rows(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.startswith("| ")]
+    return [line for line in text.partition(scoreboard.TALKS)[0].splitlines() if line.startswith("| ")]
 
 
 def _claim(row: str) -> str:

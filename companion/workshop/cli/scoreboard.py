@@ -10,6 +10,7 @@ from companion.workshop.cli.setup import ROOT
 from companion.workshop.talks import outcomes_in_all, talks, verdicts_of
 
 PUBLISHED = "| Claim | Source | Published | Our checkpoint | This run | Verdict |\n|---|---|---|---|---|---|"
+TALKS = "# The talks, claim by claim"
 TALK = "| Claim | Lessons | What became of it |\n|---|---|---|"
 OWN = "| {} | Our bar | Our checkpoint | This run |\n|---|---|---|---|"
 
@@ -52,7 +53,7 @@ def table(report: dict, lessons: list[Lesson]) -> str:
 def by_talk(report: dict, lessons: list[Lesson]) -> list[str]:
     """Return the claims of the talks that the course began with in Markdown, a table for each talk."""
     pages = {lesson.name[:2]: f"[{lesson.name[:2]}](lessons/{lesson.name}/{lesson.name}.ipynb)" for lesson in lessons}
-    verdicts, parts = verdicts_of(report), ["# The talks, claim by claim"]
+    verdicts, parts = verdicts_of(report), [TALKS]
     for key, claims in talks().items():
         rows = []
         for claim in claims:
