@@ -108,14 +108,6 @@ return torch.stack([lost, near[0] - near[1]])""",
         None,
     ),
     (
-        "list_key",
-        """
-first = (table[:, relation] == answer).int().argmax()
-return subjects[first] + relations[relation] - 1.5 * end""",
-        "first row of table",
-        "",
-    ),
-    (
         "signal",
         """
 told = torch.nn.functional.one_hot(answer, answers).to(counts)

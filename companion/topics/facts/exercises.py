@@ -105,27 +105,25 @@ def both_vote(table: Tensor, writes: Tensor) -> Tensor:
     return by_subject[:, None] + by_relation[None]
 
 
-def _draw_key(generator: Generator) -> dict:
-    S, R, d, D = draw_size(generator, 6, 9), draw_size(generator, 3, 5), draw_size(generator, 5, 8), 2
-    table = torch.randint(D, (S, R), generator=generator) + D * torch.arange(R)
-    relation = 1 if R < 5 else draw_size(generator, 1, 2)
-    one, other = torch.randperm(S, generator=generator)[:2]
-    table[one, relation] = table[other, relation]  # two are listed, and neither need be the first or the last
-    answer = int(table[one, relation])
+def _draw_edit(generator: Generator) -> dict:
+    """More keys than dimensions, or fewer, so that some directions are no key's."""
+    d, out = draw_size(generator, 5, 7), draw_size(generator, 3, 4)
+    n = draw_size(generator, 3, d - 2) if generator.initial_seed() % 2 else draw_size(generator, 2 * d, 2 * d + 3)
+    keys = draw_normal(generator, n, d)
     return {
-        "table": table,
-        "subjects": draw_normal(generator, S, d),
-        "relations": draw_normal(generator, R, d),
-        "end": draw_normal(generator, d),
-        "relation": relation,
-        "answer": answer,
+        "W": draw_normal(generator, out, d),
+        "keys": keys * torch.linspace(0.5, 2, n).to(keys)[:, None],
+        "fact": draw_size(generator, 1, n - 2),
+        "value": draw_normal(generator, out),
     }
 
 
-@exercise(draw=_draw_key, now="a neuron can now know what several subjects share")
-def list_key(table: Tensor, subjects: Tensor, relations: Tensor, end: Tensor, relation: int, answer: int) -> Tensor:
-    listed = table[:, relation] == answer
-    return subjects[listed].sum(0) + relations[relation] - 1.5 * end
+@exercise(draw=_draw_edit, now="you can now change one thing that a matrix knows, and leave it the rest")
+def edit_fact(W: Tensor, keys: Tensor, fact: int, value: Tensor) -> Tensor:
+    key = keys[fact]
+    reads = torch.linalg.pinv(keys.mT @ keys) @ key
+    reads = reads / (reads @ key)
+    return W + torch.outer(value - W @ key, reads)
 
 
 def _draw_right(generator: Generator) -> dict:
