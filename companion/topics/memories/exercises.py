@@ -100,7 +100,7 @@ def _draw_logits(generator: Generator) -> dict:
     return {"variance": variance, "own": draw_size(generator, 0, m - 1), "x": x}
 
 
-@exercise(draw=_draw_logits, now="two functions now foretell how many facts fit")
+@exercise(draw=_draw_logits, now="two functions now predict how many facts fit")
 def chance_right(variance: Tensor, own: int, x: Tensor) -> Tensor:
     right = 1 + variance[own].sqrt() * x
     beaten = torch.special.ndtr(right / variance.sqrt()[:, None])
@@ -125,7 +125,7 @@ def cubic_memory(U: Tensor, V: Tensor, w: Tensor, x: Tensor) -> Tensor:
     return h(x @ w.mT) @ a @ V.mT
 
 
-LEAST, MOST = 0.9, 1.3  # what is measured, over what is foretold: rivals taken as independent make this a little low
+LEAST, MOST = 0.9, 1.3  # what is measured, over what is predicted: rivals taken as independent make this a little low
 
 
 def _draw_noise(generator: Generator) -> dict:
@@ -163,16 +163,16 @@ def _is_not_random(_: dict, table: Tensor) -> str | None:
 
 
 def _is_a_forecast(_: dict, table: Tensor) -> str | None:
-    foretold = table[:, -1]
-    if foretold.min() < 0 or foretold.max() > 1 + 1e-6:
-        return f"what is foretold goes from {foretold.min():.2g} to {foretold.max():.2g}; fractions are from 0 to 1"
-    if foretold[0] < 0.99:
-        return f"one fact alone has no rival and is always right; you foretell {foretold[0]:.2f} in row 0"
-    if (rise := foretold.diff().max()) > 1e-4:
-        return f"what is foretold rises by up to {rise:.2g} from one N to the next; more facts are never easier"
-    if foretold[-1] >= 0.9:
+    predicted = table[:, -1]
+    if predicted.min() < 0 or predicted.max() > 1 + 1e-6:
+        return f"what is predicted goes from {predicted.min():.2g} to {predicted.max():.2g}; fractions are from 0 to 1"
+    if predicted[0] < 0.99:
+        return f"one fact alone has no rival and is always right; you predict {predicted[0]:.2f} in row 0"
+    if (rise := predicted.diff().max()) > 1e-4:
+        return f"what is predicted rises by up to {rise:.2g} from one N to the next; more facts are never easier"
+    if predicted[-1] >= 0.9:
         return (
-            f"you foretell that {foretold[-1]:.0%} of all {len(foretold)} facts are right; so many hardly fit with "
+            f"you predict that {predicted[-1]:.0%} of all {len(predicted)} facts are right; so many hardly fit with "
             "random directions, and the overlaps of this code are larger"
         )
     return None
@@ -186,8 +186,8 @@ def _is_fulfilled(inputs: dict, table: Tensor) -> str | None:
         U, V, f = tokens[:, :N], code[:N].expand(len(tokens), -1, -1), torch.arange(N, device=code.device)
         return accuracy(read(write(U, V, f), U, V), f)
 
-    foretold, held = int((table[:, -1] >= 0.9).sum()), capacity(measured, start=1, most=len(code), ratio=1.02)
-    if LEAST * foretold <= held <= MOST * foretold:
+    predicted, held = int((table[:, -1] >= 0.9).sum()), capacity(measured, start=1, most=len(code), ratio=1.02)
+    if LEAST * predicted <= held <= MOST * predicted:
         return None
     largest, common = _overlaps(table).max().item(), code.mean(0).norm().item()
     seen = f"two answers overlap with a mean square of {len(code[0]) * _overlaps(table).square().mean():.2f} / d"
@@ -196,7 +196,7 @@ def _is_fulfilled(inputs: dict, table: Tensor) -> str | None:
     if largest > 0.6:
         seen += f"; the largest overlap of two answers is {largest:.2f}, and one mean square cannot tell that"
     return (
-        f"you foretell {foretold} facts at 90 %, and {held} are measured, not {LEAST} to {MOST} times as many. Of this "
+        f"you predict {predicted} facts at 90 %, and {held} are measured, not {LEAST} to {MOST} times as many. Of this "
         f"code: {seen}"
     )
 
@@ -206,8 +206,8 @@ def _is_fulfilled(inputs: dict, table: Tensor) -> str | None:
     shape=lambda inputs: (len(inputs["noise"]), inputs["noise"].shape[1] + 1),
     stages=(_is_a_code, _is_not_random, _is_a_forecast, _is_fulfilled),
     seconds=4,
-    compared=lambda table: table[:, -1] * _overlaps(table).square().mean(),  # of one code, what is foretold for it
-    now="you foretold what a memory holds before anybody filled it",
+    compared=lambda table: table[:, -1] * _overlaps(table).square().mean(),  # of one code, what is predicted for it
+    now="you predicted what a memory holds before anybody filled it",
 )
 def own_code(noise: Tensor, x: Tensor) -> Tensor:
     n, d = noise.shape
@@ -221,5 +221,5 @@ def own_code(noise: Tensor, x: Tensor) -> Tensor:
     rival = 1 / d + (N - 2) / d * answers + answers
     right = 1 + own.sqrt() * x
     beaten = torch.special.ndtr(right / rival.sqrt())
-    foretold = (beaten ** (N - 1)).mean(1)
-    return torch.cat([code, foretold[:, None]], dim=1)
+    predicted = (beaten ** (N - 1)).mean(1)
+    return torch.cat([code, predicted[:, None]], dim=1)
