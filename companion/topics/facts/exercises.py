@@ -197,7 +197,8 @@ def _feeds_each_other(_: dict, film: Tensor) -> str | None:
     if stays_within("drift of what descent keeps", ((kept - kept[0]).abs().max() / w[-1].max()).item(), 0.02):
         return None
     factors = (of_w / of_W)[of_w > 0.1 * of_w.max()]
-    if factors.max() - factors.min() < 0.1 * factors.min():
+    alike = factors.max() - factors.min() < 0.1 * factors.min()
+    if alike and not 0.9 < factors.mean() < 1.1:
         return (
             f"w squared has grown {factors.mean():.2g} times as much as the sum of W squared, word by word; with one "
             "small step for both they grow alike"
