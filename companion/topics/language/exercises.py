@@ -269,7 +269,7 @@ def name_kinds(looks: Tensor, direct: Tensor, share: float, least: float) -> Ten
     receiver, _, second = looks.mean(1).T
     mean, half = direct.mean(1), 1.96 * direct.std(1) / direct.shape[1] ** 0.5
     raises, lowers = mean - half > least, mean + half < -least
-    kinds = torch.zeros(len(looks), dtype=torch.long)
+    kinds = torch.zeros(len(looks), dtype=torch.long, device=looks.device)
     kinds[(receiver > share) & raises] = 1
     kinds[(receiver > share) & lowers] = 2
     kinds[(second > share) & raises] = 3

@@ -160,7 +160,7 @@ def _draw_memory(generator: Generator) -> dict[str, Any]:
     """Pairs to recall; then one longer sequence again and again: as it is, with others in place of its later values,
     with each number that is written nudged, and on the way on which all values turn into others.
     """
-    drawn, longer = rewritten_pairs(3_000, TIMES, generator), rewritten_pairs(1, (1,) * WRITTEN, generator)
+    drawn, longer = rewritten_pairs(1_400, TIMES, generator), rewritten_pairs(1, (1,) * WRITTEN, generator)
     written = 2 * WRITTEN * SIZE
     again = {name: longer[name].expand(2 + written + 2 * TURNS + 1, -1, -1).clone() for name in list(longer)[:3]}
     again["values"][1, WRITTEN // 2 : WRITTEN] = longer["values"][0, WRITTEN - 1].roll(1)  # all alike: on one axis

@@ -145,7 +145,7 @@ for module in pkgutil.walk_packages(companion.__path__, "companion."):
     loaded = importlib.import_module(module.name)
     for name in {*dir(loaded), *sys.argv[2:]}:
         value = getattr(loaded, name, None)
-        real = hasattr(value, "answer") and hasattr(value, "draw")
+        real = hasattr(value, "answer") and hasattr(value, "draw") and not inspect.ismodule(value)
         known = fingerprint(value) if inspect.isfunction(value) else ""
         found[f"{module.name}.{name}"] = "an answer" if real else known
 print(json.dumps(found))
