@@ -7,6 +7,8 @@ from argparse import Namespace
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
+from random import Random
+from traceback import extract_tb
 from typing import Any
 
 from companion.core.checkpoints import load, read_header
@@ -37,7 +39,7 @@ def main(arguments: Namespace) -> int:
     with Extra("lessons") if arguments.out else nullcontext():  # before a minute is spent on what cannot be drawn
         picture = import_module("companion.pretrained.circuits.shown").circuit_picture if arguments.out else None
     try:
-        name, behaviour, claimed = read_claim(arguments.file)
+        name, behaviour, claimed = read_claim(arguments.file, search=bool(arguments.find))
         model = load_model(arguments.model)
         runs = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed))
         stored = None
@@ -52,10 +54,11 @@ def main(arguments: Namespace) -> int:
             circuit = Circuit.read(named)
         else:
             raise ValueError(f"circuit: {name!r} has none that is stored for {arguments.model}; name one, or --find it")
+        called = "the found circuit" if arguments.find else "the circuit" if claimed else "the stored circuit"
         scored = score(runs, circuit, random=arguments.random, seed=arguments.seed)
         best = score(runs, Circuit.read(stored), random=0) if stored and claimed else None
     except ValueError as error:
-        print(f"circuit: {error}", file=sys.stderr)
+        print(f"circuit: {str(error).removeprefix('circuit: ')}", file=sys.stderr)
         return 2
     said = {"behaviour": name, "model": arguments.model, "seed": arguments.seed, "parts": len(runs.parts)}
     row = said | scored.row() | {"circuit": circuit.names, "stored": best.row() if best else None}
@@ -65,7 +68,7 @@ def main(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps(row))
         return 0
-    print(*report(row, len(scored.random)), sep="\n")
+    print(*report(row, len(scored.random), called), sep="\n")
     if arguments.find:
         print(f"circuit = {json.dumps(circuit.names)}")
     if arguments.out:
@@ -73,10 +76,11 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def read_claim(file: str) -> tuple[str, Any, list[str] | None]:
-    """Return a behaviour's name, the behaviour, and the circuit, if one is named: of a file of Python that has
-    ``behaviour``, a function or the name of one in the box, and ``circuit``, a list of names; or of a behaviour in the
-    box. Raises ValueError for what is neither, and for a file that cannot be run.
+def read_claim(file: str, *, search: bool = False) -> tuple[str, Any, list[str] | None]:
+    """Return a behaviour's name, the behaviour, and the circuit: of a file of Python that has ``behaviour``, a function
+    or the name of one in the box, and ``circuit``, a list of names; or of a behaviour in the box, without a circuit.
+    Raises ValueError for what is neither, for a file that cannot be run, and for one that names no circuit, unless the
+    ``search`` finds it.
     """
     if file in BEHAVIOURS:
         return file, BEHAVIOURS[file], None
@@ -87,13 +91,35 @@ def read_claim(file: str) -> tuple[str, Any, list[str] | None]:
         with torch_defaults():
             names = runpy.run_path(file)
     except (Exception, SystemExit) as error:
-        raise ValueError(f"file = {file!r}: cannot be run: {type(error).__name__}: {error}") from error
-    behaviour, circuit = names.get("behaviour"), names.get("circuit")
-    if isinstance(behaviour, str) and behaviour in BEHAVIOURS:
-        return behaviour, BEHAVIOURS[behaviour], circuit
-    if not callable(behaviour):
+        raise ValueError(f"file = {file!r}: cannot be run: {_told(error, file)}") from error
+    if "behaviour" not in names:
+        raise ValueError(f"file = {file!r}: has no `behaviour`; must be a function, or one of {there}")
+    behaviour, circuit = names["behaviour"], names.get("circuit")
+    boxed = isinstance(behaviour, str) and behaviour in BEHAVIOURS
+    if not boxed and not callable(behaviour):
         raise ValueError(f"file = {file!r}: behaviour = {behaviour!r}; must be a function, or one of {there}")
-    return Path(file).stem, behaviour, circuit
+    if not search and not (circuit and isinstance(circuit, str | list | tuple)):
+        said = f"circuit = {circuit!r}" if "circuit" in names else "has no `circuit`"
+        raise ValueError(f'file = {file!r}: {said}; must name its parts, as circuit = ["m0", "23.4"], or --find them')
+    if boxed:
+        return behaviour, BEHAVIOURS[behaviour], circuit
+
+    def drawn(random: Random) -> Any:
+        try:
+            return behaviour(random)
+        except Exception as error:
+            begins = getattr(getattr(behaviour, "__code__", None), "co_firstlineno", None)
+            raise ValueError(f"behaviour: cannot be drawn: {_told(error, file, begins)}") from error
+
+    return Path(file).stem, drawn, circuit
+
+
+def _told(error: BaseException, file: str, line: int | None = None) -> str:
+    """What went wrong, and in which line of a file: the last that was reached there, or else ``line``."""
+    said = error.msg if isinstance(error, SyntaxError) else error
+    reached = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == file]
+    line = error.lineno if isinstance(error, SyntaxError) else reached[-1] if reached else line
+    return f"{type(error).__name__}: {said}" + (f", line {line} of {Path(file).name}" if line else "")
 
 
 def load_model(name: str) -> Any:
@@ -108,8 +134,8 @@ def load_model(name: str) -> Any:
     return model.requires_grad_(False).eval()
 
 
-def report(row: Row, drawn: int) -> list[str]:
-    """Return a score in words and as a small table, beside ``drawn`` random circuits."""
+def report(row: Row, drawn: int, called: str = "the circuit") -> list[str]:
+    """Return the score of a circuit ``called`` so in words and as a small table, beside ``drawn`` random circuits."""
 
     def within(of: Row, name: str) -> str:
         return f"{of[name]:5.2f} ({of[f'{name}_low']:.2f} to {of[f'{name}_high']:.2f})"
@@ -125,7 +151,7 @@ def report(row: Row, drawn: int) -> list[str]:
         f"({low:.0%} to {high:.0%}).",
         f"{'':22}parts  faithfulness           completeness           p(right) first guess",
         f"{'the whole model':22}{row['parts']:5}  {' 1.00':23}{' 0.00':23}{whole:5.2f}  {row['whole_first']:4.0%}",
-        line("the circuit", row),
+        line(called, row),
         *([line("the stored circuit", row["stored"])] if row["stored"] else []),
         f"{other:22}{row['size']:5}  {row['random']:5.2f} as a mean, {row['random_best']:.2f} the best",
         f"{'no part at all':22}{0:5}  {row['empty']:5.2f}",

@@ -87,7 +87,16 @@ def test_a_small_circuit_is_found(tmp_path, capsys, monkeypatch):
         ("behaviour = 'capitals'\ncircuit = ['m0']", "is a text, and TokenModel has no tokenizer"),
         (FILE.format(circuit=["7.0"]), "'7.0': there is no such head; the model has heads up to 1.3"),
         (FILE.format(circuit=["0.0", "00.0"]), "'0.0' and '00.0' are one part, named twice"),
-        (FILE.format(circuit=[]), "has none that is stored for"),
+        (FILE.format(circuit=[]), "wrong.py': circuit = []; must name its parts"),
+        ("behaviour = 'capitals'\ncircuits = ['m0']", "wrong.py': has no `circuit`; must name its parts"),
+        ("circuit = ['m0']", "has no `behaviour`; must be a function, or one of "),
+        ("circuit = ['m0']\nbehaviour = f()", "NameError: name 'f' is not defined, line 2 of wrong.py"),
+        ("circuit = [\nx = 3 3", "SyntaxError: "),
+        (
+            "circuit = ['0.1']\ndef behaviour(random):\n    return x",
+            "circuit: behaviour: cannot be drawn: NameError: name",
+        ),
+        ("circuit = ['0.1']\ndef behaviour():\n    return 3", "but 1 was given, line 2 of wrong.py"),
         (FILE.replace("[words[1]], [words[4]]", "[words[4]], [words[1]]").format(circuit=["0.0"]), "does not show it"),
     ],
 )
@@ -96,13 +105,14 @@ def test_what_is_wrong_is_said(tmp_path, capsys, text, message):
     file.write_text(text, encoding="utf-8")
     assert run(str(file), "--model", MODEL, "--prompts", "10") == 2
     said = capsys.readouterr().err
-    assert said.startswith("circuit: ") and message in said
+    assert said.startswith("circuit: ") and message in said and said.count("circuit: ") == 1
 
 
 def test_a_model_that_is_not_there_is_said(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
     assert run("capitals") == 2 and "`python3 -m companion fetch smollm2`" in capsys.readouterr().err
     assert run("capitals", "--model", "nowhere.safetensors") == 2 and "nowhere.safetensors" in capsys.readouterr().err
+    assert run("capitals", "--model", MODEL) == 2 and "must be tokens" in capsys.readouterr().err
     assert (
         run("capital") == 2 and "must be a file of Python that is there, or one of capitals" in capsys.readouterr().err
     )
