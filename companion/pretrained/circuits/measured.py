@@ -5,14 +5,14 @@ import math
 from companion.core.measuring import Row, measured_table, measurement
 from companion.pretrained.circuits.behaviours import BEHAVIOURS
 from companion.pretrained.circuits.parts import Circuit
-from companion.pretrained.circuits.runs import Runs, draw
+from companion.pretrained.circuits.runs import Runs, draw, draw_pairs
 from companion.pretrained.circuits.scoring import score
 from companion.pretrained.circuits.search import find_circuit
 from companion.pretrained.measured import ROUNDING, SMOLLM2, smollm2
 
 SEARCHED = {"smoke": (8, 3), "course": (16, 300), "paper": (200, 2_000)}  # pairs of prompts, and circuits tried at most
 SCORED = {"smoke": (8, 2), "course": (20, 100), "paper": (400, 100)}  # pairs of prompts, and random circuits beside
-SEARCH_SEED = 1_000  # beyond the scores' own: what is found is scored on other prompts
+SEARCH_SEED = 1_000  # beyond the scores' own, which leave out the pairs that are drawn from it
 
 
 @measurement(
@@ -42,11 +42,12 @@ def found_circuits(seed: int, scale: str, behaviour: str) -> list[Row]:
     models=SMOLLM2,
 )
 def circuits(seed: int, scale: str, behaviour: str) -> list[Row]:
-    """Score one stored circuit on one draw of prompts."""
+    """Score one stored circuit on one draw of prompts, none of which it was searched on."""
     pairs, drawn = SCORED[scale]
     model = smollm2()
     [stored] = measured_table("language-found-circuits").where(behaviour=behaviour).rows
-    runs = Runs(model, draw(model, BEHAVIOURS[behaviour], pairs, seed))
+    searched = draw_pairs(BEHAVIOURS[behaviour], stored["pairs"], stored["seed"])
+    runs = Runs(model, draw(model, BEHAVIOURS[behaviour], pairs, seed, without=searched))
     random = drawn if seed == 0 else drawn // 10
     scored = score(runs, Circuit.read(stored["circuit"].split()), random=random, seed=seed)
     return [{column: value for column, value in scored.row().items() if column != "wires"}]

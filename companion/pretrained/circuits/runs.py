@@ -1,7 +1,7 @@
 """Runs of a model in which all but a circuit is resampled: what they are computed from, and what they say."""
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple, get_args
@@ -31,13 +31,9 @@ class PromptPairs(NamedTuple):
     wrong: Int[Tensor, " all_pairs"]
 
 
-def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0) -> PromptPairs:
-    """Draw pairs from a ``behaviour``, no two alike, for a ``model`` to read: ``count`` of them, or fewer where there
-    are no more, from a ``seed``.
-
-    Raises ValueError, which shows the pair, for prompts of unequal length, for two that are the same, for continuations
-    that begin with the same token and for texts that a model without a tokenizer cannot read; for fewer pairs than
-    `FEWEST`; and where the right continuation is the same in all.
+def draw_pairs(behaviour: Behaviour, count: int, seed: int = 0, without: Collection[Pair] = ()) -> list[Pair]:
+    """Draw ``count`` pairs from a ``behaviour``, no two alike and none of those ``without``, or fewer where there are
+    no more, from a ``seed``. Raises ValueError for what is no pair, and for fewer pairs than `FEWEST`.
     """
     at_least(count=(count, FEWEST))
     random, pairs = Random(seed), {}  # pairs by themselves: a set in the order of drawing
@@ -45,11 +41,34 @@ def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0) -> Prom
         if len(pairs) == count:
             break
         drawn = behaviour(random)
-        if not isinstance(drawn, tuple) or len(drawn) != 4:
+        if not isinstance(drawn, tuple) or len(drawn) != 4 or not all(isinstance(each, Sequence) for each in drawn):
             raise ValueError(f"behaviour: drew {drawn!r}; must be the clean prompt, the corrupted one, right, wrong")
-        pairs[Pair(*(each if isinstance(each, str) else tuple(each) for each in drawn))] = None
+        pair = Pair(*(each if isinstance(each, str) else tuple(each) for each in drawn))
+        if pair not in without:
+            pairs[pair] = None
     if len(pairs) < FEWEST:
-        raise ValueError(f"behaviour: has {len(pairs)} different pairs; must have at least {FEWEST}")
+        beside = f" beside the {len(without)} that were searched on" if without else ""
+        different = "1 pair" if len(pairs) == 1 else f"{len(pairs)} different pairs"
+        raise ValueError(f"behaviour: has {different}{beside}; must have at least {FEWEST}")
+    return list(pairs)
+
+
+def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0, without: Collection[Pair] = ()) -> PromptPairs:
+    """Draw ``count`` pairs from a ``behaviour`` and a ``seed``, ``without`` some, as `draw_pairs` does, for a ``model``
+    to read. Raises what it and `as_tokens` raise.
+    """
+    return as_tokens(model, draw_pairs(behaviour, count, seed, without))
+
+
+def as_tokens(model: Hooked, pairs: Sequence[Pair]) -> PromptPairs:
+    """Return ``pairs`` as a ``model`` reads them.
+
+    Raises ValueError, which shows the pair, for prompts of unequal length, for two that are the same, for continuations
+    that begin with the same token and for texts that a model without a tokenizer cannot read; for fewer pairs than
+    `FEWEST`; and where the right continuation is the same in all.
+    """
+    if len(pairs) < FEWEST:
+        raise ValueError(f"behaviour: {len(pairs)} pairs to search on are too few; must be at least {FEWEST}")
     groups: dict[tuple[int, int], list[list[list[int]]]] = {}
     met: Counter[int] = Counter()
     for pair in pairs:
@@ -69,9 +88,9 @@ def draw(model: Hooked, behaviour: Behaviour, count: int, seed: int = 0) -> Prom
     by_length = [[torch.tensor(each) for each in zip(*group, strict=True)] for group in groups.values()]
     right, wrong = (torch.cat([group[i][:, 0] for group in by_length]) for i in (2, 3))
     if len(right.unique()) == 1:
-        always = next(iter(pairs)).right
         raise ValueError(
-            f"behaviour: {always!r} is right in every pair; must change, or to say it always would be right"
+            f"behaviour: {pairs[0].right!r} is right in every pair; it must change from pair to pair, for otherwise a "
+            "circuit that always says it would score well"
         )
     return PromptPairs([group[0] for group in by_length], [group[1] for group in by_length], right, wrong)
 

@@ -18,9 +18,9 @@ from companion.core.files import atomic_write
 from companion.core.measuring import Row, measured_table
 from companion.core.recipe import recipe
 from companion.core.registry import nearest_first
-from companion.pretrained.circuits.behaviours import BEHAVIOURS
+from companion.pretrained.circuits.behaviours import BEHAVIOURS, Pair
 from companion.pretrained.circuits.parts import Circuit
-from companion.pretrained.circuits.runs import Runs, draw
+from companion.pretrained.circuits.runs import Runs, as_tokens, draw, draw_pairs
 from companion.pretrained.circuits.scoring import FLAT, score
 from companion.pretrained.circuits.search import find_circuit
 from companion.pretrained.language import LanguageModel
@@ -41,22 +41,24 @@ def main(arguments: Namespace) -> int:
     try:
         name, behaviour, claimed = read_claim(arguments.file, search=bool(arguments.find))
         model = load_model(arguments.model)
-        runs = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed))
-        stored = None
-        if arguments.model == "smollm2":
-            known = {row["behaviour"]: row["circuit"].split() for row in measured_table(STORED).rows}
-            stored = known.get(name)
+        rows = measured_table(STORED).rows if arguments.model == "smollm2" else []
+        known = next((row for row in rows if behaviour is BEHAVIOURS.get(row["behaviour"])), None)
+        stored = Circuit.read(known["circuit"].split()) if known else None
+        circuit, called = (Circuit.read(claimed), "the circuit") if claimed else (stored, "the stored circuit")
+        searched: list[Pair] = []  # no circuit is scored on what it was searched on
         if arguments.find:
-            others = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed + 1))  # scored on fresh ones
+            searched = draw_pairs(behaviour, 2 * arguments.prompts, arguments.seed + 1)
+            searched = searched[: len(searched) // 2]  # where there are few pairs, half of them stay to be scored on
             kept = Path("build/circuits") / f"{name.replace(' ', '-')}.partial.json"
-            circuit = find_circuit(others, budget=arguments.find, kept=kept, label=name)
-        elif named := claimed or stored:
-            circuit = Circuit.read(named)
-        else:
+            others = Runs(model, as_tokens(model, searched))
+            circuit, called = find_circuit(others, budget=arguments.find, kept=kept, label=name), "the found circuit"
+        elif circuit is None:
             raise ValueError(f"circuit: {name!r} has none that is stored for {arguments.model}; name one, or --find it")
-        called = "the found circuit" if arguments.find else "the circuit" if claimed else "the stored circuit"
+        elif known:
+            searched = draw_pairs(behaviour, known["pairs"], known["seed"])
+        runs = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed, without=searched))
         scored = score(runs, circuit, random=arguments.random, seed=arguments.seed)
-        best = score(runs, Circuit.read(stored), random=0) if stored and claimed else None
+        best = score(runs, stored, random=0) if stored and called == "the circuit" else None
     except ValueError as error:
         print(f"circuit: {str(error).removeprefix('circuit: ')}", file=sys.stderr)
         return 2
@@ -79,8 +81,8 @@ def main(arguments: Namespace) -> int:
 def read_claim(file: str, *, search: bool = False) -> tuple[str, Any, list[str] | None]:
     """Return a behaviour's name, the behaviour, and the circuit: of a file of Python that has ``behaviour``, a function
     or the name of one in the box, and ``circuit``, a list of names; or of a behaviour in the box, without a circuit.
-    Raises ValueError for what is neither, for a file that cannot be run, and for one that names no circuit, unless the
-    ``search`` finds it.
+    Raises ValueError for what is neither, for a file that cannot be run, and for one that names no circuit, unless a
+    ``search`` is to find one.
     """
     if file in BEHAVIOURS:
         return file, BEHAVIOURS[file], None
@@ -102,7 +104,7 @@ def read_claim(file: str, *, search: bool = False) -> tuple[str, Any, list[str] 
         said = f"circuit = {circuit!r}" if "circuit" in names else "has no `circuit`"
         raise ValueError(f'file = {file!r}: {said}; must name its parts, as circuit = ["m0", "23.4"], or --find them')
     if boxed:
-        return behaviour, BEHAVIOURS[behaviour], circuit
+        return behaviour, BEHAVIOURS[behaviour], None if search else circuit
 
     def drawn(random: Random) -> Any:
         try:
@@ -111,7 +113,7 @@ def read_claim(file: str, *, search: bool = False) -> tuple[str, Any, list[str] 
             begins = getattr(getattr(behaviour, "__code__", None), "co_firstlineno", None)
             raise ValueError(f"behaviour: cannot be drawn: {_told(error, file, begins)}") from error
 
-    return Path(file).stem, drawn, circuit
+    return Path(file).stem, drawn, None if search else circuit
 
 
 def _told(error: BaseException, file: str, line: int | None = None) -> str:

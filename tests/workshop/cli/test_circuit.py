@@ -8,6 +8,7 @@ from tiny_llama import save_tiny_llama
 from companion.__main__ import parser
 from companion.core.checkpoints import weights_path
 from companion.pretrained.circuits.behaviours import BEHAVIOURS
+from companion.pretrained.circuits.runs import draw_pairs
 from companion.workshop.cli import circuit
 
 FILE = """
@@ -75,8 +76,29 @@ def test_a_board_reads_one_line(tmp_path, capsys):
 def test_a_small_circuit_is_found(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(write(tmp_path, []), "--model", MODEL, "--prompts", "20", "--find", "60", "--random", "1") == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    said, last = (lines := capsys.readouterr().out.splitlines())[3], lines[-1]
+    assert said.startswith("the found circuit")
     assert last.startswith("circuit = [") and {"0.2", "1.0"} <= set(json.loads(last.removeprefix("circuit = ")))
+
+
+def test_what_is_searched_on_is_not_scored_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scored, draw = [], circuit.draw
+    monkeypatch.setattr(circuit, "draw", lambda *words, **more: scored.append((words, more)) or draw(*words, **more))
+    few = FILE.replace(
+        "range(32), 10)",
+        "range(32), 10)\n    random = random.__class__(random.randrange({many}))\n"
+        "    words = random.sample(range(32), 10)",
+    )
+    for many, code in ((20, 0), (15, 2)):
+        file = write(tmp_path, text=few.replace("{many}", str(many)))
+        assert run(file, "--model", MODEL, "--prompts", "40", "--find", "3", "--random", "1") == code
+    [(words, more)] = scored
+    assert len(more["without"]) == 10 and "100% of 10 prompts" in (said := capsys.readouterr()).out
+    assert "7 pairs to search on are too few; must be at least 8" in said.err
+    with pytest.raises(ValueError, match="has 5 different pairs beside the 15 that were searched on"):
+        draw_pairs(words[1], 10, without=draw_pairs(words[1], 15, seed=2))
+    assert not set(draw_pairs(words[1], 10, without=more["without"])) & set(more["without"])
 
 
 @pytest.mark.parametrize(
@@ -97,6 +119,11 @@ def test_a_small_circuit_is_found(tmp_path, capsys, monkeypatch):
             "circuit: behaviour: cannot be drawn: NameError: name",
         ),
         ("circuit = ['0.1']\ndef behaviour():\n    return 3", "but 1 was given, line 2 of wrong.py"),
+        (
+            "circuit = ['0.1']\ndef behaviour(random):\n    return [1], [2], [3], [4]",
+            "has 1 pair; must have at least 8",
+        ),
+        ("circuit = ['0.1']\ndef behaviour(random):\n    return 1, 2, 3, 4", "drew (1, 2, 3, 4); must be the clean"),
         (FILE.replace("[words[1]], [words[4]]", "[words[4]], [words[1]]").format(circuit=["0.0"]), "does not show it"),
     ],
 )
@@ -112,7 +139,7 @@ def test_a_model_that_is_not_there_is_said(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
     assert run("capitals") == 2 and "`python3 -m companion fetch smollm2`" in capsys.readouterr().err
     assert run("capitals", "--model", "nowhere.safetensors") == 2 and "nowhere.safetensors" in capsys.readouterr().err
-    assert run("capitals", "--model", MODEL) == 2 and "must be tokens" in capsys.readouterr().err
+    assert run("capitals", "--model", MODEL) == 2 and "has none that is stored" in capsys.readouterr().err
     assert (
         run("capital") == 2 and "must be a file of Python that is there, or one of capitals" in capsys.readouterr().err
     )
