@@ -9,6 +9,7 @@ from companion.core.circuits import Part, Side
 
 PART = re.compile(r"(\d+)\.(\d+)|m(\d+)")
 WIRE = re.compile(r"(\S+?)\s*->\s*(\S+)\s+by\s+(\S+)")
+ENDS = f"which ends at a head, by one of its {', '.join(get_args(Side))}, and comes from an earlier layer's head or MLP"
 
 
 class Wire(NamedTuple):
@@ -63,7 +64,9 @@ class Circuit:
 def _part(name: str) -> Part:
     found = PART.fullmatch(name.strip())
     if not found:
-        raise ValueError(f"circuit: {name!r} must be a head '16.0', an MLP 'm0' or a wire '16.0 -> 18.6 by keys'")
+        raise ValueError(
+            f"circuit: {name!r} must be a head '16.0', an MLP 'm0' or a wire '16.0 -> 18.6 by keys', {ENDS}"
+        )
     layer, head, mlp = found.groups()
     return Part(int(mlp)) if mlp else Part(int(layer), int(head))
 
@@ -71,8 +74,8 @@ def _part(name: str) -> Part:
 def _wire(name: str, writer: str, reader: str, by: str) -> Wire:
     side = next((side for side in get_args(Side) if side == by), None)
     if side is None:
-        raise ValueError(f"circuit: {name!r}: by must be one of {', '.join(get_args(Side))}")
+        raise ValueError(f"circuit: {name!r}: by {by!r} is no side; must be a wire {ENDS}")
     wire = Wire(_part(writer), _part(reader), side)
     if wire.reader.head is None or wire.writer.layer >= wire.reader.layer:
-        raise ValueError(f"circuit: {name!r}: must lead from an earlier layer to a head")
+        raise ValueError(f"circuit: {name!r}: must be a wire {ENDS}")
     return wire

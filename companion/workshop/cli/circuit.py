@@ -144,19 +144,20 @@ def report(row: Row, drawn: int, called: str = "the circuit") -> list[str]:
 
     def line(name: str, of: Row) -> str:
         kept = f"{within(of, 'faithfulness')}  {within(of, 'completeness')}"
-        return f"{name:22}{of['size']:5}  {kept}  {of['probability']:5.2f}  {of['first']:4.0%}"
+        return f"{name:22}{of['size']:5}{of['wires']:7}  {kept}  {of['probability']:5.2f}  {of['first']:4.0%}"
 
     low, high = row["accuracy_low"], row["accuracy_high"]
     whole, given, other = row["whole_probability"], row["probability"], f"{drawn} random circuits"
     lines = [
         f"{row['behaviour']}, {row['model']}: right ahead of wrong in {row['accuracy']:.0%} of {row['pairs']} prompts "
         f"({low:.0%} to {high:.0%}).",
-        f"{'':22}parts  faithfulness           completeness           p(right) first guess",
-        f"{'the whole model':22}{row['parts']:5}  {' 1.00':23}{' 0.00':23}{whole:5.2f}  {row['whole_first']:4.0%}",
+        f"{'':22}parts  wires  faithfulness           completeness           p(right) first guess",
+        f"{'the whole model':22}{row['parts']:5}{'all':>7}  {' 1.00':23}{' 0.00':23}"
+        f"{whole:5.2f}  {row['whole_first']:4.0%}",
         line(called, row),
         *([line("the stored circuit", row["stored"])] if row["stored"] else []),
-        f"{other:22}{row['size']:5}  {row['random']:5.2f} as a mean, {row['random_best']:.2f} the best",
-        f"{'no part at all':22}{0:5}  {row['empty']:5.2f}",
+        f"{other:22}{row['size']:5}{0:7}  {row['random']:5.2f} as a mean, {row['random_best']:.2f} the best",
+        f"{'no part at all':22}{0:5}{0:7}  {row['empty']:5.2f}",
     ]
     said = f"the right continuation has p = {given:.2f}, where the model gives it {whole:.2f}."
     if row["flattens"]:

@@ -21,9 +21,13 @@ test_wrong_names_are_refused = refusals(
     (["m0", "m0"], "'m0' and 'm0' are one part, named twice"),
     (["16.0", "016.0"], "'16.0' and '016.0' are one part, named twice"),
     (["1.0 -> 2.0 by keys", "1.0->2.0 by keys"], "are one wire, named twice"),
-    (["1.0 -> 2.0 by k"], "by must be one of queries, keys, values"),
-    (["2.1 -> 2.0 by keys"], "must lead from an earlier layer to a head"),
-    (["1.0 -> m2 by keys"], "must lead from an earlier layer to a head"),
+    (["1.0 -> 2.0"], "'1.0 -> 2.0' must be a head .* by one of its queries, keys, values"),
+    (
+        ["1.0 -> 2.0 by k"],
+        "by 'k' is no side; must be a wire which ends at a head, by one of its queries, keys, values",
+    ),
+    (["2.1 -> 2.0 by keys"], "ends at a head, .* and comes from an earlier layer's head or MLP"),
+    (["1.0 -> m2 by keys"], "ends at a head, .* and comes from an earlier layer's head or MLP"),
     of=Circuit.read,
 )
 

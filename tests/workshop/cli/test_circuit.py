@@ -57,13 +57,24 @@ def test_the_whole_model_scores_best_and_is_found_out(tmp_path, capsys):
 
 
 def test_a_circuit_that_flattens_or_says_more_is_told():
-    of = {"heads": 1, "mlps": 0, "accuracy": 1, "pairs": 9, "completeness": 0.3, "empty": 0, "stored": None, "size": 1}
+    of = {
+        "heads": 1,
+        "mlps": 0,
+        "accuracy": 1,
+        "pairs": 9,
+        "completeness": 0.3,
+        "empty": 0,
+        "stored": None,
+        "size": 1,
+        "wires": 2,
+    }
     of |= {f"{name}_{end}": 1.2 for name in ("accuracy", "faithfulness", "completeness") for end in ("low", "high")}
     of |= {"behaviour": "b", "model": "m", "parts": 8, "faithfulness": 1.2, "random": 0, "random_best": 0, "first": 0}
     lines = circuit.report(of | {"flattens": 1, "probability": 0.1, "whole_probability": 0.6, "whole_first": 1}, 3)
     assert (
         "It only flattens what the model says" in lines[-3] and "p = 0.10, where the model gives it 0.60" in lines[-3]
     )
+    assert lines[1].split()[:2] == ["parts", "wires"] and lines[3].split()[2:4] == ["1", "2"]
     assert lines[-2].startswith("It says more than the model") and "without it 30% of the difference" in lines[-1]
 
 
