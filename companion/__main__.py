@@ -265,7 +265,8 @@ def _circuit(commands, common: argparse.ArgumentParser) -> None:
         help="score a circuit of a language model that you name",
         epilog="FILE.py has two names: behaviour, a function that draws (clean prompt, corrupted prompt, right, wrong) "
         'from a random.Random, or the name of a behaviour in the box; and circuit, such as ["m0", "23.4"], or '
-        '["16.0 -> 18.6 by keys"].',
+        '["16.0 -> 18.6 by keys"]. The best circuit has the fewest parts of those whose faithfulness is .9 to 1.1 '
+        "and whose p(right) is at least half of the model's.",
     )
     circuit.add_argument(
         "file",
@@ -295,7 +296,8 @@ def _circuit(commands, common: argparse.ArgumentParser) -> None:
         "--find",
         type=in_range(int, 1),
         metavar="N",
-        help="search for a small circuit instead, on other prompts, by at most N trials; goes on where it was stopped",
+        help="search for a small circuit instead, on other prompts, by at most N trials; goes on where it was stopped, "
+        "by build/circuits/NAME.partial.json",
     )
     circuit.add_argument("--json", action="store_true", help="print one line of JSON instead of the table")
     circuit.add_argument("--out", type=to_write(".png"), metavar="FIGURE.png", help="draw the circuit there")

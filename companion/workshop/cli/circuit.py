@@ -63,6 +63,7 @@ def main(arguments: Namespace) -> int:
         print(f"circuit: {str(error).removeprefix('circuit: ')}", file=sys.stderr)
         return 2
     said = {"behaviour": name, "model": arguments.model, "seed": arguments.seed, "parts": len(runs.parts)}
+    said["model_mlps"] = len(runs.blocks) * runs.has_mlps
     row = said | scored.row() | {"circuit": circuit.names, "stored": best.row() if best else None}
     if picture:
         drawn = picture(circuit, layers=len(runs.blocks), heads=runs.heads, title=f"{name}, {arguments.model}")
@@ -164,8 +165,19 @@ def report(row: Row, drawn: int, called: str = "the circuit") -> list[str]:
         lines.append(f"It only flattens what the model says: the difference stays, and {said}")
     elif row["faithfulness"] > FLAT:
         lines.append(f"It does not only flatten what the model says: {said}")
-    if row["random_best"] >= row["faithfulness_low"]:
-        lines.append("A random circuit of its size keeps as much: it says nothing about these parts.")
+    elif given < FLAT * whole:
+        lines.append(
+            f"It keeps {row['faithfulness']:.2f}, and does not say the answer: p = {given:.2f} of {whole:.2f}."
+        )
+    mlps = row["model_mlps"]
+    if row["mlps"] in (0, mlps) and row["heads"] in (0, row["parts"] - mlps):
+        lines.append("No other circuit has as many heads and MLPs: the random ones have its parts.")
+    elif row["random_best"] >= row["faithfulness_low"]:
+        these = "heads, for no other circuit has that many MLPs" if row["mlps"] == mlps > 0 else "parts"
+        lines.append(f"A random circuit of its size keeps as much: it says nothing about these {these}.")
+    elif row["random_best"] >= 0.5 * row["faithfulness"]:
+        share = row["random_best"] / row["faithfulness"]
+        lines.append(f"The best random circuit of its size keeps {share:.0%} as much: some of this is due to its size.")
     if row["faithfulness"] > 1.1:
         lines.append("It says more than the model: what holds the model back is among the parts left out.")
     if row["completeness"] > 0.1:

@@ -53,29 +53,46 @@ def test_the_whole_model_scores_best_and_is_found_out(tmp_path, capsys):
     everything = [f"{layer}.{head}" for layer in range(2) for head in range(4)]
     assert run(write(tmp_path, everything), "--model", MODEL, "--prompts", "10", "--random", "1") == 0
     said = capsys.readouterr().out
-    assert "1.00 (1.00 to 1.00)" in said and "A random circuit of its size keeps as much" in said
+    assert "1.00 (1.00 to 1.00)" in said and "No other circuit has as many heads and MLPs" in said
+
+
+SCORED = {
+    "heads": 1,
+    "mlps": 0,
+    "accuracy": 1,
+    "pairs": 9,
+    "completeness": 0.3,
+    "empty": 0,
+    "stored": None,
+    "size": 1,
+    "wires": 2,
+}
+SCORED |= {f"{name}_{end}": 1.2 for name in ("accuracy", "faithfulness", "completeness") for end in ("low", "high")}
+SCORED |= {"model_mlps": 2, "probability": 0.1, "whole_probability": 0.6, "whole_first": 1, "flattens": 0}
+SCORED |= {"behaviour": "b", "model": "m", "parts": 8, "faithfulness": 1.2, "random": 0, "random_best": 0, "first": 0}
 
 
 def test_a_circuit_that_flattens_or_says_more_is_told():
-    of = {
-        "heads": 1,
-        "mlps": 0,
-        "accuracy": 1,
-        "pairs": 9,
-        "completeness": 0.3,
-        "empty": 0,
-        "stored": None,
-        "size": 1,
-        "wires": 2,
-    }
-    of |= {f"{name}_{end}": 1.2 for name in ("accuracy", "faithfulness", "completeness") for end in ("low", "high")}
-    of |= {"behaviour": "b", "model": "m", "parts": 8, "faithfulness": 1.2, "random": 0, "random_best": 0, "first": 0}
-    lines = circuit.report(of | {"flattens": 1, "probability": 0.1, "whole_probability": 0.6, "whole_first": 1}, 3)
+    lines = circuit.report(SCORED | {"flattens": 1}, 3)
     assert (
         "It only flattens what the model says" in lines[-3] and "p = 0.10, where the model gives it 0.60" in lines[-3]
     )
     assert lines[1].split()[:2] == ["parts", "wires"] and lines[3].split()[2:4] == ["1", "2"]
     assert lines[-2].startswith("It says more than the model") and "without it 30% of the difference" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("of", "message"),
+    [
+        ({"faithfulness": 0.27}, "It keeps 0.27, and does not say the answer: p = 0.10 of 0.60."),
+        ({"random_best": 1.2}, "keeps as much: it says nothing about these parts."),
+        ({"random_best": 1.2, "mlps": 2}, "nothing about these heads, for no other circuit has that many MLPs."),
+        ({"random_best": 1.2, "mlps": 2, "heads": 0}, "No other circuit has as many heads and MLPs"),
+        ({"random_best": 0.6}, "The best random circuit of its size keeps 50% as much"),
+    ],
+)
+def test_what_a_score_is_worth_is_told(of, message):
+    assert message in "\n".join(circuit.report(SCORED | of, 3)) and message not in "\n".join(circuit.report(SCORED, 3))
 
 
 def test_a_board_reads_one_line(tmp_path, capsys):
