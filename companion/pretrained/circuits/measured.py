@@ -42,7 +42,9 @@ def found_circuits(seed: int, scale: str, behaviour: str) -> list[Row]:
     models=SMOLLM2,
 )
 def circuits(seed: int, scale: str, behaviour: str) -> list[Row]:
-    """Score one stored circuit on one draw of prompts, none of which it was searched on."""
+    """Score one stored circuit on one draw of pairs, none of which it was searched on. Of days in a row there are
+    twelve others, the same in each draw.
+    """
     pairs, drawn = SCORED[scale]
     model = smollm2()
     [stored] = measured_table("language-found-circuits").where(behaviour=behaviour).rows
