@@ -1,7 +1,7 @@
 """Behaviours: what a language model is asked, in pairs of prompts of which the second one is corrupted.
 
 A behaviour is a function that draws one `Pair` from a ``random.Random``: the clean prompt; a corrupted one with as many
-tokens, in which what decides the answer is another; how the clean one goes on rightly, and how wrongly. Of each
+tokens, which differs in what decides the answer; a right continuation of the clean one, and a wrong one. Of each
 continuation the first token counts. Texts are for models with a tokenizer, lists of tokens for those without.
 
 >>> def colours(random):

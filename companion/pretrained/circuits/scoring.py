@@ -92,7 +92,7 @@ def check_shown(runs: Runs) -> tuple[float, tuple[float, float]]:
             f"behaviour: corrupting changes nothing: the difference is {runs.clean.difference.mean():.2f} on clean "
             f"prompts and {runs.corrupted.difference.mean():.2f} on corrupted ones, so that no share of it can be kept"
         )
-    return ahead, (low, high)
+    return ahead, (low, min(1.0, high))
 
 
 def score(runs: Runs, circuit: Circuit, *, random: int = 10, seed: int = 0) -> CircuitScore:

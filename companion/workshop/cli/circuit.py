@@ -4,6 +4,7 @@ import json
 import runpy
 import sys
 from argparse import Namespace
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from companion.core.files import atomic_write
 from companion.core.measuring import Row, measured_table
 from companion.core.recipe import recipe
 from companion.core.registry import nearest_first
-from companion.pretrained.circuits.behaviours import BEHAVIOURS, Pair
+from companion.pretrained.circuits.behaviours import BEHAVIOURS, Behaviour, Pair
 from companion.pretrained.circuits.parts import Circuit
 from companion.pretrained.circuits.runs import Runs, as_tokens, draw, draw_pairs
 from companion.pretrained.circuits.scoring import FLAT, score
@@ -79,7 +80,7 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def read_claim(file: str, *, search: bool = False) -> tuple[str, Any, list[str] | None]:
+def read_claim(file: str, *, search: bool = False) -> tuple[str, Behaviour, Sequence[str] | None]:
     """Return a behaviour's name, the behaviour, and the circuit: of a file of Python that has ``behaviour``, a function
     or the name of one in the box, and ``circuit``, a list of names; or of a behaviour in the box, without a circuit.
     Raises ValueError for what is neither, for a file that cannot be run, and for one that names no circuit, unless a
@@ -98,14 +99,22 @@ def read_claim(file: str, *, search: bool = False) -> tuple[str, Any, list[str] 
     if "behaviour" not in names:
         raise ValueError(f"file = {file!r}: has no `behaviour`; must be a function, or one of {there}")
     behaviour, circuit = names["behaviour"], names.get("circuit")
-    boxed = isinstance(behaviour, str) and behaviour in BEHAVIOURS
-    if not boxed and not callable(behaviour):
+    if isinstance(behaviour, str) and behaviour in BEHAVIOURS:
+        name, of = behaviour, BEHAVIOURS[behaviour]
+    elif callable(behaviour):
+        name, of = Path(file).stem, _drawn(behaviour, file)
+    else:
         raise ValueError(f"file = {file!r}: behaviour = {behaviour!r}; must be a function, or one of {there}")
-    if not search and not (circuit and isinstance(circuit, str | list | tuple)):
+    if search:
+        return name, of, None
+    if not circuit or not isinstance(circuit, str | list | tuple):
         said = f"circuit = {circuit!r}" if "circuit" in names else "has no `circuit`"
         raise ValueError(f'file = {file!r}: {said}; must name its parts, as circuit = ["m0", "23.4"], or --find them')
-    if boxed:
-        return behaviour, BEHAVIOURS[behaviour], None if search else circuit
+    return name, of, circuit
+
+
+def _drawn(behaviour: Callable[..., Any], file: str) -> Behaviour:
+    """A behaviour of a file, whose errors tell where they are."""
 
     def drawn(random: Random) -> Any:
         try:
@@ -114,7 +123,7 @@ def read_claim(file: str, *, search: bool = False) -> tuple[str, Any, list[str] 
             begins = getattr(getattr(behaviour, "__code__", None), "co_firstlineno", None)
             raise ValueError(f"behaviour: cannot be drawn: {_told(error, file, begins)}") from error
 
-    return Path(file).stem, drawn, None if search else circuit
+    return drawn
 
 
 def _told(error: BaseException, file: str, line: int | None = None) -> str:
@@ -140,8 +149,11 @@ def load_model(name: str) -> Any:
 def report(row: Row, drawn: int, called: str = "the circuit") -> list[str]:
     """Return the score of a circuit ``called`` so in words and as a small table, beside ``drawn`` random circuits."""
 
+    def two(number: float) -> str:
+        return f"{round(number, 2) + 0.0:.2f}"  # never -0.00
+
     def within(of: Row, name: str) -> str:
-        return f"{of[name]:5.2f} ({of[f'{name}_low']:.2f} to {of[f'{name}_high']:.2f})"
+        return f"{two(of[name]):>5} ({two(of[f'{name}_low'])} to {two(of[f'{name}_high'])})"
 
     def line(name: str, of: Row) -> str:
         kept = f"{within(of, 'faithfulness')}  {within(of, 'completeness')}"
@@ -157,8 +169,8 @@ def report(row: Row, drawn: int, called: str = "the circuit") -> list[str]:
         f"{whole:5.2f}  {row['whole_first']:4.0%}",
         line(called, row),
         *([line("the stored circuit", row["stored"])] if row["stored"] else []),
-        f"{other:22}{row['size']:5}{0:7}  {row['random']:5.2f} as a mean, {row['random_best']:.2f} the best",
-        f"{'no part at all':22}{0:5}{0:7}  {row['empty']:5.2f}",
+        f"{other:22}{row['size']:5}{0:7}  {two(row['random']):>5} as a mean, {two(row['random_best'])} the best",
+        f"{'no part at all':22}{0:5}{0:7}  {two(row['empty']):>5}",
     ]
     said = f"the right continuation has p = {given:.2f}, where the model gives it {whole:.2f}."
     if row["flattens"]:
@@ -167,7 +179,7 @@ def report(row: Row, drawn: int, called: str = "the circuit") -> list[str]:
         lines.append(f"It does not only flatten what the model says: {said}")
     elif given < FLAT * whole:
         lines.append(
-            f"It keeps {row['faithfulness']:.2f}, and does not say the answer: p = {given:.2f} of {whole:.2f}."
+            f"It keeps {two(row['faithfulness'])}, and does not say the answer: p = {given:.2f} of {whole:.2f}."
         )
     mlps = row["model_mlps"]
     if row["mlps"] in (0, mlps) and row["heads"] in (0, row["parts"] - mlps):

@@ -73,7 +73,8 @@ SCORED |= {"behaviour": "b", "model": "m", "parts": 8, "faithfulness": 1.2, "ran
 
 
 def test_a_circuit_that_flattens_or_says_more_is_told():
-    lines = circuit.report(SCORED | {"flattens": 1}, 3)
+    lines = circuit.report(SCORED | {"flattens": 1, "empty": -0.001}, 3)
+    assert "-0.00" not in lines[-4]
     assert (
         "It only flattens what the model says" in lines[-3] and "p = 0.10, where the model gives it 0.60" in lines[-3]
     )
