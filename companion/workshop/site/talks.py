@@ -34,19 +34,19 @@ def _talk_row(claim: TalkClaim, talk: str, chapters: dict[str, Chapter], verdict
     """A claim of a talk: what became of it, and what it says, which open to where it stands in the course."""
     outcome = claim.outcome(verdicts)
     lessons = [
-        f'<dd><a href="lessons/{chapters[number].name}/{chapters[number].name}.html">'
-        f"{html.escape(chapters[number].title)}</a></dd>"
+        f'<div><a href="lessons/{chapters[number].name}/{chapters[number].name}.html">'
+        f"{html.escape(chapters[number].title)}</a></div>"
         for number in claim.lessons
         if number in chapters
     ]
     rows = [
-        f'<dd><a href="claims.html#{row.replace(":", "-")}">{html.escape(_statement(row, chapters))}</a>: '
-        f"{verdicts[row] or OWN}</dd>"
+        f'<div><a href="claims.html#{row.replace(":", "-")}">{html.escape(_statement(row, chapters))}</a>: '
+        f"{verdicts[row] or OWN}</div>"
         for row in claim.rows
         if row in verdicts
     ]
-    terms = {"Note": [f"<dd>{html.escape(claim.note)}</dd>"] * bool(claim.note), "Lessons": lessons, "Claims": rows}
-    told = "".join(f"<dt>{term}</dt>{''.join(found)}" for term, found in terms.items() if found)
+    terms = {"Note": [html.escape(claim.note)] * bool(claim.note), "Lessons": lessons, "Claims": rows}
+    told = "".join(f"<dt>{term}</dt><dd>{''.join(found)}</dd>" for term, found in terms.items() if found)
     return (
         f'<details id="{claim.id}" data-talk="{html.escape(talk)}" data-verdict="{html.escape(outcome)}"><summary>'
         f'<span class="verdict">{html.escape(outcome)}</span> {html.escape(claim.claim)} '
