@@ -14,9 +14,10 @@ def page(course: Course) -> str:
     """
     chapters = {chapter.name[:2]: chapter for chapter in course.chapters}
     verdicts, rows, sums = verdicts_of({"lessons": [chapter.entry for chapter in course.chapters]}), [], []
-    for key, claims in talks().items():
-        sums.append(f"- **{cite(key)}.** {outcomes_in_all(claims, verdicts)}")
-        rows += [_talk_row(claim, cite(key), chapters, verdicts) for claim in claims]
+    told_by = {cite(key): claims for key, claims in talks().items()}
+    for talk, claims in told_by.items():
+        sums.append(f"- **{talk}.** {outcomes_in_all(claims, verdicts)}")
+        rows += [_talk_row(claim, talk, chapters, verdicts) for claim in claims]
     told = "\n".join(sums)
     return f"""# The talks, claim by claim
 
@@ -26,7 +27,7 @@ defines, derives or draws; *not covered* says why.
 
 {told}
 
-{atlas.filterable({"talk": [cite(key) for key in talks()], "verdict": list(OUTCOMES)}, rows)}
+{atlas.filterable({"talk": [*told_by], "verdict": list(OUTCOMES)}, rows)}
 """
 
 
