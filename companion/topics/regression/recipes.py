@@ -292,10 +292,6 @@ for _name, _share in TEACHING.items():
         course=(_lstm_config, replace(_schedule, curriculum=True)),
         paper=(_paper, Schedule(31_250, batch=1024, lr=4e-4, warmup=1000, curriculum=True)),
     )
-# Found in short runs, error on whole prompts (least squares .259, answering 0 has 1): at equal minutes of a shared core
-# Muon .861 after .25 (32 steps) and .748 after 1.2, Adam at half the rate .847 (51 steps) and .748; Adam .643 after 3
-# (530 steps of a schedule of that length). Then one run of Muon: .333 after 25 minutes (5,000 steps), .309 after 32
-# (6,750), .297 after 42 (8,750), .293 after 56 (11,000; after 20 and 40 examples .114 and .009).
 _large = RegressorConfig(d=20, n=41, width=64, layers=12, heads=4)
 register(
     "regression-large",

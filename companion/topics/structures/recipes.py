@@ -226,8 +226,7 @@ _searches(
     **ONE_EACH,
     published=(100, 6),
 )
-# Right at the last lookup after 4,000 steps, seed 0: .35 at temperature 2, .428 at 1, .465 with few points first, too;
-# at half the learning rate .396 and, with few first, .472. A wider, deeper data network gained nothing at n = 32.
+# the low temperature and few points first: without them a run of 4,000 steps has found fewer of its queries
 _searches(
     "structures-plane-100",
     "plane",
@@ -273,10 +272,8 @@ _searches(
     calibrate=on_fresh_sets,
     published=(50, 7),
 )
-# Where the first lookup did not prefer the slots from the start, it never read one: T = 8 gave .449 after 2,000 steps.
-# Where nothing shared the slots out, 5 of 8 and 10 of 32 were read after 16,000 steps, and T = 8 and 32 gave .43 and
-# .57; with a spread of .3 all are, and they give .51 and .73. (T = 32, 2,000 steps: .425, with .3 .527, with 1 .529.)
-# Two slots are worth less than a point, .32 with a spread of .3 and of 0; where the first lookup counts, too, .47.
+# the first lookup reads no slot unless it prefers slots from the start, and of many slots it leaves some unread unless
+# the loss has a spread; with few slots the first lookup must count, too (`earlier`)
 for _slots in EXTRA:
     _searches(
         f"structures-extra-{_slots}",
