@@ -78,7 +78,6 @@ CALLS = {
     "topics.addition.probes.accuracies": lambda f, i: f(i.normal(6, 9), i.whole(9, 6)),
     "topics.addition.probes.read_out": lambda f, i: f(i.adder()),
     "topics.addition.probes.contributions": lambda f, i: f(i.adder(), i.whole(4, 5, 2)),
-    "topics.addition.probes.lens": lambda f, i: f(i.adder(), i.whole(4, 5, 2)),
     "topics.addition.probes.filtered": filtered,
     "topics.addition.probes.modular_probe": lambda f, i: [f(i.normal(20, 4), 5, generator=each) for each in i.seeds],
     "topics.attention.probes.patterns": lambda f, i: f(i.decoder(), i.normal(2, 6, 8)),
@@ -234,8 +233,6 @@ CALLS = {
     # -- by hand
     "topics.attention.by_hand.run": lambda f, i: f([[HEAD], [match_head(BLOCKS, 9.0)]], i.normal(6, 18).double()),
     "topics.attention.by_hand.embed": lambda f, i: f(BLOCKS, i.whole(4, 6)),
-    "topics.attention.by_hand.flow": lambda f, i: f(i.normal(5, 3), beta=1.0, time=0.2),
-    "topics.attention.by_hand.energy": lambda f, i: f(i.normal(5, 3), 1.0),
     "topics.bigrams.by_hand.write_memories": lambda f, i: f(
         i.model(BigramModel, BigramModelConfig(5, 8, 16)), i.whole(5, 2)
     ),

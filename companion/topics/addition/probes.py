@@ -1,6 +1,4 @@
-"""What an adder's layers say: the logit lens, each module's share of the logits, filters in its modules, probes of its
-embeddings.
-"""
+"""Each module's share of an adder's logits, filters in its modules, and probes of its embeddings."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,20 +61,6 @@ def contributions(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Fl
     shares = torch.stack(parts) / scale @ read_out(adder).mT
     shares[0] += norm.bias @ adder.numbers.mT  # the norm's bias belongs to nobody; it goes with the embedding
     return shares
-
-
-@torch.no_grad()
-def lens(adder: nn.Module, operands: Int[Tensor, "problems two"]) -> Float[Tensor, "modules problems answers"]:
-    """Compute the logit lens: the answer's logits if the stream ended after the embedding, after each attention, after
-    each MLP.
-
-    The final norm is applied to each stream afresh (nostalgebraist 2020).
-    """
-    blocks = range(adder.config.layers)
-    after = [f"blocks.{block}.{name}" for block in blocks for name in ("hook_resid_mid", "hook_resid_post")]
-    names = ["hook_embed", *after]
-    _, cache = adder.run_with_cache(operands, names=names)
-    return torch.stack([adder.decoder.norm(cache[name][:, -1]) @ adder.numbers.mT for name in names])
 
 
 @contextmanager

@@ -9,9 +9,6 @@ A trained head learns the two matrices; here they are written down. The stream i
 position, what a head has written); a matrix that reads one block and writes another is all that a pattern needs. Scores
 grow with a sharpness ``beta``: the softmax puts weight 1 - O(T e^-beta) where it should, and each builder's docstring
 says how large beta must be.
-
-`flow` lets tokens on a sphere move by attention with W_QK = beta I, W_OV = I (Geshkovski, Letrouit, Polyanskiy,
-Rigollet 2023, arXiv:2312.10794).
 """
 
 import math
@@ -157,45 +154,3 @@ def match_head(
         late = torch.arange(T, dtype=torch.float64).expand(T, T)  # [t, s]: s, whatever t
         qk = qk + blocks.matrix("position", "position", recency * late)
     return Head(qk, blocks.matrix(write, "token"))
-
-
-def flow(x: Float[Tensor, "n d"], *, beta: float, time: float, dt: float = 0.05) -> Float[Tensor, "steps n d"]:
-    """Tokens on the unit sphere that move by attention: every state from 0 to ``time``, in Euler steps of ``dt`` back
-    onto the sphere.
-
-        dx_i/dt = P_i sum_j softmax_j(beta x_i . x_j) x_j,       P_i = I - x_i x_i^T
-
-    Raises ValueError for n < 2, d < 2, beta <= 0, dt <= 0 or time < 0.
-
-    ``x``: where the tokens start; scaled to length 1.
-    ``beta``: sharpness of the attention.
-    ``time``: how long they move, in the equation's own unit.
-    ``dt``: the length of a step in that unit.
-    """
-    positive(beta=beta, dt=dt)
-    _several(x)
-    at_least(time=(time, 0))
-    x = x / x.norm(dim=1, keepdim=True)
-    states = [x]
-    for _ in range(round(time / dt)):
-        pull = (beta * x @ x.mT).softmax(dim=1) @ x
-        pull = pull - (pull * x).sum(1, keepdim=True) * x
-        x = x + dt * pull
-        x = x / x.norm(dim=1, keepdim=True)
-        states.append(x)
-    return torch.stack(states)
-
-
-def energy(x: Float[Tensor, "*steps n d"], beta: float) -> Float[Tensor, "*steps"]:
-    """E = sum_{i,j} exp(beta x_i . x_j) / (2 beta n^2), which grows along the flow (arXiv:2312.10794, section 3).
-
-    Raises ValueError for n < 2, d < 2 or beta <= 0.
-    """
-    positive(beta=beta)
-    _several(x)
-    return (beta * x @ x.mT).exp().mean(dim=(-2, -1)) / (2 * beta)
-
-
-def _several(x: Tensor) -> None:
-    if x.shape[-2] < 2 or x.shape[-1] < 2:
-        raise ValueError(f"x of shape {tuple(x.shape)}: at least n = 2 tokens in d = 2 dimensions")

@@ -1,4 +1,4 @@
-"""Shares of the logits, the lens and filters against layers run by hand; accuracy by a loop; probes against least
+"""Shares of the logits and filters against layers run by hand; accuracy by a loop; probes against least
 squares.
 """
 
@@ -11,7 +11,7 @@ from refusals import refusals
 
 from companion.topics.addition.fourier import band_filter, basis
 from companion.topics.addition.model import Adder, AdderConfig
-from companion.topics.addition.probes import accuracies, contributions, filtered, lens, modular_probe, read_out
+from companion.topics.addition.probes import accuracies, contributions, filtered, modular_probe, read_out
 
 OPERANDS = torch.tensor([[0, 11], [7, 7], [2, 9], [11, 11], [3, 5]])
 
@@ -88,14 +88,6 @@ def test_a_band_filter_takes_the_band_from_what_its_modules_say(adder):
     assert (attention @ waves.mT).abs().max() > 0.1
 
 
-def test_the_lens_reads_the_stream_after_each_module(adder):
-    found, table = lens(adder, OPERANDS), adder.numbers.detach().double().numpy()
-    assert found.shape == (7, 5, 23)
-    torch.testing.assert_close(found[-1], adder(OPERANDS).detach(), atol=1e-4, rtol=0)
-    for row, stream in zip(found, additions(adder).cumsum(0), strict=True):
-        np.testing.assert_allclose(row, normed(adder, stream) @ table.T, atol=1e-4)
-
-
 @pytest.mark.parametrize("which", [("attention",), ("mlp",), ("attention", "mlp")])
 def test_a_filter_acts_on_its_modules_alone(adder, which):
     projections = {name: torch.randn(32, 32) / 6 for name in which}
@@ -118,7 +110,6 @@ def test_without_its_modules_only_the_embedding_speaks(adder):
         parts, found = contributions(adder, OPERANDS), adder(OPERANDS).detach()
     assert not parts[1:].any()
     torch.testing.assert_close(parts[0], found, atol=1e-4, rtol=0)
-    torch.testing.assert_close(found, lens(adder, OPERANDS)[0], atol=1e-4, rtol=0)
 
 
 def test_no_hook_is_left_behind_by_what_fails(adder):

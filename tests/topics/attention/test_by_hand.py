@@ -1,6 +1,4 @@
-"""Heads from explicit weights against plain loops over tokens, on other seeds and sizes; the flow against SciPy's
-integrator.
-"""
+"""Heads from explicit weights against plain loops over tokens, on other seeds and sizes."""
 
 import math
 from itertools import pairwise
@@ -10,7 +8,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from refusals import refusals
-from scipy.integrate import solve_ivp
 
 from companion.topics.attention.baselines import latest, ngram, shares
 from companion.topics.attention.by_hand import (
@@ -20,8 +17,6 @@ from companion.topics.attention.by_hand import (
     circle,
     circle_shift,
     embed,
-    energy,
-    flow,
     match_head,
     run,
     shift_head,
@@ -185,39 +180,6 @@ def test_a_head_with_positions_on_a_circle_copies_the_token_before(T, seed):
     assert (copied[1:] - one_hot(tokens[:-1], 6)).abs().max() < 1.01e-6
 
 
-@pytest.mark.parametrize(("beta", "d"), [(1.0, 2), (4.0, 3), (9.0, 8)])
-def test_the_flow_follows_the_differential_equation(beta, d):
-    x = F.normalize(torch.randn(6, d, dtype=torch.float64), dim=1)
-
-    def velocity(_, flat):
-        points = flat.reshape(6, d)
-        scores = np.exp(beta * points @ points.T)
-        pull = scores / scores.sum(1, keepdims=True) @ points
-        return (pull - (pull * points).sum(1, keepdims=True) * points).ravel()
-
-    exact = solve_ivp(velocity, (0, 1), x.numpy().ravel(), rtol=1e-10, atol=1e-10).y[:, -1].reshape(6, d)
-    errors = [np.abs(flow(x, beta=beta, time=1.0, dt=dt)[-1].numpy() - exact).max() for dt in (0.01, 0.005)]
-    assert errors[1] < 0.02
-    assert 1.6 < errors[0] / errors[1] < 2.4  # Euler's method is of first order
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_tokens_gather_and_energy_rises(seed):
-    x = torch.randn(32, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    gentle, sharp = flow(x, beta=1.0, time=20.0), flow(x, beta=9.0, time=20.0)
-    assert gentle.norm(dim=-1).sub(1).abs().max() < 1e-12
-    assert (gentle[-1] @ gentle[-1].mT).min() > 0.999
-    assert (sharp[-1] @ sharp[-1].mT).min() < 0.9
-    assert energy(gentle, 1.0).diff().min() > -1e-12
-    assert energy(sharp, 9.0).diff().min() > -1e-9
-
-
-def test_energy_is_the_mean_over_pairs():
-    x = torch.randn(4, 3, dtype=torch.float64)
-    pairs = [math.exp(2.5 * float(a @ b)) for a in x for b in x]
-    assert energy(x, 2.5).item() == pytest.approx(sum(pairs) / (2 * 2.5 * 16))
-
-
 BLOCKS = Blocks(token=4, position=6, previous=4, out=4)
 
 
@@ -240,11 +202,4 @@ test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: circle(1), "T = 1"),
     (lambda: circle_shift(1, 2.0), "T = 1"),
     (lambda: circle_shift(8, 0.0), "beta = 0"),
-    (lambda: flow(torch.randn(1, 2), beta=1.0, time=1.0), "at least n = 2 tokens"),
-    (lambda: flow(torch.randn(4, 1), beta=1.0, time=1.0), "d = 2 dimensions"),
-    (lambda: flow(torch.randn(4, 2), beta=0.0, time=1.0), "beta = 0"),
-    (lambda: flow(torch.randn(4, 2), beta=1.0, time=-1.0), "time = -1"),
-    (lambda: flow(torch.randn(4, 2), beta=1.0, time=1.0, dt=0.0), "dt = 0"),
-    (lambda: energy(torch.randn(4, 2), -2.0), "beta = -2"),
-    (lambda: energy(torch.randn(5, 1, 2), 2.0), "at least n = 2 tokens"),
 )
