@@ -17,9 +17,17 @@ from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.core.training import pick_device
 from companion.topics.addition.data import embedded_numbers, embedded_rows, sums
-from companion.topics.addition.fourier import band_filter, basis, high_waves, longest_period, low_waves, spectrum
+from companion.topics.addition.fourier import (
+    band_filter,
+    basis,
+    high_waves,
+    longest_period,
+    low_waves,
+    peaks,
+    spectrum,
+)
 from companion.topics.addition.model import Adder
-from companion.topics.addition.probes import accuracies, filtered, modular_probe, read_out
+from companion.topics.addition.probes import accuracies, contributions, filtered, modular_probe, read_out
 from companion.topics.addition.recipes import FACTORS, RMS, SOURCES, embeddings_from, transplanted
 
 OTHERS = [f"addition-{source}" for source in SOURCES if source not in ("scratch", "counting")]
@@ -279,6 +287,34 @@ def spectra(seed: int, scale: str, vectors: str, numbers: int) -> list[Row]:  # 
         rows.append(
             {"period": 10 / fifth} | {name: value.item() for name, value in (found | {"neighbours": beside}).items()}
         )
+    return rows
+
+
+MODULES = ("attention 1", "MLP 1", "attention 2", "MLP 2")  # of lesson 04's adders
+
+
+@measurement(
+    "addition-module-peaks",
+    "how far waves of period 10, 5, 3.3, 2.5 and 2 stand out in each module's logits, untrained and after 450, 1,350 "
+    "and 4,500 steps, from scratch and on counting embeddings",
+    cells=[{"adder": adder, "times": times} for adder in ("scratch", "counting") for times in (0, 1, 3, 10)],
+    recipes=lambda scale: [recipe(f"addition-{adder}", scale) for adder in ("scratch", "counting")],
+    tolerance=0.5,
+    because="how far a model has come at the end of its training depends on rounding",
+)
+def module_peaks(seed: int, scale: str, adder: str, times: int) -> list[Row]:
+    """Measure in each module of an adder, trained so many ``times`` as long as in the lesson, the `peaks` of what it
+    adds to the logits of all sums that were not trained on; one row for each period.
+    """
+    plan = recipe(f"addition-{adder}", scale)
+    model = plan.longer(times).train(seed=seed)[0] if times else plan.model(seed)
+    _, testing = sums(model.config.numbers)
+    with torch.no_grad():
+        added_by = contributions(model.eval(), testing.operands)[1:]
+    rows = []
+    for module, added in zip(MODULES, added_by, strict=False):
+        found = peaks(spectrum(added.mT.double()), added.shape[-1])
+        rows += [{"module": module, "period": 10 / k, "peak": peak} for k, peak in enumerate(found, 1)]
     return rows
 
 
