@@ -11,10 +11,18 @@ from companion.core.measuring import Row, measurement
 from companion.core.recipe import Recipe, recipe
 from companion.core.training import seeded
 from companion.topics.limits.baselines import follow
-from companion.topics.limits.data import coins, crowded_pointers, found_hops, hops_asked, rings, unlike_neighbours
+from companion.topics.limits.data import (
+    coins,
+    crowded_pointers,
+    found_hops,
+    hops_asked,
+    letters_and_states,
+    rings,
+    unlike_neighbours,
+)
 from companion.topics.limits.model import StepModel
 from companion.topics.limits.probes import changes_by_place, sharpen
-from companion.topics.limits.recipes import DEPTHS, FINDING_DEPTHS
+from companion.topics.limits.recipes import DEPTHS, FINDING_DEPTHS, STATE_DEPTHS
 
 NETWORKS = (*map(str, DEPTHS), "2-crowded")
 COUNTERS = ("limits-prefix", "limits-prefix-lstm")
@@ -86,6 +94,24 @@ def found_hops_by_layers(seed: int, scale: str, layers: int) -> list[Row]:
         {"hops": k, "untrained": untrained, "trained": trained}
         for k, (untrained, trained) in enumerate(zip(*errors, strict=True))
     ]
+
+
+@measurement(
+    "limits-states-by-depth",
+    "how often the state of S5 is right after 1 to 32 symbols, by one to five layers, after 1,500 and 4,500 steps",
+    cells=[{"layers": layers, "times": times} for times in (1, 3) for layers in STATE_DEPTHS],
+    recipes=lambda scale: [recipe(f"limits-states-{layers}", scale) for layers in STATE_DEPTHS],
+    tolerance=0.2,
+    because="how long the words are that a network has learned by the end of training depends on rounding",
+)
+def states_by_depth(seed: int, scale: str, layers: int, times: int) -> list[Row]:
+    """Measure by length the share of 2,000 fresh words of which a trained network names the state."""
+    plan = recipe(f"limits-states-{layers}", scale)
+    model, _ = plan.longer(times).train(seed=seed)
+    letters, states = letters_and_states(2000, plan.config.context, **plan.task, generator=10_000)
+    with torch.no_grad():
+        right = (model(letters).argmax(-1) == states).double().mean(0)
+    return [{"length": length, "right": share} for length, share in enumerate(right.tolist(), 1)]
 
 
 def on_32_bits(name: str, scale: str) -> Recipe:

@@ -74,6 +74,12 @@ def hops_to_find(config: StepModelConfig, batch, generator, *, letters: int):
 
 
 @as_sampler
+def every_state(config: StepModelConfig, batch, generator, *, points: int):
+    """Words of two letters, and the state after every prefix."""
+    return letters_and_states(batch, config.context, points, generator=generator)
+
+
+@as_sampler
 def parity_in_steps(config: StepModelConfig, batch, generator, *, asked: int, steps: int):
     """Coins, of which the parity of the first ``asked`` is wanted, and ``steps`` tokens behind them: running parities
     after equally many bits each, the last of them the answer. A step's token is asked for at the place before it.
@@ -100,6 +106,7 @@ def states_in_steps(config: StepModelConfig, batch, generator, *, points: int, s
 TINY = Schedule(steps=60, batch=64, lr=1e-2, warmup=5)
 DEPTHS = (1, 2, 3)  # layers that 1 to 8 hops are learned with
 FINDING_DEPTHS = (2, 3, 4)  # layers that find their hops
+STATE_DEPTHS = (1, 2, 3, 4, 5)  # layers that follow the states of S5
 DIAL = (32, 8, 1)  # states written for a word of 32 symbols; 1 is the answer alone
 _step_model = partial(register, model=StepModel, loss=every_place)
 
@@ -137,6 +144,16 @@ for layers in FINDING_DEPTHS:
             {"letters": 4},
         ),
         paper=(StepModelConfig(22, 99, 128, **shape), Schedule(100_000, 32, 1e-4, warmup=1000), {"letters": 4}),
+    )
+for layers in STATE_DEPTHS:
+    shape = {"layers": layers, "heads": 4, "own_places": True}
+    _step_model(
+        f"limits-states-{layers}",
+        f"the state of S5 after every prefix of 32 symbols, by {layers} layer{'s' * (layers > 1)} (lesson 12)",
+        sampler=every_state,
+        smoke=(StepModelConfig(6, 8, 16, **shape), TINY, {"points": 3}),
+        course=(StepModelConfig(120, 32, 64, **shape), Schedule(1500, 32, 3e-3, warmup=200), {"points": 5}),
+        paper=(StepModelConfig(120, 100, 512, **shape), Schedule(20_000, 64, 1e-4), {"points": 5}),
     )
 for name, steps in (("steps", 8), ("no-steps", 1)):
     shape = {"layers": 1, "heads": 4}
