@@ -55,6 +55,8 @@ def page(chapter: Chapter, executed: Path, terms: dict[str, re.Pattern], picture
         else:
             marks = "".join(f'<span id="{anchor(id)}"></span>' for id in MEASURES.findall(cell.source))
             cells += [new_markdown_cell(marks)] * bool(marks)
+            if "remove-output" in tags:  # the picture of the head, drawn in the set-up: the page shows it already
+                cell.outputs = []
             cells += _code(cell, f"{executed.stem}-{number}", pictures, asked)
     if chapter.beside:
         links = [f"Back to the lesson: [{chapter.title}]({chapter.name}.ipynb)"]

@@ -53,6 +53,13 @@ def test_hidden_tests_are_not_shown_and_what_draws_is_folded(page):
     assert plain.metadata == {}
 
 
+def test_the_picture_of_the_head_is_shown_once(page, tmp_path):
+    output = new_output("display_data", {"image/png": PNG, "text/plain": "A line."})
+    [cell] = page(new_code_cell("draw()", metadata={"tags": ["drawing", "remove-output"]}, outputs=[output]))
+    assert (cell.source, cell.outputs) == ("draw()", [])
+    assert not list(tmp_path.glob("*.png"))
+
+
 def test_a_picture_is_a_file_with_its_text(page, tmp_path):
     data = {"image/png": PNG, "text/plain": 'A "line".', notebooks.WIDGET: {}}
     [cell] = page(
