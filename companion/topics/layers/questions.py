@@ -106,7 +106,7 @@ def _batch(module: nn.Module, x: Tensor) -> Iterator[str]:
 def _future(module: nn.Module, x: Tensor) -> Iterator[str]:
     for seen in (1, SEEN, LENGTH - 1):
         if not _alone(module, x, slice(None), slice(seen)):
-            yield f"what comes out before position {seen} changes with what goes in later; must not see it"
+            yield f"what comes out before position {seen} changes with what goes in later; it must not"
     if not _close(module(x)[:, :SEEN], module(x[:, :SEEN])):
         yield f"the first {SEEN} answers are others where the input ends there; must not depend on its length"
 
