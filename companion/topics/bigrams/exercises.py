@@ -182,6 +182,14 @@ def _sizes(answer: Tensor) -> str:
     return ", ".join(f"{size:.2g}" for size in answer.abs().amax((1, 2)).tolist())
 
 
+def _exchanged(answer: Tensor, keys: dict[str, Tensor]) -> str | None:
+    """Say so if the three memories are there, in another order than is asked for."""
+    for order in list(itertools.permutations(STORED))[1:]:
+        if all(_stored(name, answer[at], keys) >= 0.9 for at, name in enumerate(order)):
+            return f"the answer holds {', '.join(order)} in this order; {', '.join(STORED)} is asked for"
+    return None
+
+
 def _stage(place: int, name: str) -> Stage:
     """The stage at which one of the three memories must be there."""
 
@@ -192,9 +200,8 @@ def _stage(place: int, name: str) -> Stage:
         found = _stored(name, W, keys)
         if reaches(f"share of {name} that is stored", found, 0.9):
             return None
-        for order in itertools.permutations(STORED):
-            if all(_stored(other, answer[at], keys) >= 0.9 for at, other in enumerate(order)):
-                return f"the answer holds {', '.join(order)} in this order; {', '.join(STORED)} is asked for"
+        if told := _exchanged(answer, keys):
+            return told
         told = f"{name} stores {found:.0%} of the {STORED[name]}; 90 % are asked for"
         for other, said in ((-W, "with the other sign"), (W.mT, "transposed")):
             if (meant := _stored(name, other, keys)) >= 0.9:
@@ -208,7 +215,9 @@ def _future_is_hidden(inputs: dict, answer: Tensor) -> str | None:
     """The stage at which nothing may have been learned of positions that come later: a masked score has no gradient."""
     T = inputs["tokens"].shape[2]
     if learned := int(answer[2, :T, :T].triu(1).count_nonzero()):
-        return f"W_K1 holds {learned} scores of positions that come later; what a mask hides gets no gradient"
+        return _exchanged(answer, inputs["_keys"]) or (
+            f"W_K1 holds {learned} scores of positions that come later; what a mask hides gets no gradient"
+        )
     return None
 
 
@@ -234,7 +243,13 @@ def _answers_rightly(inputs: dict, answer: Tensor) -> str | None:
     shape=lambda inputs: (3, inputs["N"], inputs["N"]),
     first_steps=_fewer,
     retaught=lambda inputs: _fewer(inputs) | {"targets": _fewer(inputs)["targets"].flip(-1)},
-    stages=(_stage(0, "W_O2"), _stage(1, "W_K2"), _stage(2, "W_K1"), _future_is_hidden, _answers_rightly),
+    stages=(
+        _stage(0, "W_O2"),
+        _future_is_hidden,
+        _stage(1, "W_K2"),
+        _stage(2, "W_K1"),
+        _answers_rightly,
+    ),
     seconds=4,
     now="one gradient step for each memory, and the whole circuit is there",
 )
