@@ -325,7 +325,7 @@ class Exercise:
             yield "True and False are exchanged"
         if self._float64_is_right(function, inputs, expected):
             dtype = function(*copied(inputs).values()).dtype
-            part = "a part is in float32" if dtype == expected.dtype else f"the answer is in {dtype}"
+            part = "a part is in a lower precision" if dtype == expected.dtype else f"the answer is in {dtype}"
             yield f"nearly right, off by {_share(got, expected)} of the largest entry: {part}"
         yield from self._reasons(function, inputs)
         yield self._compare_values(_wide(got), _wide(expected)) if got.any() else nothing
