@@ -189,6 +189,12 @@ def _differs_in_one(inputs: dict, prompts: Tensor) -> str | None:
         return f"in {share:.0%} of the prompts the control asks another question, which may be a harder one"
     if (most := other.sum(-1).double().mean()) > 1.01:
         return f"the control differs from the test in {most:.3g} of {inputs['n']} examples, and one was to be exchanged"
+    relabelled = (prompts[0, ..., -1] - prompts[1, ..., -1]).abs() > 1e-2
+    if (share := (relabelled & ~other).any(-1).double().mean()) > 0.01:
+        return (
+            f"in {share:.0%} of the prompts the control has other labels for the same inputs: its weights must be "
+            "those of its prompt"
+        )
     return None
 
 
