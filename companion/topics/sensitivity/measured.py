@@ -147,7 +147,7 @@ CURVES = {  # networks, and what is measured of them
     "sums": (tuple(DECAYS), ("training_accuracy", "held_out_accuracy", "sensitivity")),
 }
 WITH_FLIPS = ("labels", "sparse")
-AT_PUBLISHED_SIZE = ("transformer", "mlp")  # an LSTM takes 40,000 steps of 40 tokens: hours
+WITHOUT_LSTM = ("transformer", "mlp")  # an LSTM takes hours of 40 tokens; of noisy bits it is in another table
 ROBUST = ("transformer", "augmented", "steadied")
 DRIFT = "in the middle of a run rounding moves the step at which something is learned"
 RISE = (*range(0, 2000, 40), *range(2000, 20_000, 400))  # steps of sums at which they are measured: more while it groks
@@ -214,12 +214,17 @@ def parity_of_40(network: str, scale: str) -> Recipe:
     return recipe(f"sensitivity-sparse-{network}", "paper" if scale == "course" else scale)
 
 
-def along(plan: Recipe, marks: int, seed: int) -> list[Row]:
-    """Train by a ``plan`` and measure at the start and after each of ``marks`` parts of the training (`on_flipped`)."""
-    _, rows = measured(plan, on_flipped(plan.config, **plan.task), marks=marks, seed=seed)
-    steps = plan.schedule.steps
+def along(
+    plan: Recipe, marks: int, seed: int, measures: Callable[..., Callable[[nn.Module], Tensor]] = on_flipped
+) -> list[Row]:
+    """Train by a ``plan`` and measure at the start and after each of ``marks`` parts of the training.
+
+    ``measures``: `of_function`, or `on_flipped`, which measures one thing more.
+    """
+    _, rows = measured(plan, measures(config=plan.config, **plan.task), marks=marks, seed=seed)
+    steps, figures = plan.schedule.steps, (*FUNCTION, "flipped_labels")[: rows.shape[1]]
     return [
-        {"steps": steps, "step": mark * steps // marks} | dict(zip((*FUNCTION, "flipped_labels"), row, strict=True))
+        {"steps": steps, "step": mark * steps // marks} | dict(zip(figures, row, strict=True))
         for mark, row in enumerate(rows.tolist())
     ]
 
@@ -243,10 +248,24 @@ def labels_by_budget(seed: int, scale: str, task: str, network: str, times: int)
 
 
 @measurement(
+    "sensitivity-trap",
+    "a random function of four noisy bits, by transformer and MLP with equal steps: the lesson's, and 3 times as many",
+    cells=[{"network": network, "times": times} for network in WITHOUT_LSTM for times in (1, 3)],
+    recipes=lambda scale: [equally_long("features", network, 1, scale) for network in WITHOUT_LSTM],
+    tolerance=0.15,
+    because=DRIFT,
+)
+def trap_by_budget(seed: int, scale: str, network: str, times: int) -> list[Row]:
+    """Train a network on noisy bits and measure it at the start and after each of so many parts (`of_function`)."""
+    plan = equally_long("features", network, times, scale)
+    return along(plan, 3 if scale == "smoke" else MARKS, seed, of_function)
+
+
+@measurement(
     "sensitivity-parity-of-40",
     "noisy labels of the parity of 4 of 40 bits, the published size, by a transformer and an MLP with equal steps",
-    cells=[{"network": network} for network in AT_PUBLISHED_SIZE],
-    recipes=lambda scale: [parity_of_40(network, scale) for network in AT_PUBLISHED_SIZE],
+    cells=[{"network": network} for network in WITHOUT_LSTM],
+    recipes=lambda scale: [parity_of_40(network, scale) for network in WITHOUT_LSTM],
     tolerance=math.inf,
     because="it is measured on a GPU, where other batches are drawn",
     gpu=True,

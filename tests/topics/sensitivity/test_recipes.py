@@ -153,6 +153,15 @@ def test_two_of_three_transformers_find_the_sparse_parity_in_3000_steps_and_no_l
     assert (found["transformer"], found["lstm"]) == (2, 0)
 
 
+def test_noisy_bits_hold_all_transformers_for_1500_steps_and_one_of_three_for_4500():
+    runs, best = measured_table("sensitivity-trap"), (best_under_noise(trapped(), BLURRED) == trapped()).double().mean()
+    above = {
+        steps: (runs.where(steps=steps, step=steps).grid("network", "seed", of="clean_accuracy") > best.item()).sum(1)
+        for steps in runs.values("steps")
+    }
+    assert {steps: each.tolist() for steps, each in above.items()} == {1500: [0, 3], 4500: [2, 3]}
+
+
 def test_the_other_tables_have_a_row_for_each_run():
     table = measured_table("sensitivity-robust")
     assert table.grid("seed", "network", of=list(table.columns)[2:]).shape == (3, 3, 8)
