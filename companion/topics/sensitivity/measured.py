@@ -219,6 +219,7 @@ def along(
 ) -> list[Row]:
     """Train by a ``plan`` and measure at the start and after each of ``marks`` parts of the training.
 
+    ``seed``: of weights and batches.
     ``measures``: `of_function`, or `on_flipped`, which measures one thing more.
     """
     _, rows = measured(plan, measures(config=plan.config, **plan.task), marks=marks, seed=seed)
