@@ -57,8 +57,9 @@ class Summit(Exercise):
 
     ``compared`` gives the part of an answer in which mistakes differ, if most of it is free. What goes on to be used
     again and again, and not a training, is ``repeatable``: called again, it gives the same answer. ``seed`` names an
-    argument by which the answer draws: the same seed must give the same answer, another seed another one. ``others``
-    are arguments that get another value once the answer is right: it must be right with that, too.
+    argument by which the answer draws: the same seed must give the same answer, another seed another one. ``used`` are
+    arguments that get another value once the answer is right: it must give another answer with that. ``others`` get
+    another value, too: the answer must be right with that.
     """
 
     shape: Callable[[dict[str, Any]], tuple[int, ...]] = field(kw_only=True)
@@ -69,6 +70,7 @@ class Summit(Exercise):
     retaught: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     repeatable: bool = field(default=False, kw_only=True)
     seed: str = field(default="", kw_only=True)
+    used: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     others: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     compared: Callable[[Tensor], Tensor] = field(default=lambda answer: answer, kw_only=True)
     _known: dict[tuple[Drawn, Callable[..., Tensor]], Tensor] = field(default_factory=dict, init=False, repr=False)
@@ -149,11 +151,18 @@ class Summit(Exercise):
             if missing := stage(inputs, got):
                 twin = "" if self.first_steps else self._twin(drawn, inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
+        self._vary(inputs, function, got)
+
+    def _vary(self, inputs: dict[str, Any], function: Callable[..., Any], got: Tensor) -> None:
+        """Raise a `Mistake` unless another seed, and another value of what it must use, gives another answer."""
         if self.seed:
             if not torch.equal(got, self._answered(function, inputs)):
                 raise Mistake(f"{self.name}: gives another answer when called again with the same {self.seed}")
             if torch.equal(got, self._answered(function, inputs | {self.seed: inputs[self.seed] + 1})):
                 raise Mistake(f"{self.name}: gives the same answer for another {self.seed}: {self.seed} is not used")
+        for name, value in self.used.items():
+            if torch.equal(got, self._answered(function, inputs | {name: value})):
+                raise Mistake(f"{self.name}: gives the same answer for another {name}: {name} is not used")
 
     def _measure_with(self, name: str, seed: int, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
         """Raise a `Mistake` unless an answer that is right with these inputs is so with another value of one."""

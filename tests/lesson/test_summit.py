@@ -228,6 +228,14 @@ def test_what_is_used_again_must_answer_alike_where_that_is_asked(summit):
             examine(wanders)
 
 
+def test_what_must_be_used_gives_another_answer_with_another_value(summit):
+    used = replace(summit, stages=(), used={"ys": torch.ones(20, dtype=torch.float64)})
+    for examine in (used.check, used.grade):
+        examine(fit)
+        with pytest.raises(Mistake, match="fit: gives the same answer for another ys: ys is not used"):
+            examine(lambda xs, ys, fresh: fresh[:, 0])
+
+
 def test_a_loop_without_an_end_ends_with_a_sentence(summit):
     def fit(xs, ys, fresh):
         while xs.abs().max() > 0:
