@@ -102,6 +102,20 @@ def test_the_peaks_of_lesson_04_are_of_the_table_from_scratch():
     assert evidence(ADDITION, "fourier-features", "addition-from-scratch").ours == pytest.approx(leads, abs=2e-3)
 
 
+def test_the_peaks_of_modules_are_of_their_table():
+    table = measured_table("addition-module-peaks")
+
+    def largest(adder, times, seed):
+        rows = table.where(adder=adder, times=times, seed=seed).rows
+        return max(row["peak"] for row in rows if row["period"] in (10, 5, 2.5, 2))
+
+    def lead(times, seed):
+        return log2(largest("counting", times, seed) / largest("scratch", times, seed))
+
+    found = evidence(ADDITION, "peaks-come-with-the-vectors", "addition-module-peaks")
+    assert found.ours == pytest.approx([lead(3, seed) - lead(0, seed) for seed in range(3)], abs=6e-3)
+
+
 @pytest.mark.parametrize(
     ("id", "tables"),
     [
