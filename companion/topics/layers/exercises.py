@@ -123,11 +123,14 @@ TIMES = (29, 1, 1, 1)  # how often each key is written in what is to be recalled
 # sixteen .63, the delta rule on half of each key .70 at best, and on whole keys with values of four numbers .77 to .80
 # (a list of four pairs that compares keys recalls all; it carries 64 numbers, and is refused because it jumps)
 ENOUGH = 0.73
+ROUNDED = 1e-9  # of an answer: so little moves by rounding; a nudge moves it a hundred times as much
 NUDGE = 1e-7  # what a step does beyond its slope must stay below what is counted, 1e-6 of the largest
 TURNS = 32  # steps in which values or keys turn into others
 NUDGED, WAY = 2 * WRITTEN * SIZE, 2 * TURNS + 1  # numbers that are written; sequences on one way
 ROUGH = "something is rounded or picked", "keys are compared"  # what makes an answer jump with values, and with keys
-ALIKE = 2 + NUDGED + 2 * WAY  # sequences in which one is tried
+LATER = WRITTEN // 2, WRITTEN + WRITTEN // 2  # from where pairs and questions are others, and questions alone
+FIRST = 1 + 1 + len(LATER)  # a sequence as it is, and with others for its later pairs, or its later questions
+ALIKE = FIRST + NUDGED + 2 * WAY  # sequences in which one is tried
 
 
 def rewritten_pairs(batch: int, times: Sequence[int], generator: Generator) -> dict[str, Tensor]:
@@ -166,20 +169,24 @@ def _quarter_turn(keys: Tensor) -> Tensor:
 
 
 def _tried(sequence: dict[str, Tensor]) -> dict[str, Tensor]:
-    """One sequence again and again: as it is, with others in place of its later values, with each number that is
-    written nudged, and on the ways on which all values, or all keys, turn into others.
+    """One sequence again and again: as it is, with others in place of its later pairs, or of its later questions, with
+    each number that is written nudged, and on the ways on which all values, or all keys, turn into others.
     """
     pairs = {name: sequence[name] for name in ("keys", "values")}
     again = {name: sequence[name].expand(ALIKE, -1, -1).clone() for name in ("keys", "values", "queries")}
-    again["values"][1, WRITTEN // 2 : WRITTEN] = pairs["values"][0, WRITTEN - 1].roll(1)  # all alike: on one axis
+    later = slice(LATER[0], WRITTEN)
+    again["values"][1, later] = pairs["values"][0, WRITTEN - 1].roll(1)  # all alike: on one axis
+    again["keys"][1, later] = _quarter_turn(pairs["keys"][0, later])
+    for place, since in enumerate(LATER, 2):
+        again["queries"][place, since:] = _quarter_turn(sequence["queries"][0, since:])
     nudges = NUDGE * torch.eye(NUDGED, dtype=pairs["keys"].dtype).view(-1, WRITTEN, 2 * SIZE)
-    again["keys"][2 : 2 + NUDGED, :WRITTEN] += nudges[..., :SIZE]
-    again["values"][2 : 2 + NUDGED, :WRITTEN] += nudges[..., SIZE:]
+    again["keys"][FIRST : FIRST + NUDGED, :WRITTEN] += nudges[..., :SIZE]
+    again["values"][FIRST : FIRST + NUDGED, :WRITTEN] += nudges[..., SIZE:]
     middle = (torch.arange(TURNS, dtype=nudges.dtype) + 0.5) / TURNS
     angle = math.pi / 2 * torch.cat([middle, middle + NUDGE, torch.ones_like(middle[:1])])[:, None, None]
     others = {"values": pairs["values"].roll(1, -1), "keys": _quarter_turn(pairs["keys"])}
     for place, (name, other) in enumerate(others.items()):
-        way = slice(2 + NUDGED + place * WAY, 2 + NUDGED + (place + 1) * WAY)
+        way = slice(FIRST + NUDGED + place * WAY, FIRST + NUDGED + (place + 1) * WAY)
         again[name][way] = angle.cos() * pairs[name] + angle.sin() * other
     return again
 
@@ -203,17 +210,24 @@ def _of_each_tried(inputs: dict, answers: Tensor) -> tuple[Tensor, ...]:
     return answers[len(inputs["_asked"]) :].split(ALIKE)
 
 
+def _alike(both: Tensor) -> bool:
+    return torch.allclose(*both, atol=1e-9)
+
+
 def _sees_no_future(inputs: dict, answers: Tensor) -> str | None:
     for again in _of_each_tried(inputs, answers):
-        if not torch.allclose(again[0, : WRITTEN // 2], again[1, : WRITTEN // 2], atol=1e-9):
+        if not _alike(again[:2, : LATER[0]]):
             return "answers change with pairs that come later; a position reads what was written up to it"
+        for place, since in enumerate(LATER, 2):
+            if not _alike(again[[0, place], :since]):
+                return "answers change with questions that come later; a position knows its own query and those before"
     return None
 
 
 def _has_slopes(inputs: dict, answers: Tensor) -> str | None:
     """All that comes of a way must come of its small steps."""
     for again in _of_each_tried(inputs, answers):
-        as_is, *ways = again[:, WRITTEN:].split([2 + NUDGED, WAY, WAY])
+        as_is, *ways = again[:, WRITTEN:].split([FIRST + NUDGED, WAY, WAY])
         for name, where, way in zip(("values", "keys"), ROUGH, ways, strict=True):
             middle, beyond, end = way.split([TURNS, TURNS, 1])
             moved, turned = end[0] - as_is[0], (beyond - middle).sum(0) / (NUDGE * TURNS)
@@ -226,9 +240,11 @@ def _has_slopes(inputs: dict, answers: Tensor) -> str | None:
 
 
 def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
+    """A number that is read hardly counts less than another: each is measured by how far it moves at most."""
     for again in _of_each_tried(inputs, answers):
-        as_is, nudged = again[0, WRITTEN:], again[2 : 2 + NUDGED, WRITTEN:]
-        carried = int(torch.linalg.matrix_rank((nudged - as_is).flatten(1), rtol=1e-6))
+        as_is, changes = again[0, WRITTEN:], again[FIRST : FIRST + NUDGED, WRITTEN:] - again[0, WRITTEN:]
+        size = changes.abs().amax(0).maximum(ROUNDED * as_is.abs().amax(-1, keepdim=True)).clamp_min(1e-300)
+        carried = int(torch.linalg.matrix_rank((changes / size).flatten(1), rtol=1e-6))
         if carried > CARRIED:
             return (
                 f"{carried} numbers are carried from {WRITTEN} pairs to what is asked later, as your own measure "
@@ -243,7 +259,7 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
         return None
     rivals = {0.1: "guessing recalls 6 %", 0.5: "adding, in a table of this size, 37 %"}
     rival = next((told for most, told in rivals.items() if share < most), "the delta rule on half of each key 65 %")
-    return f"{share:.0%} of the values are recalled; {rival}, and {ENOUGH:.0%} are asked for"
+    return f"{share:.1%} of the values are recalled; {rival}, and {ENOUGH:.0%} are asked for"
 
 
 @summit(
