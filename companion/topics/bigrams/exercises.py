@@ -164,7 +164,7 @@ def _fewer(inputs: dict) -> dict:
 STORED = {
     "W_O2": "tokens that are output where attention finds them",
     "W_K2": "last tokens whose score is largest for the token that they ask for",
-    "W_K1": "positions that look back to where q stands when y is there",
+    "W_K1": "places where y can stand, which must look back as far as q is: at some, not one place",
 }
 
 
