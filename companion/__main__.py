@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     )
 
     progress = commands.add_parser(
-        "progress", help="what you solved and predicted in work/, your own copies of the lessons"
+        "progress", help="show what you have solved and predicted in work/, your own copies of the lessons"
     )
     progress.add_argument(
         "lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given"
@@ -90,18 +90,18 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "review",
         parents=[common],
-        help="predictions that you missed, and quizzes, again after days: five minutes",
+        help="ask again, days later, what you predicted wrongly, and quiz questions (five minutes)",
         epilog="A question rests 1, 3, 7 and 21 days, and 1 again after a wrong answer. What is due is kept in "
         "work/review.json; Ctrl-C ends, and keeps what is answered.",
     )
 
     test = commands.add_parser("test", parents=[common], help="run every test", allow_abbrev=False)
-    test.add_argument("--quick", action="store_true", help="the tests of the topics or lessons that follow alone")
+    test.add_argument("--quick", action="store_true", help="run only the tests of the topics or lessons that follow")
     test.add_argument(
         "--processors",
         action="store_true",
-        help="instead, the right answers and the claims of the topics or lessons that follow, or of all, under every "
-        "instruction set that this machine has, from disturbed starts (hours)",
+        help="instead, check right answers and claims under every instruction set of this machine, from slightly "
+        "disturbed starts; of the topics or lessons that follow, or of all (hours)",
     )
     test.add_argument(
         "pytest_args",
@@ -128,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--evidence",
         action="store_true",
-        help="put what is measured of evidence into the table with which tests compare it",
+        help="write the measured evidence of each claim into the table that tests compare claims with",
     )
 
     release = commands.add_parser(
@@ -151,9 +151,13 @@ def parser() -> argparse.ArgumentParser:
     grade.add_argument("lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression")
     grade.add_argument("--jobs", type=JOBS, metavar="N", help="how many submissions at a time (default: 1)")
     grade.add_argument("--student", default="", metavar="NAME", help="mark this student's submission alone")
-    grade.add_argument("--force", action="store_true", help="mark again what is known already")
+    grade.add_argument("--force", action="store_true", help="mark again what is already marked")
     grade.add_argument(
-        "--take-in", action="append", default=[], metavar="ZIP", help="first keep what Canvas or Moodle has downloaded"
+        "--take-in",
+        action="append",
+        default=[],
+        metavar="ZIP",
+        help="first store the hand-ins of this archive from Canvas or Moodle",
     )
     grade.add_argument(
         "--formgrader", action="store_true", help="then open nbgrader's form grader, for the written answers"
@@ -163,7 +167,7 @@ def parser() -> argparse.ArgumentParser:
         type=in_range(float, 0.01),
         default=0.0,
         metavar="MINUTES",
-        help="look that long (and end some seconds later) for hand-ins, drawn at random, that are marked wrongly",
+        help="for so many minutes, make hand-ins at random, and report each that is marked wrongly",
     )
     grade.add_argument(
         "--unsafe", action="store_true", help="run submissions even where there is no sandbox, with all your rights"
@@ -224,7 +228,7 @@ def _made_again(commands, common: argparse.ArgumentParser) -> None:
     train.add_argument("--missing", action="store_true", help="train every shipped checkpoint that is not there")
     train.add_argument("--jobs", type=JOBS, metavar="N", help="with --missing: how many at a time (default: 1)")
 
-    measure = commands.add_parser("measure", parents=[common], help="make a table again that the course measured")
+    measure = commands.add_parser("measure", parents=[common], help="measure one of the course's stored tables again")
     measure.add_argument("name", nargs="?", metavar="NAME", help="which one; without it, the tables are listed")
     measure.add_argument("--seeds", type=SEED, nargs="+", metavar="SEED", help="default: the table's own")
     measure.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
@@ -241,7 +245,7 @@ def _made_again(commands, common: argparse.ArgumentParser) -> None:
 
 def _bench(commands, common: argparse.ArgumentParser) -> None:
     """Add ``bench``: layers, one's own and the course's, on the course's tasks."""
-    bench = commands.add_parser("bench", parents=[common], help="put a layer of your own to the course's tasks")
+    bench = commands.add_parser("bench", parents=[common], help="try a layer of your own on the course's tasks")
     bench.add_argument(
         "layers", nargs="*", metavar="LAYER", help="FILE.py:NAME, or one of the course's; without any, all are listed"
     )
@@ -253,7 +257,7 @@ def _bench(commands, common: argparse.ArgumentParser) -> None:
         "--out",
         type=to_write(".csv"),
         metavar="FILE.csv",
-        help="of the table and its picture (default: build/bench/LAYERS.csv)",
+        help="where to write the table, and its picture beside it (default: build/bench/LAYERS.csv)",
     )
 
 
@@ -264,7 +268,7 @@ def _circuit(commands, common: argparse.ArgumentParser) -> None:
         parents=[common],
         help="score a circuit of a language model that you name",
         epilog="FILE.py has two names: behaviour, a function that draws (clean prompt, corrupted prompt, right, wrong) "
-        'from a random.Random, or the name of a behaviour in the box; and circuit, such as ["m0", "23.4"], or '
+        'from a random.Random, or the name of a built-in behaviour; and circuit, such as ["m0", "23.4"], or '
         '["16.0 -> 18.6 by keys"]. The best circuit has the fewest parts of those whose faithfulness is .9 to 1.1 '
         "and whose p(right) is at least half of the model's.",
     )
@@ -272,7 +276,8 @@ def _circuit(commands, common: argparse.ArgumentParser) -> None:
         "file",
         nargs="?",
         metavar="FILE.py",
-        help="or the name of a behaviour, whose stored circuit is scored; without it, the behaviours are listed",
+        help="your circuit, or the name of a behaviour, whose stored circuit is scored; without either, the behaviours "
+        "are listed",
     )
     circuit.add_argument(
         "--model",
@@ -296,8 +301,8 @@ def _circuit(commands, common: argparse.ArgumentParser) -> None:
         "--find",
         type=in_range(int, 1),
         metavar="N",
-        help="search for a small circuit instead, on other prompts, by at most N trials; goes on where it was stopped, "
-        "by build/circuits/NAME.partial.json",
+        help="instead, search for a small circuit, on other prompts, in at most N trials; a search that was stopped "
+        "goes on from build/circuits/NAME.partial.json",
     )
     circuit.add_argument("--json", action="store_true", help="print one line of JSON instead of the table")
     circuit.add_argument("--out", type=to_write(".png"), metavar="FIGURE.png", help="draw the circuit there")
@@ -305,7 +310,7 @@ def _circuit(commands, common: argparse.ArgumentParser) -> None:
 
 def _examine(commands, common: argparse.ArgumentParser) -> None:
     """Add ``examine``: a lesson's probes on a model that others trained, which reads a folder and may draw."""
-    examine = commands.add_parser("examine", help="put a lesson's probes to a model that others trained")
+    examine = commands.add_parser("examine", help="apply a lesson's probes to a model that others trained")
     topics = examine.add_subparsers(dest="topic", required=True, metavar="regression | numbers | induction | facts")
 
     def add(name: str, files: str, drawn: str, about: str) -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""``circuit``: score a circuit that a file names, beside others; without one, list the behaviours in the box."""
+"""``circuit``: score a circuit that a file names, beside others; without one, list the built-in behaviours."""
 
 import json
 import runpy
@@ -82,7 +82,7 @@ def main(arguments: Namespace) -> int:
 
 def read_claim(file: str, *, search: bool = False) -> tuple[str, Behaviour, Sequence[str] | None]:
     """Return a behaviour's name, the behaviour, and the circuit: of a file of Python that has ``behaviour``, a function
-    or the name of one in the box, and ``circuit``, a list of names; or of a behaviour in the box, without a circuit.
+    or the name of a built-in one, and ``circuit``, a list of names; or of a built-in behaviour, without a circuit.
     Raises ValueError for what is neither, for a file that cannot be run, and for one that names no circuit, unless a
     ``search`` is to find one.
     """

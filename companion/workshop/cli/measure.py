@@ -1,4 +1,4 @@
-"""``measure``: make a table again that the course measured itself; without a name, list them."""
+"""``measure``: measure a stored table of the course again; without a name, list them."""
 
 from argparse import Namespace
 from pathlib import Path
