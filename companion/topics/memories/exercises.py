@@ -129,6 +129,7 @@ def cubic_memory(U: Tensor, V: Tensor, w: Tensor, x: Tensor) -> Tensor:
 
 LEAST, MOST = 0.9, 1.3  # what is measured, over what is predicted: rivals taken as independent make this a little low
 NEAR = 0.2  # of a fraction: a code within these bounds is predicted within 0.12 at every N
+EXACT = 0.011  # of a fraction: sigma of the first N answers is off by up to 0.007, one power for all N by 0.016
 
 
 def _draw_noise(generator: Generator) -> dict:
@@ -215,10 +216,27 @@ def _is_near(predicted: Tensor, measured: Callable[[int], float]) -> str | None:
     return None
 
 
+def _is_the_theory(inputs: dict, table: Tensor) -> str | None:
+    """Whether it is what the four rows of the table of variances give for this code: a count may be met by chance."""
+    code, x = table[:, :-1], inputs["x"].to(table)
+    n, d = code.shape
+    answers, N = _overlaps(table).square().mean(), torch.arange(1, n + 1, device=code.device)[:, None]
+    right, rival = 1 + ((N - 1) / d * answers).sqrt() * x, 1 / d + (N - 2) / d * answers + answers
+    theory = (torch.special.ndtr(right / rival.sqrt()) ** (N - 1)).mean(1)
+    off = (table[:, -1] - theory).abs()
+    if off.max() > EXACT:
+        at = int(off.argmax())
+        return (
+            f"the measured capacity is met, but of {at + 1} facts you predict that {table[at, -1]:.1%} are right, and "
+            f"the variances of section 3 give {theory[at]:.1%} for this code"
+        )
+    return None
+
+
 @summit(
     draw=_draw_noise,
     shape=lambda inputs: (len(inputs["noise"]), inputs["noise"].shape[1] + 1),
-    stages=(_is_a_code, _is_not_random, _is_a_forecast, _is_fulfilled),
+    stages=(_is_a_code, _is_not_random, _is_a_forecast, _is_fulfilled, _is_the_theory),
     seconds=4,
     compared=lambda table: table[:, -1] * _overlaps(table).square().mean(),  # of one code, what is predicted for it
     used={"x": torch.zeros(101, dtype=torch.float64)},  # a right logit without noise
