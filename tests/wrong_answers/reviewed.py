@@ -104,7 +104,7 @@ REVIEWED = {
     },
     "key_memory": {
         "transposed": "transposed",
-        "the key is e_k itself": "does not use its argument R",
+        "the key is E_k itself": "does not use its argument R",
         "the rows of E times R": "R is not transposed",
         "all tokens are stored": "does not use its argument triggers",
         "the first K tokens": "the first ones of E are used, not those that are picked",

@@ -193,7 +193,7 @@ def _tried(sequence: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _draw_memory(generator: Generator) -> dict[str, Any]:
     """Pairs to recall; then two sequences, each tried: one of keys that all differ, one of as few as are recalled."""
-    drawn = rewritten_pairs(1_400, TIMES, generator)
+    drawn = rewritten_pairs(700, TIMES, generator)  # with what is tried, an answer that the sandbox takes: 8 MiB
     tried = [_tried(rewritten_pairs(1, times, generator)) for times in ((1,) * WRITTEN, TIMES)]
     return {name: torch.cat([drawn[name], *(each[name] for each in tried)]) for name in tried[0]} | {
         "_asked": drawn["asked"]
