@@ -31,7 +31,7 @@ def _draw_changes(generator: Generator) -> dict:
     return {"changes": changes + 1e-10 * draw_normal(generator, *changes.shape)}
 
 
-@exercise(draw=_draw_changes, now="whatever looks into the future can be caught before it is trained")
+@exercise(draw=_draw_changes, now="a layer that looks into the future can be caught untrained")
 def sees(changes: Tensor) -> Tensor:
     return changes.abs().amax((1, 3)).mT > 1e-6
 
@@ -67,7 +67,7 @@ def _draw_carried(generator: Generator) -> dict:
     return {"changes": 1e-3 * changes, "seen": seen}
 
 
-@exercise(draw=_draw_carried, now="you can tell the size of any memory without opening it")
+@exercise(draw=_draw_carried, now="you can tell from outside how many numbers pass at least")
 def numbers_carried(changes: Tensor, seen: int) -> Tensor:
     across = changes[:seen, :, seen:].flatten(0, 1).flatten(1)
     values = torch.linalg.svdvals(across)
@@ -84,7 +84,7 @@ def _draw_associations(generator: Generator) -> dict:
     }
 
 
-@exercise(draw=_draw_associations, now="you have linear attention, the memory that most rivals of attention begin with")
+@exercise(draw=_draw_associations, now="you have linear attention, a memory that adds")
 def associate(keys: Tensor, values: Tensor, queries: Tensor) -> Tensor:
     return (queries @ keys.mT).tril() @ values
 
