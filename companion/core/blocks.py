@@ -60,8 +60,8 @@ class Blocks:
             values = torch.eye(self.size(write), dtype=torch.float64)
         if values.shape != (self.size(write), self.size(read)):
             raise ValueError(
-                f"values of shape {tuple(values.shape)}: {write} has {self.size(write)} "
-                f"channels, {read} {self.size(read)}"
+                f"values of shape {tuple(values.shape)}: must be {(self.size(write), self.size(read))}, the channels "
+                f"of {write} and of {read}"
             )
         M[self[write], self[read]] = values.double()
         return M

@@ -147,9 +147,7 @@ def read_header(path: str | Path) -> Header:
         values = {name: json.loads(metadata[name]) for name in Header.__dataclass_fields__ if name in metadata}
         values["loss_curve"] = [(step, loss) for step, loss in values["loss_curve"]]
     except (TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"{path}: not a checkpoint of this course: its header does not read as one ({error})"
-        ) from None
+        raise CheckpointError(f"{path}: not a checkpoint of this course: its header cannot be read ({error})") from None
     return Header(**values)
 
 
@@ -162,7 +160,7 @@ def load(path: str | Path, model: nn.Module, *, recipe: str | None = None) -> He
     """
     header = read_header(path)
     if recipe is not None and header.recipe != recipe:
-        raise CheckpointError(f"{path}: made by the recipe {header.recipe!r}, not {recipe!r}")
+        raise CheckpointError(f"{path}: made by the recipe {header.recipe!r}; must be made by {recipe!r}")
     with safe_open(path, "pt") as file:
         found = expand({name: file.get_tensor(name) for name in file.keys()})
     found = by_own_names(found)
@@ -170,15 +168,15 @@ def load(path: str | Path, model: nn.Module, *, recipe: str | None = None) -> He
     settings = {
         setting.name: setting.default for setting in fields(config) if setting.default is not MISSING
     } | header.config
-    wrong = [f"{name} is missing" for name in wanted.keys() - found.keys()]
-    wrong += [f"{name} is not the model's" for name in found.keys() - wanted.keys()]
+    wrong = [f"the tensor {name} is missing" for name in wanted.keys() - found.keys()]
+    wrong += [f"the tensor {name} is not one of the model's" for name in found.keys() - wanted.keys()]
     wrong += [
-        f"config.{name} is {settings.get(name)!r}, the model's {value!r}"
+        f"config.{name} is {settings.get(name)!r}, but {value!r} in the model"
         for name, value in json.loads(json.dumps(asdict(config))).items()
         if settings.get(name) != value
     ]
     wrong += [
-        f"{name} has shape {tuple(found[name].shape)}, the model's {tuple(wanted[name].shape)}"
+        f"{name} has shape {tuple(found[name].shape)}, but {tuple(wanted[name].shape)} in the model"
         for name in wanted.keys() & found.keys()
         if found[name].shape != wanted[name].shape
     ]

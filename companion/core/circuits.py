@@ -77,8 +77,8 @@ def known_norm(norm: nn.Module) -> Norm:
 
 
 def unscaled(norm: Norm, written: Float[Tensor, "*any width"]) -> Float[Tensor, "*any width"]:
-    """Return what a norm makes of one share of the stream, but for its scale, which hangs on the whole stream: the mean
-    taken out (by a LayerNorm), times the norm's weight.
+    """Return what a norm makes of one share of the stream, but for its scale, which depends on the whole stream: the
+    mean taken out (by a LayerNorm), times the norm's weight.
     """
     if isinstance(norm, nn.Identity):
         return written
@@ -106,7 +106,9 @@ def direct_attribution(
 
     names = [name.removesuffix(".attn.hook_z") for name in model.hook_names if name.endswith(".attn.hook_z")]
     if not names:
-        raise ValueError(f"model = {type(model).__name__}: must have heads, blocks.N.attn.hook_z")
+        raise ValueError(
+            f"model = {type(model).__name__}: must have attention heads, whose hooks are named blocks.N.attn.hook_z"
+        )
     last = f"{names[-1]}.hook_resid_post"
     with_mlps = f"{names[0]}.hook_mlp_out" in model.hook_names
     wanted = ["hook_embed", *(f"{name}.attn.hook_result" for name in names), last, "ln_final.hook_normalized"]
@@ -177,7 +179,7 @@ def ablation(
         if kind == "mean":
             return source.mean((0, -2), keepdim=True).expand_as(value)
         if other is None and len(value) == 1:
-            raise ValueError("kind = 'resample': must have another run's value, or several texts")
+            raise ValueError("kind = 'resample': must have `other`, another run's value, or a batch of several texts")
         return source.expand_as(value) if other is not None else value.roll(-1, 0)
 
     return {name: _replacing(instead, head, place)}
@@ -196,7 +198,9 @@ def _replacing(instead: Callable[[Tensor], Tensor], head: int | None, place: Pla
             changed[tuple(at)] = instead(value)[tuple(at)]
         except IndexError:
             most = value.shape[-2] - 1
-            raise ValueError(f"place = {place}: {name} has places 0 to {most}, or from the end -1 and so on") from None
+            raise ValueError(
+                f"place = {place}: must be 0 to {most} in {name}, or -1 to {-most - 1}, counted from the end"
+            ) from None
         return changed
 
     return hook
@@ -205,8 +209,8 @@ def _replacing(instead: Callable[[Tensor], Tensor], head: int | None, place: Pla
 def _check_head(head: int | None, value: Tensor, name: str) -> None:
     by_heads = value.ndim == 4
     if head is not None and not (by_heads and 0 <= head < value.shape[1]):
-        allowed = f"0 to {value.shape[1] - 1}" if by_heads else "None"
-        raise ValueError(f"head = {head}: {name} has shape {tuple(value.shape)}, so that it must be {allowed}")
+        allowed = f"0 to {value.shape[1] - 1}" if by_heads else "None, as it is not split into heads"
+        raise ValueError(f"head = {head}: {name} has shape {tuple(value.shape)}; must be {allowed}")
 
 
 def wire(
@@ -242,7 +246,7 @@ def wire(
 def _its_head(reader: Part) -> int:
     """Return the number of a reader's head. Raises ValueError for a reader that is none."""
     if reader.head is None:
-        raise ValueError(f"reader = {reader}: must be a head")
+        raise ValueError(f"reader = {reader}: must be a head, not an MLP or the embedding")
     return reader.head
 
 
@@ -281,10 +285,10 @@ def wires(
     ``measure``: of the reader's pattern, a number.
     ``others``: the inputs of another run, of which the reader then reads what the head adds there; none for nothing.
 
-    Raises ValueError for values, which no pattern hangs on, for a reader in layer 0, and as `wire` does.
+    Raises ValueError for values, on which no pattern depends, for a reader in layer 0, and as `wire` does.
     """
     if side == "values":
-        raise ValueError("side = 'values': must be queries or keys, as no pattern hangs on the values")
+        raise ValueError("side = 'values': must be queries or keys, as a pattern does not depend on the values")
     if reader.layer < 1:
         raise ValueError(f"reader = {reader}: must be in layer 1 or a later one, as no head comes before layer 0")
     wire(Part(0, 0), reader, side)  # refuses what else is wrong

@@ -71,7 +71,9 @@ class DecoderConfig:
         if self.attention in ("gated", "delta", "lstm") and not self.causal:
             raise ValueError(f"causal = {self.causal!r}: {self.attention} reads token by token, so it must be True")
         if self.attention == "lstm" and self.memory % 2:
-            raise ValueError(f"heads = {self.heads}: an LSTM keeps two vectors, so width^2 / heads must be even")
+            raise ValueError(
+                f"heads = {self.heads}: width^2 / heads = {self.memory}; must be even, as an LSTM keeps two vectors"
+            )
 
     @property
     def memory(self) -> int:
@@ -307,7 +309,8 @@ class Decoder(Hooked):
         _, length, width = x.shape
         if length > self.config.context or width != self.config.width:
             raise ValueError(
-                f"x of shape {tuple(x.shape)}: length at most {self.config.context}, width {self.config.width}"
+                f"x of shape {tuple(x.shape)}: must be (batch, length, {self.config.width}), with length at most "
+                f"{self.config.context}"
             )
         if self.positions is not None:
             x = x + self.positions[:length]

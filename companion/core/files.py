@@ -51,7 +51,7 @@ def told(error: Exception, command: str) -> str:
         return f"{command}: {error.filename}: {error.strerror}. Make room, then start it again."
     return (
         f"{command}: {error.filename}: {error.strerror}. If that is in the course's folder, copy the course to one of "
-        "your own and start it there; where results go, --out says, in the commands that have it."
+        "your own and start it there. Some commands write their results where --out says."
     )
 
 

@@ -65,7 +65,8 @@ class HookPoints:
         for hook in self.hooks.get(name, ()):
             changed = hook(value, name)
             if changed is not None and changed.shape != value.shape:
-                raise ValueError(f"{name}: its hook returned shape {tuple(changed.shape)} for {tuple(value.shape)}")
+                given, made = tuple(value.shape), tuple(changed.shape)
+                raise ValueError(f"{name}: its hook returned a value of shape {made}; must be {given}, as it was given")
             value = value if changed is None else changed
         return value
 
@@ -97,7 +98,7 @@ class Hooked(nn.Module):
         known = self.at.names + self.at.on_request
         for name in functions:
             if name not in known:
-                raise ValueError(f"hook = {name!r}: there is {listed(known)}")
+                raise ValueError(f"hook = {name!r}: must be one of {listed(known)}")
         for name, function in functions.items():
             self.at.hooks.setdefault(name, []).append(function)
         try:

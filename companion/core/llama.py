@@ -57,7 +57,9 @@ class LlamaConfig:
         sizes = ("vocabulary", "width", "layers", "heads", "key_heads", "hidden", "context")
         at_least(**{name: (getattr(self, name), 1) for name in sizes})
         if self.width % (2 * self.heads):
-            raise ValueError(f"heads = {self.heads}: must divide width = {self.width} into even widths")
+            raise ValueError(
+                f"heads = {self.heads}: width / heads must be a whole and even number; width = {self.width}"
+            )
         if self.heads % self.key_heads:
             raise ValueError(f"key_heads = {self.key_heads}: must divide heads = {self.heads}")
 

@@ -262,8 +262,10 @@ def as_csv(header: Mapping[str, str], rows: Sequence[Row]) -> str:
     Raises ValueError for rows that differ in what they tell.
     """
     names = list(rows[0])
-    if any(list(row) != names for row in rows):
-        raise ValueError(f"rows: must all have the columns {', '.join(names)}")
+    for number, row in enumerate(rows, 1):
+        if list(row) != names:
+            said = f"row {number} has the columns {', '.join(row)}"
+            raise ValueError(f"rows: {said}; must have those of the first row, {', '.join(names)}")
     text = io.StringIO()
     text.writelines(f"# {name}: {header[name]}\n" for name in HEADER)
     lines = csv.writer(text, lineterminator="\n")
@@ -310,7 +312,8 @@ class Table:
         }
         if not len(rows) == len(wanted[0]) == math.prod(shape):
             raise ValueError(
-                f"axes = {axes!r}: {len(wanted[0])} rows at {len(rows)} of {math.prod(shape)} places; must be one each"
+                f"axes = {axes!r}: must have one row for each of the {math.prod(shape)} combinations of their values; "
+                f"{len(rows)} occur, in {len(wanted[0])} rows. `where` chooses rows"
             )
         found = np.array([[column[rows[place]] for column in wanted] for place in np.ndindex(shape)])
         return found.reshape(shape if isinstance(of, str) else (*shape, len(wanted)))
@@ -321,7 +324,7 @@ class Table:
             self._column(name)
         kept = [row for row in self.rows if all(row[name] == value for name, value in settings.items())]
         if not kept:
-            raise ValueError(f"{settings}: no row has this")
+            raise ValueError(f"{settings}: no row has these entries; `values` lists those of a column")
         return Table(self.header, {name: [row[name] for row in kept] for name in self.columns})
 
     def _column(self, name: str) -> list:
@@ -363,7 +366,7 @@ def read_table(path: Path) -> Table:
     if not names or len(set(names)) < len(names) or not all(names):
         raise ValueError(f"{path}, line {len(HEADER) + 1}: {','.join(names)!r}: must name columns, each once")
     if not rows:
-        raise ValueError(f"{path}: has no rows")
+        raise ValueError(f"{path}: has no rows; must have one or more below the line of names")
     for number, row in enumerate(rows, len(HEADER) + 2):
         if len(row) != len(names) or not all(row):
             raise ValueError(f"{path}, line {number}: {','.join(row)!r}: must have {len(names)} entries, none empty")

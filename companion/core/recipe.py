@@ -179,7 +179,7 @@ def recipe(name: str, scale: str = "course") -> Recipe:
     if name not in known:
         raise ValueError(f"recipe = {name!r}: must be one of {one_of_many(name, sorted(known), 'train')}")
     if scale not in known[name]:
-        raise ValueError(f"scale = {scale!r}: {name} has {', '.join(known[name])}")
+        raise ValueError(f"scale = {scale!r}: must be one of {', '.join(known[name])}, which {name} has")
     chosen = known[name][scale]
     return chosen if times() == 1 else chosen.longer(times())
 

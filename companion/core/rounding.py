@@ -79,7 +79,7 @@ def fitted(model: nn.Module, calibrate: Callable[[nn.Module], object]) -> dict[s
         if layer not in layers:
             kept[name] = tensor.to(torch.bfloat16) if tensor.ndim > 1 else tensor.float()
         elif layer not in grams:
-            raise ValueError(f"calibrate: must run the layer {layer}")
+            raise ValueError(f"calibrate: has not run the layer {layer}; must run every layer that is rounded")
         else:
             kept[name], kept[f"{name}.scale"] = fit_rows(tensor, grams[layer])
     return kept

@@ -101,7 +101,7 @@ def pick_device(name: str | torch.device | None = None, *, float64: bool = False
     kinds = dict.fromkeys(device.split(":")[0] for device in available)
     name = name and str(name)
     if name is not None and name not in [*available, *kinds]:
-        raise ValueError(f"device = {name!r}: this machine has {', '.join(available)}")
+        raise ValueError(f"device = {name!r}: must be one of {', '.join(available)}, which this machine has")
     if name == "mps" and float64:
         others = ", ".join(device for device in available if device != "mps")
         raise ValueError(f"device = 'mps': has no float64, which is needed here; must be one of {others}")
@@ -297,7 +297,9 @@ def make_optimizers(model: nn.Module, schedule: Schedule) -> list[torch.optim.Op
     """
     hidden = [p for name, p in model.named_parameters() if schedule.muon and p.ndim == 2 and "blocks." in name]
     if schedule.muon and not hidden:
-        raise ValueError(f"muon = True: {type(model).__name__} has no matrices inside blocks; must have some")
+        raise ValueError(
+            f"muon = True: must be False for {type(model).__name__}, which has no matrices inside `blocks`"
+        )
     taken = {id(parameter) for parameter in hidden}
     others = [parameter for parameter in model.parameters() if id(parameter) not in taken]
     # foreach: all tensors in one call, the same steps to the last digit, and up to a third quicker where they are small
@@ -345,7 +347,7 @@ def _in_json(look: Any, tensors: dict[str, Tensor]) -> Any:
     if type(look) in (list, tuple):
         return {type(look).__name__: [_in_json(part, tensors) for part in look]}
     kinds = "tensors, numbers, texts and None, in lists, tuples and dictionaries"
-    raise ValueError(f"each = a function that returned {look!r}: a state holds {kinds} alone")
+    raise ValueError(f"each: returned {look!r}; must return {kinds} alone, so that a run that is stopped can go on")
 
 
 def _from_json(look: Any, tensors: dict[str, Tensor]) -> Any:
@@ -377,7 +379,10 @@ def _load_state(path, model, optimizers, history, run: str, looks_at: Collection
         raise ResumeError(f"{path}: saved by an earlier version of the course; {AFRESH}")
     looks = _from_json(json.loads(header["looks"]), tensors)
     if len(looks) != (expected := sum(step in looks_at for step in range(len(tensors["losses"])))):
-        raise ResumeError(f"{path}: saved by a run that was looked at {len(looks)} times, not {expected}; {AFRESH}")
+        raise ResumeError(
+            f"{path}: saved by a run that called `each` {len(looks)} times, where this one would have {expected}; "
+            f"{AFRESH}"
+        )
     try:
         load_tensors(model, {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError as error:

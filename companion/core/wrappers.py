@@ -34,7 +34,9 @@ def tensors_of(model: nn.Module) -> dict[str, Tensor]:
     for name, value in state.items():
         if not isinstance(value, Tensor) or value.layout != torch.strided or value.dtype == torch.complex128:
             kind = f"{value.dtype}, {value.layout}" if isinstance(value, Tensor) else type(value).__name__
-            raise ValueError(f"model: its state has {name} ({kind}); must be dense tensors alone to be saved")
+            raise ValueError(
+                f"model: {name} in its state is {kind}, which cannot be saved; must be a dense tensor, not complex128"
+            )
     return by_own_names(state)
 
 

@@ -111,7 +111,7 @@ def test_safetensors_of_another_origin_are_refused(tmp_path, metadata):
 
 def test_another_recipe_is_refused_and_a_missing_file_says_how_to_make_it(saved):
     path, model = saved
-    with pytest.raises(CheckpointError, match="made by the recipe 'a-recipe', not 'another'"):
+    with pytest.raises(CheckpointError, match="made by the recipe 'a-recipe'; must be made by 'another'"):
         checkpoints.load(path, model, recipe="another")
     path.unlink()
     with pytest.raises(CheckpointError, match="no such checkpoint; make it with `python -m companion train`"):
@@ -123,9 +123,9 @@ def test_each_wrong_tensor_and_setting_is_named(saved):
     with pytest.raises(CheckpointError) as caught:
         checkpoints.load(path, InContextRegressor(RegressorConfig(d=2, n=4, width=12, layers=2, heads=2)))
     message = str(caught.value)
-    assert "config.width is 8, the model's 12" in message
-    assert "read_in.weight has shape (8, 5), the model's (12, 5)" in message
-    assert "decoder.blocks.1.norm1.weight is missing" in message
+    assert "config.width is 8, but 12 in the model" in message
+    assert "read_in.weight has shape (8, 5), but (12, 5) in the model" in message
+    assert "the tensor decoder.blocks.1.norm1.weight is missing" in message
 
 
 def test_a_setting_younger_than_the_file_counts_as_its_default(saved, monkeypatch):
@@ -134,7 +134,7 @@ def test_a_setting_younger_than_the_file_counts_as_its_default(saved, monkeypatc
     without = {name: value for name, value in header.config.items() if name != "mixer"}
     monkeypatch.setattr(checkpoints, "read_header", lambda _: replace(header, config=without))
     checkpoints.load(path, model)
-    with pytest.raises(CheckpointError, match=r"config.mixer is 'softmax', the model's 'delta'"):
+    with pytest.raises(CheckpointError, match=r"config.mixer is 'softmax', but 'delta' in the model"):
         checkpoints.load(path, InContextRegressor(replace(CONFIG, mixer="delta")))
 
 

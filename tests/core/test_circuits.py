@@ -342,31 +342,34 @@ test_what_cannot_be_done_is_refused = refusals(
         lambda: wires(induction(), TOKENS, reader=READER, side="values", measure=follows),
         "side = 'values': must be queries or keys",
     ),
-    (lambda: patched(head=2), r"head = 2: blocks.0.attn.hook_z has shape \(2, 2, 8, 18\), so that it must be 0 to 1"),
+    (lambda: patched(head=2), r"head = 2: blocks.0.attn.hook_z has shape \(2, 2, 8, 18\); must be 0 to 1"),
     (lambda: patched(head=-1), "head = -1: blocks.0.attn.hook_z has shape"),
-    (lambda: patched(place=8), "place = 8: blocks.0.attn.hook_z has places 0 to 7"),
-    (lambda: patched(place=[0, 9]), r"place = \[0, 9\]: blocks.0.attn.hook_z has places 0 to 7"),
+    (lambda: patched(place=8), "place = 8: must be 0 to 7 in blocks.0.attn.hook_z, or -1 to -8"),
+    (lambda: patched(place=[0, 9]), r"place = \[0, 9\]: must be 0 to 7 in blocks.0.attn.hook_z, or -1 to -8"),
     (
         lambda: pattern_of(induction(), READER, wire(WRITER, Part(1, 2), "keys")),
-        r"head = 2: blocks.1.hook_k_input has shape \(2, 2, 8, 36\), so that it must be 0 to 1",
+        r"head = 2: blocks.1.hook_k_input has shape \(2, 2, 8, 36\); must be 0 to 1",
     ),
     (
         lambda: pattern_of(induction(), READER, wire(Part(0, 2), READER, "keys")),
-        r"head = 2: blocks.0.attn.hook_result has shape \(2, 2, 8, 36\), so that it must be 0 to 1",
+        r"head = 2: blocks.0.attn.hook_result has shape \(2, 2, 8, 36\); must be 0 to 1",
     ),
     (
         lambda: wires(induction(), TOKENS, reader=Part(0, 1), side="keys", measure=follows),
         r"reader = Part\(layer=0, head=1\): must be in layer 1 or a later one",
     ),
-    (lambda: patched("blocks.0.hook_attn_out", head=0), "so that it must be None"),
-    (lambda: resampled(TOKENS[:1]), "kind = 'resample': must have another run's value, or several texts"),
+    (lambda: patched("blocks.0.hook_attn_out", head=0), "must be None, as it is not split into heads"),
+    (
+        lambda: resampled(TOKENS[:1]),
+        "kind = 'resample': must have `other`, another run's value, or a batch of several texts",
+    ),
     (
         lambda: direct_attribution(LSTM(LSTMConfig(6, 2)), torch.randn(2, 5, 6), direction=torch.ones(6)),
-        "must have heads",
+        "must have attention heads",
     ),
     (
         lambda: direct_attribution(delta(attention="lstm"), torch.randn(2, 5, 12), direction=torch.ones(12)),
-        "hook = 'blocks.0.attn.hook_result': there is hook_embed",
+        "hook = 'blocks.0.attn.hook_result': must be one of hook_embed",
     ),
 )
 

@@ -230,7 +230,7 @@ def test_no_hook_is_left_behind_by_what_fails():
         raise KeyError
     with pytest.raises(ZeroDivisionError), model.hooks({"blocks.1.hook_resid_pre": lambda value, _: value / (1 // 0)}):
         model(x)
-    with pytest.raises(ValueError, match="length at most 7"):
+    with pytest.raises(ValueError, match="with length at most 7"):
         model.run_with_cache(inputs(model, length=8))
     assert not model.at.hooks
     assert torch.equal(model(x), plain)
@@ -239,7 +239,7 @@ def test_no_hook_is_left_behind_by_what_fails():
 def test_unknown_names_are_told_what_there_is():
     model = decoder(layers=2, attention="delta", mlp=0)
     there = (
-        "there is hook_embed, ln_final.hook_normalized, blocks.N.{hook_resid_pre, attn.hook_q, attn.hook_k, "
+        "must be one of hook_embed, ln_final.hook_normalized, blocks.N.{hook_resid_pre, attn.hook_q, attn.hook_k, "
         "attn.hook_v, attn.hook_z, hook_attn_out, hook_resid_post, hook_q_input, hook_k_input, hook_v_input, "
         "attn.hook_result} for N = 0, 1"
     )
@@ -260,7 +260,8 @@ def test_a_value_of_another_shape_is_refused():
     model = decoder()
     with (
         pytest.raises(
-            ValueError, match=r"blocks.0.hook_attn_out: its hook returned shape \(2, 1, 12\) for \(2, 5, 12\)"
+            ValueError,
+            match=r"blocks.0.hook_attn_out: its hook returned a value of shape \(2, 1, 12\); must be \(2, 5, 12\)",
         ),
         model.hooks({"blocks.0.hook_attn_out": lambda value, _: value.mean(1, keepdim=True)}),
     ):

@@ -40,8 +40,14 @@ def test_half_the_precision_is_near_the_whole(names):
 
 
 test_what_does_not_fit_is_refused = refusals(
-    (lambda: LlamaConfig(**LLAMA | {"heads": 5}), "heads = 5: must divide width = 24 into even widths"),
-    (lambda: LlamaConfig(**LLAMA | {"heads": 8}), "heads = 8: must divide width = 24 into even widths"),
+    (
+        lambda: LlamaConfig(**LLAMA | {"heads": 5}),
+        "heads = 5: width / heads must be a whole and even number; width = 24",
+    ),
+    (
+        lambda: LlamaConfig(**LLAMA | {"heads": 8}),
+        "heads = 8: width / heads must be a whole and even number; width = 24",
+    ),
     (lambda: LlamaConfig(**LLAMA | {"key_heads": 4}), "key_heads = 4: must divide heads = 6"),
     (lambda: LlamaConfig(**LLAMA | {"layers": 0}), "layers = 0: must be at least 1"),
     (lambda: llama()(inputs(llama(), length=10)), r"tokens of shape \(2, 10\): length must be 1 to 9"),

@@ -36,9 +36,12 @@ def test_what_a_table_does_not_have_is_named(path):
     table = read_table(path)
     with pytest.raises(ValueError, match="column = 'y': must be one of seed, arm, x"):
         table.values("y")
-    with pytest.raises(ValueError, match=r"axes = .*: 4 rows at 2 of 2 places; must be one each"):
+    with pytest.raises(
+        ValueError,
+        match=r"axes = .*: must have one row for each of the 2 combinations of their values; 2 occur, in 4 rows",
+    ):
         table.grid("seed", of="x")
-    with pytest.raises(ValueError, match="no row has this"):
+    with pytest.raises(ValueError, match="no row has these entries"):
         table.where(seed=7)
 
 
@@ -67,7 +70,7 @@ def test_a_table_without_rows_is_refused(path):
 
 
 def test_rows_that_tell_other_things_are_refused():
-    with pytest.raises(ValueError, match="must all have the columns seed, arm, x"):
+    with pytest.raises(ValueError, match="row 5 has the columns seed; must have those of the first row, seed, arm, x"):
         as_csv(SAID, [*ROWS, {"seed": 2}])
 
 

@@ -76,14 +76,16 @@ def test_other_looks_an_older_state_and_what_a_state_cannot_hold_are_refused(tmp
     with pytest.raises(KeyboardInterrupt):
         run(14, resume=state)
     for other, due in ({"each": None}, 0), ({"every": 7}, 2):
-        with pytest.raises(ResumeError, match=f"that was looked at 3 times, not {due}; remove it"):
+        with pytest.raises(
+            ResumeError, match=f"that called `each` 3 times, where this one would have {due}; remove it"
+        ):
             run(resume=state, **other)
     with training.safe_open(state, "pt") as file:
         header = {name: said for name, said in file.metadata().items() if name != "looks"}
     save_file(load_file(state), state, header)
     with pytest.raises(ResumeError, match="saved by an earlier version of the course; remove it"):
         run(resume=state)
-    with pytest.raises(ValueError, match=r"each = a function that returned Linear.*: a state holds tensors, numbers"):
+    with pytest.raises(ValueError, match=r"each: returned Linear.*; must return tensors, numbers"):
         run(resume=tmp_path / "other", each=lambda model: model)
 
 

@@ -109,5 +109,5 @@ def test_what_is_no_linear_layer_keeps_more_digits():
 
 
 def test_a_layer_that_was_not_run_is_named(trained):
-    with pytest.raises(ValueError, match=r"calibrate: must run the layer read_in"):
+    with pytest.raises(ValueError, match=r"calibrate: has not run the layer read_in"):
         fitted(trained[0], lambda model: None)

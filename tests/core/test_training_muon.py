@@ -29,7 +29,9 @@ def test_muon_takes_the_matrices_inside_blocks_and_adam_the_others():
 
 
 def test_a_model_without_blocks_is_refused_by_muon():
-    with pytest.raises(ValueError, match="muon = True: Linear has no matrices inside blocks; must have some"):
+    with pytest.raises(
+        ValueError, match="muon = True: must be False for Linear, which has no matrices inside `blocks`"
+    ):
         make_optimizers(nn.Linear(2, 1), replace(SCHEDULE, muon=True))
 
 

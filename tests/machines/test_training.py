@@ -139,8 +139,11 @@ class Stateful(Words):
 def test_what_no_file_holds_is_told_before_the_first_step(tmp_path):
     sparse = Words()
     sparse.register_buffer("mask", torch.eye(3).to_sparse())
-    for model, said in ((Stateful(), r"_extra_state \(dict\)"), (sparse, r"mask \(torch.float32, torch.sparse_coo\)")):
-        with pytest.raises(ValueError, match=f"model: its state has {said}; must be dense tensors"):
+    for model, said in (
+        (Stateful(), "_extra_state in its state is dict"),
+        (sparse, "mask in its state is torch.float32, torch.sparse_coo"),
+    ):
+        with pytest.raises(ValueError, match=f"model: {said}, which cannot be saved; must be a dense tensor"):
             train(model, lambda *_: pytest.fail("drew a batch"), loss, SCHEDULE, resume=tmp_path / "state")
 
 

@@ -191,7 +191,10 @@ test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: embed(BLOCKS, torch.tensor([1, 4])), "tokens: 4 is out of range"),
     (lambda: embed(BLOCKS, torch.tensor([2, -1])), "tokens: -1 is out of range"),
     (lambda: embed(BLOCKS, torch.tensor([1, 2]), circle(9)), r"positions of shape \(9, 2\): must have 6 channels"),
-    (lambda: BLOCKS.matrix("position", "token"), r"values of shape \(6, 6\): position has 6 channels, token 4"),
+    (
+        lambda: BLOCKS.matrix("position", "token"),
+        r"values of shape \(6, 6\): must be \(6, 4\), the channels of position and of token",
+    ),
     (lambda: shift_head(BLOCKS, 3.0, by=0), "by = 0"),
     (lambda: shift_head(BLOCKS, 3.0, by=6), "by = 6: must be at least 1 and below 6"),
     (lambda: shift_head(BLOCKS, 0), "beta = 0"),

@@ -112,4 +112,4 @@ def test_a_model_without_the_names_of_streams_is_refused(tmp_path, capsys):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("12,3\n13,5\n20,8\n")
     assert examine.main(arguments(folder, facts=pairs)) == 2
-    assert "examine facts: hook = 'blocks.0.hook_resid_pre': there is" in capsys.readouterr().out
+    assert "examine facts: hook = 'blocks.0.hook_resid_pre': must be one of" in capsys.readouterr().out

@@ -33,8 +33,8 @@ fetch gpt9                             | fetch: MODEL = 'gpt9': must be one of s
 train --seed one                       | --seed: 'one': must be
 train regressiun-isotropic             | 'regressiun-isotropic': must be one of regression-isotropic, or another of the
 train nope                             | must be one of the
-train regression-live --device tpu     | train: device = 'tpu': this machine has
-train --missing --device tpu           | train: device = 'tpu': this machine has
+train regression-live --device tpu     | train: device = 'tpu': must be one of
+train --missing --device tpu           | train: device = 'tpu': must be one of
 train regression-live --jobs 2         | train: --jobs 2: how many checkpoints at a time goes with --missing
 train --missing --seed 1               | train: --missing makes every shipped checkpoint in its own place
 train addition --out a.pt              | --out: 'a.pt': must be a file that ends in .safetensors
