@@ -148,7 +148,7 @@ def _unpacked(data: bytes) -> bytes:
         for _ in range(length + 1):  # one by one: a copy may run into itself
             out.append(out[-back])
     if len(out) != size:
-        raise FetchError(f"numbers: a page of {len(out)} bytes must have {size}")
+        raise FetchError(f"numbers: a page of the wheel unpacks to {len(out)} bytes; must be {size}")
     return bytes(out)
 
 

@@ -111,7 +111,9 @@ def models_folder() -> Path:
     try:
         return platformdirs.user_cache_path("transformers-as-algorithms", appauthor=False) / "models"
     except RuntimeError:
-        raise FetchError("HOME is not set, so nobody has a cache: COURSE_MODELS can name a folder") from None
+        raise FetchError(
+            "HOME is not set, so that there is no place for models; set COURSE_MODELS to a folder"
+        ) from None
 
 
 def model_folder(name: str) -> Path:
@@ -258,7 +260,9 @@ def _unpack(model: PublishedModel, source: Path, gguf: Path) -> None:
             copy.flush()
             os.fsync(copy.fileno())
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise FetchError(f"{model.name}: {source.name} is damaged ({error}), and was not kept.") from None
+        raise FetchError(
+            f"{model.name}: {source.name} is damaged ({error}), and was not kept; it must be downloaded again."
+        ) from None
     if digest.hexdigest() != model.sha256:
         raise FetchError(
             f"{model.name}: {source.name} gives a GGUF with the SHA-256 {digest.hexdigest()[:12]}.., which must be "

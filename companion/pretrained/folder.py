@@ -112,14 +112,14 @@ def tensor_files(folder: Path) -> dict[str, Path]:
         ) from None
     for name, file in files.items():
         if not isinstance(file, str) or Path(file).name != file or file in ("", ".."):
-            raise PretrainedError(f"{index}: {name} is said to be in {file!r}; must be a file of this folder")
+            raise PretrainedError(f"{index}: has {name} in {file!r}; must be the name of a file in this folder")
     return {name: folder / file for name, file in files.items()}
 
 
 def opened(path: Path) -> safe_open:
     """Open a file of safetensors. Raises PretrainedError for one that is missing, truncated or foreign."""
     if not path.is_file():
-        raise PretrainedError(f"{path}: no such file, though the index names it{_elsewhere(path)}")
+        raise PretrainedError(f"{path}: no such file; model.safetensors.index.json names it{_elsewhere(path)}")
     try:
         return safe_open(path, "pt")
     except (OSError, SafetensorError) as error:

@@ -91,10 +91,11 @@ def number_tokens(folder: str | Path, numbers: int | None = None) -> dict[str, i
         first = f"{' ' if found is with_space else ''}{len(found)}"
         pieces = tokenizer.encode(first, add_special_tokens=False).tokens
         asked = f"numbers = {numbers}" if numbers is not None else f"a spectrum of at least {FEWEST_FOUND} numbers"
+        asked += f" needs 0 to {needed - 1} as one token each"
         why = ", as its digits are tokens of their own" if [*first] == pieces else ""
         raise PretrainedError(
-            f"{folder}: its tokenizer reads {first!r} as {pieces}, not as one token{why}; {asked} needs 0 "
-            f"to {needed - 1}, of which the first {len(found)} are one token each"
+            f"{folder}: its tokenizer reads {first!r} as {pieces}, not as one token{why}; {asked}, and only the first "
+            f"{len(found)} are"
         )
     return found
 
@@ -123,7 +124,7 @@ def token_embeddings(folder: str | Path, tokens: list[int]) -> Float[Tensor, "to
         )
     if not rows.isfinite().all() or (len(rows) > 1 and (rows == rows[0]).all()):
         raise PretrainedError(
-            f"{path}: {name} was never trained, or is damaged: rows must be finite, and not all the same"
+            f"{path}: {name} has rows that are all the same, or not finite; must be that of a trained model"
         )
     return rows.float()
 
@@ -161,7 +162,7 @@ class LanguageModel(Hooked):
         self.kind = settings["model_type"]
         if self.kind not in KINDS:
             raise PretrainedError(
-                f"{folder}: a model of type {self.kind!r}; must be {', '.join(KINDS[:-1])} or {KINDS[-1]}"
+                f"{folder}: model_type = {self.kind!r}; must be {', '.join(KINDS[:-1])} or {KINDS[-1]}"
             )
         _check_memory(folder, dtype)
         if self.kind == "llama":

@@ -43,7 +43,10 @@ def language_model(name: str, scale: str) -> LanguageModel:
         try:
             return LanguageModel(name)
         except PretrainedError as error:
-            print(f"{error}. Until then a small random model stands in, of which figures say nothing; stored ones do.")
+            print(
+                f"{error}. Until then a small random model stands in: figures that are computed of it mean nothing, "
+                "stored ones do."
+            )
     return RandomModel(SMALL[name])
 
 

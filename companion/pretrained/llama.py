@@ -68,7 +68,7 @@ def _tensor(folder: Path, files: dict[str, Path], name: str, open_once: Callable
     """One tensor, out of the file that has it."""
     if name in files and name in (file := open_once(files[name])).keys():
         return file.get_tensor(name)
-    raise PretrainedError(f"{folder}: has no tensor {name}, which a Llama of config.json has")
+    raise PretrainedError(f"{folder}: has no tensor {name}; must have it, by the sizes in config.json")
 
 
 def llama_config(settings: dict, path: Path) -> LlamaConfig:
@@ -109,7 +109,7 @@ def llama_config(settings: dict, path: Path) -> LlamaConfig:
             tied=bool(settings.get("tie_word_embeddings", False)),
         )
     except (TypeError, ValueError) as error:
-        raise PretrainedError(f"{path}: not a Llama's sizes ({error})") from None
+        raise PretrainedError(f"{path}: its sizes cannot be a Llama's ({error})") from None
 
 
 def _names(config: LlamaConfig, prefix: str) -> dict[str, list[str]]:

@@ -66,7 +66,8 @@ def smollm2_folder() -> Path:
         made_of = (file.metadata() or {}).get("sha256_of_gguf")
     if made_of != SMOLLM2["smollm2"]:
         raise PretrainedError(
-            f"{folder}: made of a GGUF with the SHA-256 {made_of}; must be {SMOLLM2['smollm2']}, which is measured here"
+            f"{folder}: made of a GGUF with the SHA-256 {made_of}; must be {SMOLLM2['smollm2']}, which the stored "
+            "tables are measured on. `fetch smollm2 --remove`, then `fetch smollm2`, brings it"
         )
     return folder
 

@@ -168,7 +168,7 @@ def _weights(path: Path) -> dict[str, Tensor]:
     except Exception as error:  # UnpicklingError where there is more than weights; of a damaged archive, any of many
         reason = re.split(r"[.\n]", str(error).strip() or type(error).__name__, maxsplit=1)[0]
         raise PretrainedError(
-            f"{path}: not weights alone, or damaged; no code in it was run ({reason}){in_its_place(path)}"
+            f"{path}: is damaged, or holds more than weights; no code in it was run ({reason}){in_its_place(path)}"
         ) from None
     if path.name == "state.pt":
         read = read.get("model_state_dict") if isinstance(read, dict) else None
@@ -181,19 +181,17 @@ def _weights(path: Path) -> dict[str, Tensor]:
 def _fit(weights: dict[str, Tensor], shapes: dict[str, tuple[int, ...]], path: Path) -> None:
     """Raise PretrainedError unless there is a finite tensor of the right shape for every name, and no other."""
     for wrong, names in (
-        ("lacks", shapes.keys() - weights.keys()),
-        ("has, unknown here,", weights.keys() - shapes.keys()),
+        ("must have", shapes.keys() - weights.keys()),
+        ("must not have", weights.keys() - shapes.keys()),
     ):
         if names:
             first = repr(min(map(str, names))[:100])
-            raise PretrainedError(
-                f"{path}: {wrong} {first}, one of {len(names)}; config.yaml tells which there must be"
-            )
+            raise PretrainedError(f"{path}: by config.yaml {wrong} the tensor {first} ({len(names)} of this kind)")
     for name, shape in shapes.items():
         tensor = weights[name]
         # a stride of 0 would let a small file stand for a tensor larger than the memory
         if not isinstance(tensor, Tensor) or tensor.layout != torch.strided or not tensor.is_contiguous():
-            raise PretrainedError(f"{path}: {name} is no plain tensor")
+            raise PretrainedError(f"{path}: {name} must be a dense tensor, stored without gaps")
         fits = tensor.shape == shape or (name == POSITIONS and tensor.shape[1:] == shape[1:] and len(tensor) > shape[0])
         if not fits:
             more = " or have more rows" if name == POSITIONS else ""
@@ -201,4 +199,4 @@ def _fit(weights: dict[str, Tensor], shapes: dict[str, tuple[int, ...]], path: P
                 f"{path}: {name} has shape {tuple(tensor.shape)}; must be {shape}{more} by config.yaml"
             )
         if not tensor.is_floating_point() or not tensor.isfinite().all():
-            raise PretrainedError(f"{path}: {name} must be finite floating-point numbers")
+            raise PretrainedError(f"{path}: {name} has other entries; must have finite floating-point numbers alone")

@@ -107,5 +107,5 @@ def test_copies_of_every_kind_are_unpacked():
     packed = bytes([20, 2 << 2]) + b"abc" + bytes([(4 - 4) << 2 | 1, 3]) + bytes([(6 - 1) << 2 | 2, 1, 0])
     packed += bytes([(3 - 1) << 2 | 3, 13, 0, 0, 0]) + bytes([60 << 2, 3]) + b"wxyz"
     assert embedded._unpacked(packed) == b"abc" + b"abca" + b"a" * 6 + b"abc" + b"wxyz"
-    with pytest.raises(FetchError, match="a page of 20 bytes must have 21"):
+    with pytest.raises(FetchError, match="a page of the wheel unpacks to 20 bytes; must be 21"):
         embedded._unpacked(bytes([21]) + packed[1:])

@@ -128,15 +128,15 @@ def test_padding_of_the_tokenizers_own_is_ignored(folder):
 
 def test_a_tokenizer_that_splits_numbers_is_refused(folder):
     refused(
-        "its tokenizer reads ' 200' as ['Ġ20', '0'], not as one token; numbers = 201 needs 0 to 200, of "
-        "which the first 200 are",
+        "its tokenizer reads ' 200' as ['Ġ20', '0'], not as one token; numbers = 201 needs 0 to 200 as one "
+        "token each, and only the first 200 are",
         folder,
         201,
     )
     tokenizer(numbers=60).save(str(folder / "tokenizer.json"))
     refused(
-        "reads ' 60' as ['Ġ6', '0'], not as one token; a spectrum of at least 100 numbers needs 0 to 99, "
-        "of which the first 60 are one token each",
+        "reads ' 60' as ['Ġ6', '0'], not as one token; a spectrum of at least 100 numbers needs 0 to 99 as one "
+        "token each, and only the first 60 are",
         folder,
     )
     assert torch.isfinite(number_embeddings(folder, 60)).all(), "fewer than 100, if they are asked for"
@@ -199,9 +199,9 @@ def test_an_index_that_lies_is_refused(folder):
         refused(f"{index}: not the index of a checkpoint in several files, or a truncated one", folder)
     for outside in ("../other.safetensors", "/etc/passwd", "..", ""):
         index.write_text(json.dumps({"weight_map": {"wte.weight": outside}}))
-        refused(f"{index}: wte.weight is said to be in {outside!r}; must be a file of this folder", folder)
+        refused(f"{index}: has wte.weight in {outside!r}; must be the name of a file in this folder", folder)
     index.write_text(json.dumps({"weight_map": {"wte.weight": "other.safetensors"}}))
-    refused(f"{folder / 'other.safetensors'}: no such file, though the index names it", folder)
+    refused(f"{folder / 'other.safetensors'}: no such file; model.safetensors.index.json names it", folder)
     index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": "part.safetensors"}}))
     refused(f"{folder / 'part.safetensors'}: has no tensor transformer.wte.weight, though the index says so", folder)
     index.write_text(json.dumps({"weight_map": {"wte.weight": "part.safetensors"}}))
@@ -220,8 +220,14 @@ def test_an_index_that_lies_is_refused(folder):
             "wte.weight has shape (50, 32); must be (tokens, width), with more than 2",
         ),
         (lambda wte: {"wte.weight": wte.flatten()}, "must be (tokens, width)"),
-        (lambda wte: {"wte.weight": wte / 0}, "rows must be finite, and not all the same"),
-        (lambda wte: {"wte.weight": wte * 0}, "rows must be finite, and not all the same"),
+        (
+            lambda wte: {"wte.weight": wte / 0},
+            "has rows that are all the same, or not finite; must be that of a trained model",
+        ),
+        (
+            lambda wte: {"wte.weight": wte * 0},
+            "has rows that are all the same, or not finite; must be that of a trained model",
+        ),
         (lambda wte: {"wte.weight": wte.to(torch.int8)}, "wte.weight has dtype torch.int8; must be floating point"),
         (
             lambda wte: {"wte.weight": wte.to(torch.float8_e4m3fn)},
@@ -324,7 +330,7 @@ def test_the_tools_take_what_names_it_has_and_name_what_they_miss(language_model
     for name, head in (("blocks.1.attn.hook_z", 1), ("blocks.0.hook_mlp_out", None)):
         with language_model.hooks(ablation(name, "mean", head=head)):
             assert (language_model(tokens) - plain).abs().max() > 1e-4
-    there = "there is blocks.N.{attn.hook_v, attn.hook_z, hook_mlp_out} for N = 0, 1"
+    there = "must be one of blocks.N.{attn.hook_v, attn.hook_z, hook_mlp_out} for N = 0, 1"
     for call, missing in (
         (lambda: direct_attribution(language_model, tokens, direction=torch.ones(48)), "hook_embed"),
         (lambda: language_model.hooks(wire(Part(0), Part(1, 0), "keys")).__enter__(), "blocks.1.hook_k_input"),
@@ -336,7 +342,7 @@ def test_the_tools_take_what_names_it_has_and_name_what_they_miss(language_model
 
 def test_another_kind_of_model_is_refused(folder):
     (folder / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(PretrainedError, match=re.escape("a model of type 'bert'; must be gpt2, gpt_neox or llama")):
+    with pytest.raises(PretrainedError, match=re.escape("model_type = 'bert'; must be gpt2, gpt_neox or llama")):
         LanguageModel(folder)
     (folder / "config.json").write_text("{}")
     with pytest.raises(PretrainedError, match="cannot be read as a language model"):

@@ -187,8 +187,8 @@ SCALED = {"rope_type": "llama3", "factor": 8.0}
         ({"head_dim": 16}, "head_dim = 16; must be hidden_size / num_attention_heads = 8"),
         ({"hidden_size": None}, "hidden_size = None; must be a whole number"),
         ({"num_key_value_heads": "two"}, "num_key_value_heads = 'two'; must be a whole number"),
-        ({"num_key_value_heads": 3}, "not a Llama's sizes (key_heads = 3: must divide heads = 4)"),
-        ({"num_attention_heads": 0}, "not a Llama's sizes (heads = 0: must be at least 1)"),
+        ({"num_key_value_heads": 3}, "its sizes cannot be a Llama's (key_heads = 3: must divide heads = 4)"),
+        ({"num_attention_heads": 0}, "its sizes cannot be a Llama's (heads = 0: must be at least 1)"),
     ],
     ids=str,
 )
@@ -201,7 +201,10 @@ def test_what_is_no_plain_llama_is_refused_by_name(tmp_path, settings, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda w: w.pop("model.norm.weight"), "has no tensor model.norm.weight, which a Llama of config.json has"),
+        (
+            lambda w: w.pop("model.norm.weight"),
+            "has no tensor model.norm.weight; must have it, by the sizes in config.json",
+        ),
         (
             lambda w: w.update({"model.norm.weight": torch.ones(7)}),
             f"model.norm.weight has shape (7,); must be ({WIDTH},) by config.json",

@@ -48,7 +48,8 @@ class Circuit:
             item = _wire(name, *found.groups()) if found else _part(name)
             if item in said:
                 raise ValueError(
-                    f"circuit: {said[item]!r} and {name!r} are one {'wire' if found else 'part'}, named twice"
+                    f"circuit: {said[item]!r} and {name!r} name the same {'wire' if found else 'part'}; must be "
+                    "named once"
                 )
             said[item] = name
             parts += item[:2] if isinstance(item, Wire) else [item]
@@ -74,7 +75,7 @@ def _part(name: str) -> Part:
 def _wire(name: str, writer: str, reader: str, by: str) -> Wire:
     side = next((side for side in get_args(Side) if side == by), None)
     if side is None:
-        raise ValueError(f"circuit: {name!r}: by {by!r} is no side; must be a wire {ENDS}")
+        raise ValueError(f"circuit: {name!r}: {by!r} is not one of a head's inputs; must be a wire {ENDS}")
     wire = Wire(_part(writer), _part(reader), side)
     if wire.reader.head is None or wire.writer.layer >= wire.reader.layer:
         raise ValueError(f"circuit: {name!r}: must be a wire {ENDS}")

@@ -42,14 +42,14 @@ def draw_pairs(behaviour: Behaviour, count: int, seed: int = 0, without: Collect
             break
         drawn = behaviour(random)
         if not isinstance(drawn, tuple) or len(drawn) != 4 or not all(isinstance(each, Sequence) for each in drawn):
-            raise ValueError(f"behaviour: drew {drawn!r}; must be the clean prompt, the corrupted one, right, wrong")
+            raise ValueError(f"behaviour: returned {drawn!r}; must be (clean prompt, corrupted prompt, right, wrong)")
         pair = Pair(*(each if isinstance(each, str) else tuple(each) for each in drawn))
         if pair not in without:
             pairs[pair] = None
     if len(pairs) < FEWEST:
         beside = f" beside the {len(without)} that were searched on" if without else ""
         different = "1 pair" if len(pairs) == 1 else f"{len(pairs)} different pairs"
-        raise ValueError(f"behaviour: has {different}{beside}; must have at least {FEWEST}")
+        raise ValueError(f"behaviour: draws {different}{beside}; must draw at least {FEWEST}")
     return list(pairs)
 
 
@@ -75,11 +75,11 @@ def as_tokens(model: Hooked, pairs: Sequence[Pair]) -> PromptPairs:
         clean, corrupted, right, wrong = (_tokens(model, each) for each in pair)
         if len(clean) != len(corrupted):
             raise ValueError(
-                f"behaviour: {pair.clean!r} has {len(clean)} tokens, {pair.corrupted!r} {len(corrupted)}; a pair must "
-                "have as many"
+                f"behaviour: {pair.clean!r} has {len(clean)} tokens and {pair.corrupted!r} {len(corrupted)}; the two "
+                "prompts of a pair must have equally many"
             )
         if clean == corrupted:
-            raise ValueError(f"behaviour: {pair.clean!r} is corrupted by itself; the two prompts must differ")
+            raise ValueError(f"behaviour: the clean and the corrupted prompt are both {pair.clean!r}; they must differ")
         if not (clean and right and wrong) or right[0] == wrong[0]:
             raise ValueError(f"behaviour: {pair.right!r} and {pair.wrong!r} must begin with different tokens")
         group = (len(clean), met[len(clean)] // TOGETHER)
@@ -89,8 +89,8 @@ def as_tokens(model: Hooked, pairs: Sequence[Pair]) -> PromptPairs:
     right, wrong = (torch.cat([group[i][:, 0] for group in by_length]) for i in (2, 3))
     if len(right.unique()) == 1:
         raise ValueError(
-            f"behaviour: {pairs[0].right!r} is right in every pair; it must change from pair to pair, for otherwise a "
-            "circuit that always says it would score well"
+            f"behaviour: {pairs[0].right!r} is right in every pair; it must change from pair to pair, or a circuit "
+            "that always says it would score well"
         )
     return PromptPairs([group[0] for group in by_length], [group[1] for group in by_length], right, wrong)
 
@@ -100,7 +100,9 @@ def _tokens(model: Hooked, words: Words) -> list[int]:
         return [int(token) for token in words]
     encode = getattr(model, "encode", None)
     if encode is None:
-        raise ValueError(f"behaviour: {words!r} is a text, and {type(model).__name__} has no tokenizer: must be tokens")
+        raise ValueError(
+            f"behaviour: {words!r} is a text, and {type(model).__name__} has no tokenizer; must be a sequence of tokens"
+        )
     return encode(words)
 
 
@@ -147,7 +149,9 @@ class Runs:
     def __init__(self, model: Hooked, prompts: PromptPairs):
         blocks = getattr(model.body, "blocks", None)
         if blocks is None or not all(hasattr(block, "attend") for block in blocks):
-            raise ValueError(f"model = {type(model).__name__}: must be a Llama, or have a decoder")
+            raise ValueError(
+                f"model = {type(model).__name__}: must be a Llama of the course, or a model with a Decoder"
+            )
         self.model, self.prompts, self.blocks = model, prompts, list(blocks)
         unembedding = getattr(model, "unembedding", None)
         self.unembedding: Tensor = model.get_parameter("unembed.weight") if unembedding is None else unembedding

@@ -89,8 +89,9 @@ def check_shown(runs: Runs) -> tuple[float, tuple[float, float]]:
     change = runs.clean.difference - runs.corrupted.difference
     if change.mean() <= 2 * change.std() / trials**0.5:
         raise ValueError(
-            f"behaviour: corrupting changes nothing: the difference is {runs.clean.difference.mean():.2f} on clean "
-            f"prompts and {runs.corrupted.difference.mean():.2f} on corrupted ones, so that no share of it can be kept"
+            f"behaviour: corrupting changes too little: logit(right) - logit(wrong) is on average "
+            f"{runs.clean.difference.mean():.2f} on clean prompts and {runs.corrupted.difference.mean():.2f} on "
+            "corrupted ones; must be clearly lower on corrupted ones"
         )
     return ahead, (low, min(1.0, high))
 

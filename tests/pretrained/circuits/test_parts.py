@@ -18,13 +18,13 @@ def test_names_are_read_in_the_order_of_layers_and_written_again():
 test_wrong_names_are_refused = refusals(
     (["23"], r"'23' must be a head '16.0', an MLP 'm0' or a wire '16.0 -> 18.6 by keys'"),
     ([(23, 0)], r"\(23, 0\) is not a text"),
-    (["m0", "m0"], "'m0' and 'm0' are one part, named twice"),
-    (["16.0", "016.0"], "'16.0' and '016.0' are one part, named twice"),
-    (["1.0 -> 2.0 by keys", "1.0->2.0 by keys"], "are one wire, named twice"),
+    (["m0", "m0"], "'m0' and 'm0' name the same part; must be named once"),
+    (["16.0", "016.0"], "'16.0' and '016.0' name the same part; must be named once"),
+    (["1.0 -> 2.0 by keys", "1.0->2.0 by keys"], "name the same wire; must be named once"),
     (["1.0 -> 2.0"], "'1.0 -> 2.0' must be a head .* by one of its queries, keys, values"),
     (
         ["1.0 -> 2.0 by k"],
-        "by 'k' is no side; must be a wire which ends at a head, by one of its queries, keys, values",
+        "'k' is not one of a head's inputs; must be a wire which ends at a head, by one of its queries, keys, values",
     ),
     (["2.1 -> 2.0 by keys"], "ends at a head, .* and comes from an earlier layer's head or MLP"),
     (["1.0 -> m2 by keys"], "ends at a head, .* and comes from an earlier layer's head or MLP"),

@@ -100,13 +100,16 @@ test_circuits_that_are_not_there_are_refused = refusals(
     of=lambda names: taught().run(Circuit.read(names)),
 )
 test_pairs_that_cannot_be_used_are_refused = refusals(
-    (lambda random: ([1, random.randrange(20)], [1, 2, 3], [4], [5]), r"has 2 tokens, \(1, 2, 3\) 3; a pair must have"),
+    (
+        lambda random: ([1, random.randrange(20)], [1, 2, 3], [4], [5]),
+        r"has 2 tokens and \(1, 2, 3\) 3; the two prompts",
+    ),
     (lambda random: ([1, random.randrange(20)], [1, 40], [4], [4, 5]), "must begin with different tokens"),
     (lambda random: ([1, random.randrange(20)], [1, 40], [4], [5]), r"\(4,\) is right in every pair"),
-    (lambda random: ([1, 2], [1, 3], [random.randrange(5)], [5]), "has 5 different pairs; must have at least 8"),
-    (lambda random: (3 * [random.randrange(20)],) * 2 + ([4], [5]), "is corrupted by itself"),
+    (lambda random: ([1, 2], [1, 3], [random.randrange(5)], [5]), "draws 5 different pairs; must draw at least 8"),
+    (lambda random: (3 * [random.randrange(20)],) * 2 + ([4], [5]), "the clean and the corrupted prompt are both"),
     (lambda random: (f"{random.randrange(20)}", "a", "b", "c"), "is a text, and TokenModel has no tokenizer"),
-    (lambda random: "one text", "drew 'one text'; must be the clean prompt"),
+    (lambda random: "one text", r"returned 'one text'; must be \(clean prompt, corrupted prompt"),
     of=lambda behaviour: draw(taught().model, behaviour, 10),
 )
 

@@ -88,7 +88,7 @@ def test_bad_input_is_named(saved, tmp_path, capsys):
     (damaged / "config.json").write_text('{"model_type": "bert"}')
     for given, message in (
         (arguments("gpt2"), "folder = 'gpt2': no such folder; must be one on this machine"),
-        (arguments(damaged), f"{damaged}: a model of type 'bert'; must be gpt2, gpt_neox or llama"),
+        (arguments(damaged), f"{damaged}: model_type = 'bert'; must be gpt2, gpt_neox or llama"),
     ):
         assert examine.main(given) == 2
         (line,) = capsys.readouterr().out.splitlines()

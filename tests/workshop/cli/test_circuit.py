@@ -137,7 +137,7 @@ def test_what_is_searched_on_is_not_scored_on(tmp_path, capsys, monkeypatch):
         ("1 / 0", "cannot be run: ZeroDivisionError"),
         ("behaviour = 'capitals'\ncircuit = ['m0']", "is a text, and TokenModel has no tokenizer"),
         (FILE.format(circuit=["7.0"]), "'7.0': there is no such head; the model has heads up to 1.3"),
-        (FILE.format(circuit=["0.0", "00.0"]), "'0.0' and '00.0' are one part, named twice"),
+        (FILE.format(circuit=["0.0", "00.0"]), "'0.0' and '00.0' name the same part; must be named once"),
         (FILE.format(circuit=[]), "wrong.py': circuit = []; must name its parts"),
         ("behaviour = 'capitals'\ncircuits = ['m0']", "wrong.py': has no `circuit`; must name its parts"),
         ("circuit = ['m0']", "has no `behaviour`; must be a function, or one of "),
@@ -150,9 +150,12 @@ def test_what_is_searched_on_is_not_scored_on(tmp_path, capsys, monkeypatch):
         ("circuit = ['0.1']\ndef behaviour():\n    return 3", "but 1 was given, line 2 of wrong.py"),
         (
             "circuit = ['0.1']\ndef behaviour(random):\n    return [1], [2], [3], [4]",
-            "has 1 pair; must have at least 8",
+            "draws 1 pair; must draw at least 8",
         ),
-        ("circuit = ['0.1']\ndef behaviour(random):\n    return 1, 2, 3, 4", "drew (1, 2, 3, 4); must be the clean"),
+        (
+            "circuit = ['0.1']\ndef behaviour(random):\n    return 1, 2, 3, 4",
+            "returned (1, 2, 3, 4); must be (clean prompt",
+        ),
         (FILE.replace("[words[1]], [words[4]]", "[words[4]], [words[1]]").format(circuit=["0.0"]), "does not show it"),
     ],
 )
