@@ -32,7 +32,9 @@ def sums(numbers: int, *, share: float = 0.8, generator: torch.Generator | int =
     first, second = torch.triu_indices(numbers, numbers).to(generator.device)
     training = round(share * len(first))
     if not 0 < training < len(first):
-        raise ValueError(f"share = {share!r}: must leave problems on both sides, of {len(first)} pairs")
+        raise ValueError(
+            f"share = {share!r}: of {len(first)} pairs, must leave at least one in and one out of training"
+        )
     order = torch.randperm(len(first), generator=generator, device=generator.device)
     return tuple(_both_ways(first[part], second[part]) for part in (order[:training], order[training:]))
 

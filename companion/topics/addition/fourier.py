@@ -70,7 +70,9 @@ def peaks(sizes: Float[Tensor, "waves"], n: int) -> list[float]:
     Raises ValueError unless there is a size for each wave.
     """
     if len(sizes) != longest_period(n) // 2:
-        raise ValueError(f"sizes: {len(sizes)} of them; {n} numbers have {longest_period(n) // 2} waves")
+        raise ValueError(
+            f"sizes: has {len(sizes)} entries; must have {longest_period(n) // 2}, one for each wave of {n} numbers"
+        )
     places = [longest_period(n) // 10 * j - 1 for j in range(1, 6)]
     return [(sizes[place] / sizes[max(0, place - 6) : place + 7].median()).item() for place in places]
 
@@ -136,9 +138,8 @@ def band_filter(
     width = unembedding.shape[1]
     if rank >= width:
         raise ValueError(
-            f"width = {width}: no direction is free of these {len(waves)} waves, which take {rank}; "
-            "it takes a width "
-            f"above the number of rows that are removed, of {len(unembedding)} numbers"
+            f"width = {width}: must be above {rank}, the number of directions that carry these {len(waves)} waves in "
+            f"the logits of {len(unembedding)} numbers; give fewer waves"
         )
     null = directions[rank:]
     return (null.mT @ null).to(unembedding.dtype)

@@ -51,7 +51,7 @@ def followed(name: str, scale: str = "course", *, parts: int = 1, seed: int = 0)
     """
     plan = recipe(name, scale)
     if parts < 1 or plan.schedule.steps % parts:
-        raise ValueError(f"parts = {parts!r}: must divide the steps, {plan.schedule.steps}")
+        raise ValueError(f"parts = {parts!r}: must be at least 1 and divide the {plan.schedule.steps} steps")
     every = plan.schedule.steps // parts
 
     @torch.no_grad()

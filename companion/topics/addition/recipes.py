@@ -228,6 +228,8 @@ def transplanted(embeddings: Float[Tensor, "numbers given"], scale: str = "cours
     plan = recipe("addition-counting", scale)
     config = plan.config
     if len(embeddings) < config.answers:
-        raise ValueError(f"embeddings: {len(embeddings)} of them; scale {scale} has {config.answers} answers")
+        raise ValueError(
+            f"embeddings: has {len(embeddings)} rows; must have {config.answers}, one for each answer at scale {scale}"
+        )
     table = with_rms(narrowed(embeddings[: config.answers], config.width), rms)
     return replace(plan, name="addition-transplanted", make=lambda config: Adder(config, table))

@@ -16,6 +16,8 @@ def patterns(model: nn.Module, *inputs: Tensor) -> list[Float[Tensor, "batch hea
     """
     names = [name for name in model.hook_names if name.endswith("attn.hook_pattern")]
     if not names:
-        raise ValueError(f"{type(model).__name__}: has no attention patterns, only {', '.join(model.hook_names)}")
+        raise ValueError(
+            f"model = {type(model).__name__}: must have attention patterns; has only {', '.join(model.hook_names)}"
+        )
     _, cache = model.run_with_cache(*inputs, names=names)
     return [cache[name] for name in names]

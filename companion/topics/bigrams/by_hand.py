@@ -42,7 +42,9 @@ def write_memories(
     """
     config = model.config
     if config.trains != "memories" or config.layers != 2:
-        raise ValueError(f"model with trains = {config.trains!r}, layers = {config.layers}: must have 'memories' and 2")
+        raise ValueError(
+            f"model: has trains = {config.trains!r}, layers = {config.layers}; must have 'memories' and 2 layers"
+        )
     positive(beta=beta)
     if reads not in ("previous", "token"):
         raise ValueError(f"reads = {reads!r}: must be 'previous' or 'token'")

@@ -44,7 +44,9 @@ class Bigrams:
                 "2 characters"
             )
         if (self.counts < 0).any() or not (self.counts.sum(1) > 0).all():
-            raise ValueError("counts: must be at least 0, with a successor for every token")
+            raise ValueError(
+                "counts: must be at least 0, and above 0 at least once in every row, as each token needs a successor"
+            )
 
     @classmethod
     def shakespeare(cls) -> "Bigrams":

@@ -64,7 +64,7 @@ def _repeated(model: nn.Module) -> Int[Tensor, "texts length"]:
     """
     period = min(PERIOD, (model.context - 1) // 2)
     if period < 2:
-        raise ValueError(f"context = {model.context}: too short to say two tokens twice")
+        raise ValueError(f"context = {model.context}: must be at least 5, to hold two tokens twice after the first")
     drawn = torch.randint(model.tokens, (TEXTS, period), generator=torch.Generator().manual_seed(0))
     begin = model.tokenizer.token_to_id("<|endoftext|>")
     begins = begin is not None and begin < model.tokens  # it may have been added, without a row in the embedding

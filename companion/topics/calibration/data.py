@@ -24,7 +24,8 @@ class FactWorld:
     def __post_init__(self):
         at_least(candidates=(self.candidates, len(self.p) + 1))
         if (self.p < 0).any() or abs(self.p.sum().item() - 1) > 1e-9:
-            raise ValueError(f"p: must be at least 0 with the sum 1; the sum is {self.p.sum().item():.6g}")
+            found = f"the least is {self.p.min().item():.6g}, the sum {self.p.sum().item():.6g}"
+            raise ValueError(f"p: must be at least 0 and sum to 1; {found}")
 
     @property
     def facts(self) -> int:

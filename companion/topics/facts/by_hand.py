@@ -112,8 +112,8 @@ def _bank(table: Tensor, answers: int, member: Member, noise: int, length: int) 
     wrong = table // answers != torch.arange(table.shape[1], device=table.device)
     if wrong.any():
         raise ValueError(
-            f"table: answer {int(table[wrong][0])} is not one of its relation's; relation r has "
-            f"r D to r D + D - 1, D = {answers}"
+            f"table: holds the answer {int(table[wrong][0])} under another relation; relation r must have answers from "
+            f"{answers} r to {answers} r + {answers - 1}"
         )
     bank = Bank(BankConfig((member,), answers, noise, length)).requires_grad_(False).to(table.device)
     for parameter in bank.parameters():

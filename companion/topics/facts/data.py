@@ -103,7 +103,7 @@ def sentences(
     at_least(batch=(batch, 1))
     for name, value, most in (("subjects", subjects, facts.subjects), ("relations", relations, facts.relations)):
         if not 1 <= value <= most:
-            raise ValueError(f"{name} = {value!r}: must be 1 to {most}, the world's")
+            raise ValueError(f"{name} = {value!r}: must be 1 to {most}, as the world has {most}")
     generator = as_generator(generator)
     subject, relation = (
         torch.randint(most, (batch,), generator=generator, device=generator.device) for most in (subjects, relations)

@@ -71,7 +71,9 @@ def read_facts(path: str | Path) -> dict[str, str]:
         raise ValueError(f"facts = {str(path)!r}: {str(error).removeprefix(f'{Path(path).name}: ')}") from None
     for row in rows:
         if len(row) != 2 or not all(row):
-            raise ValueError(f"facts = {str(path)!r}: {','.join(row)!r} is no pair of a subject and its answer")
+            raise ValueError(
+                f"facts = {str(path)!r}: {','.join(row)!r} is not a pair; each line must be subject,answer"
+            )
     return dict(rows)
 
 
@@ -116,8 +118,8 @@ def comparable(model: nn.Module, pairs: dict[str, str], prompt: str) -> AskedFac
     subjects = [subject for subject in single if len(tokens[subject]) == usual]
     if len(subjects) < FEWEST:
         raise ValueError(
-            f"facts: {len(subjects)} of {len(pairs)} have an answer of one token, and prompts of one length; must be "
-            f"at least {FEWEST}"
+            f"facts: {len(subjects)} of {len(pairs)} can be used; must be at least {FEWEST} whose answer is one token "
+            "and whose prompts have equally many tokens"
         )
     prompts = torch.tensor([tokens[subject] for subject in subjects])
     differs = (prompts != prompts[0]).any(0).nonzero()
@@ -148,7 +150,7 @@ def what_brings_back(model: nn.Module, facts: AskedFacts, layers: Sequence[int] 
     others, wrong = facts.prompts.roll(-apart, 0), facts.answers.roll(-apart, 0)
     different = wrong != facts.answers
     if not different.any():
-        raise ValueError("facts: must have answers that differ")
+        raise ValueError("facts: all have the same answer; must have at least two different ones")
     streams = [f"blocks.{layer}.hook_resid_pre" for layer in layers]
     heads = [f"blocks.{layer}.attn.hook_z" for layer in layers]
     patterns = [f"blocks.{layer}.attn.hook_pattern" for layer in layers]

@@ -105,7 +105,7 @@ class Bank(Hooked):
         """
         members, words, _ = self.words.shape
         if len(tokens) != members:
-            raise ValueError(f"tokens of shape {tuple(tokens.shape)}: must be for {members} members")
+            raise ValueError(f"tokens of shape {tuple(tokens.shape)}: must begin with {members}, the number of members")
         check_range(tokens=(tokens, words))
         at = self.at
         own = torch.arange(members)[:, None, None]

@@ -169,7 +169,7 @@ def invented_countries(count: int, *, generator: torch.Generator | int = 0) -> l
     """Draw names such as Zubrowka, no two alike. Raises ValueError unless ``count`` is 1 to as many as there are."""
     names = ["".join(parts) for parts in product(*map(str.split, INVENTED))]
     if not 1 <= count <= len(names):
-        raise ValueError(f"count = {count}: must be 1 to {len(names)}")
+        raise ValueError(f"count = {count}: must be 1 to {len(names)}, as there are no more names")
     return _drawn(generator)(names)[:count]
 
 

@@ -107,7 +107,7 @@ def _named(layer: str | Layer) -> tuple[str, Layer]:
     if not colon or not Path(file).is_file():
         lacks = f"; there is no file {file!r} here" if colon else ""
         names = ", ".join(nearest_first(layer, KNOWN))
-        raise ValueError(f"layer = {layer!r}: must be one of {names}, or FILE.py:NAME of a file{lacks}")
+        raise ValueError(f"layer = {layer!r}: must be one of {names}, or FILE.py:NAME of your own{lacks}")
     if (folder := str(Path(file).resolve().parent)) not in sys.path:
         sys.path.insert(0, folder)  # it stays: a layer may import what lies beside it late, and in other processes
     try:

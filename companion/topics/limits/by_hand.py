@@ -94,7 +94,8 @@ class WordDecoder:
         batch, length, n = words.shape
         if length > self.length or n != self.points:
             raise ValueError(
-                f"words of shape {tuple(words.shape)}: at most {self.length} symbols, of {self.points} points"
+                f"words of shape {tuple(words.shape)}: must be (batch, at most {self.length} symbols, "
+                f"{self.points} points)"
             )
         check_range(words=(words, n))
         start = torch.arange(n, device=words.device).expand(batch, 1, n)
@@ -170,7 +171,7 @@ class CircleDecoder:
         """
         batch, length = turns.shape
         if length > self.length:
-            raise ValueError(f"turns of shape {tuple(turns.shape)}: at most {self.length} symbols")
+            raise ValueError(f"turns of shape {tuple(turns.shape)}: must be (batch, at most {self.length} symbols)")
         check_range(turns=(turns, self.n))
         x = torch.zeros(batch, length + 1, self.blocks.width, dtype=torch.float64, device=turns.device)
         x[:, 1:, self.blocks["turn"]] = F.one_hot(turns, self.n).double()

@@ -73,7 +73,7 @@ class StepModel(Hooked):
             check_range(places=(at, self.config.context))
             x = x + self.places[at]
         elif start is not None:
-            raise ValueError("start: must not be given to a model without own_places")
+            raise ValueError("start: must be None for a model whose own_places is False")
         return self.unembed(self.network(x))
 
     @torch.no_grad()

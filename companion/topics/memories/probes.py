@@ -64,7 +64,7 @@ def interval(values: Numbers) -> tuple[float, float]:
     Raises ValueError for fewer than two.
     """
     if len(values) < 2:
-        raise ValueError(f"values has {len(values)} entries: an interval needs at least 2")
+        raise ValueError(f"values: has {len(values)} entries; must have at least 2, for an interval")
     half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / len(values) ** 0.5
     return float(np.mean(values) - half), float(np.mean(values) + half)
 
@@ -79,7 +79,7 @@ def power_law(x: Numbers, ys: Sequence[Numbers] | np.ndarray) -> PowerLaw:
     """
     logs = _logs(x, ys)
     if logs.shape[1] < 2:
-        raise ValueError("ys: a slope with an interval needs at least 2 repeats")
+        raise ValueError(f"ys: has {logs.shape[1]} repeats for each x; must have at least 2, for an interval")
     X = np.log(np.asarray(x, dtype=float))
     slopes = (X - X.mean()) @ logs / np.square(X - X.mean()).sum()
     return PowerLaw(float(slopes.mean()), *interval(slopes.tolist()))
@@ -121,12 +121,16 @@ def two_power_laws(n: Numbers, d: Numbers, y: Numbers) -> TwoPowerLaws:
 
 def _logs(x: Numbers, ys: Sequence[Numbers] | np.ndarray) -> np.ndarray:
     if len(x) < 2 or len(x) != len(ys):
-        raise ValueError(f"x has {len(x)} and ys {len(ys)} entries: must be as many, and at least 2")
+        raise ValueError(f"x and ys: have {len(x)} and {len(ys)} entries; must have equally many, at least 2")
     if len({len(repeats) for repeats in ys}) > 1:
-        raise ValueError(f"ys has {', '.join(str(len(repeats)) for repeats in ys)} repeats: must be as many everywhere")
+        raise ValueError(
+            f"ys: has {', '.join(str(len(repeats)) for repeats in ys)} repeats; must have equally many for each x"
+        )
     values = np.asarray(ys, dtype=float)
     if min(x) <= 0 or values.min() <= 0:
-        raise ValueError("x and ys: a power law needs values above 0")
+        raise ValueError(
+            f"x and ys: have the least values {min(x):.3g} and {values.min():.3g}; must be above 0, for a power law"
+        )
     return np.log(values)
 
 
@@ -148,7 +152,7 @@ def recalled_bits(facts: int, answers: int, right: float) -> float:
     probability e, and then evenly. Raises ValueError for no facts, and for fewer than two answers.
     """
     if facts < 1 or answers < 2:
-        raise ValueError(f"facts = {facts!r}, answers = {answers!r}: must be at least 1 and 2")
+        raise ValueError(f"facts = {facts!r}, answers = {answers!r}: must be at least 1 fact and 2 answers")
     wrong = 1 - right
     return facts * float(np.log2(answers) - entropy(wrong) - wrong * np.log2(max(answers - 1, 1)))
 

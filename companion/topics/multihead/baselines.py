@@ -292,8 +292,8 @@ def learn(X: Float[Tensor, "n k d"], Y: Float[Tensor, "n k d"], *, heads: int) -
     if not report.loss < bar:
         raise NotCertifiedError(
             f"the certified rows fit to {report.promised:.2g}, but the layer that they determine has a held-out loss "
-            f"of {report.loss:.2g}, at most {bar:.2g} would do; so it is for labels of another kind, of another number "
-            "of heads, with noise, or too few, and where sum W has no full rank"
+            f"of {report.loss:.2g}; must be below {bar:.2g}. Labels of another kind or of another number of heads, "
+            "noise, too few sequences, or a sum W without full rank can be the cause"
         )
     return report
 

@@ -25,6 +25,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from companion.core.arguments import at_least, positive
 from companion.core.blocks import Blocks, Head, Matrix
 
 
@@ -59,9 +60,8 @@ class NewtonTransformer:
     """
 
     def __init__(self, d: int, n: int, k: int, alpha: float):
-        for name, value, ok in (("d", d, d >= 1), ("n", n, n >= 1), ("k", k, k >= 0), ("alpha", alpha, alpha > 0)):
-            if not ok:
-                raise ValueError(f"{name} = {value!r}: needs d >= 1, n >= 1, k >= 0, alpha > 0")
+        at_least(d=(d, 1), n=(n, 1), k=(k, 0))
+        positive(alpha=alpha)
         self.d, self.n, self.k = d, n, k
         # data, its copy, the query, work space; the label, the query's mark, the sum (see the module's docstring)
         self.blocks = Blocks(a=d, b=d, q=d, w=d, y=1, t=1, out=1)
@@ -92,7 +92,8 @@ class NewtonTransformer:
         """Return the residual stream before the first layer and after each."""
         if xs.shape[1:] != (self.n + 1, self.d) or ys.shape[1] != self.n:
             raise ValueError(
-                f"xs {tuple(xs.shape)}, ys {tuple(ys.shape)}: needs {self.n} examples, one query, d = {self.d}"
+                f"xs of shape {tuple(xs.shape)}, ys of shape {tuple(ys.shape)}: must be (batch, {self.n + 1}, "
+                f"{self.d}), {self.n} examples and the query, and (batch, {self.n})"
             )
         H = torch.zeros(len(xs), self.n + 1, self.width, dtype=torch.float64, device=xs.device)
         H[..., self.blocks["a"]] = xs.double()

@@ -101,7 +101,8 @@ def prompts_with_spectrum(
     """
     d = len(eigenvalues)
     if n - 1 < d or d < 1 or not (eigenvalues >= 0).all():
-        raise ValueError(f"n = {n}, eigenvalues = {eigenvalues.tolist()}: needs n > d >= 1 and none negative")
+        said = f"n = {n}, eigenvalues = {eigenvalues.tolist()}"
+        raise ValueError(f"{said}: must be at least one eigenvalue, none negative, and n above their number")
     generator = as_generator(generator)
 
     def normal(*shape: int) -> Tensor:

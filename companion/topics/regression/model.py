@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from companion.core.arguments import at_least
 from companion.core.decoder import Decoder, DecoderConfig
 from companion.core.hooks import Hooked
 from companion.core.lstm import LSTM, LSTMConfig
@@ -40,8 +41,7 @@ class RegressorConfig:
     scale: float = 1.0
 
     def __post_init__(self):
-        if self.d < 1 or self.n < 2:
-            raise ValueError(f"d = {self.d}, n = {self.n}: must be at least 1 and at least 2")
+        at_least(d=(self.d, 1), n=(self.n, 2))
         if self.tokens not in ("triplet", "interleaved"):
             raise ValueError(f"tokens = {self.tokens!r}: must be 'triplet' or 'interleaved'")
         if self.mixer not in MIXERS:
@@ -82,7 +82,9 @@ class InContextRegressor(Hooked):
         """Return the prompt as tokens; raises ValueError when it does not fit the model's d and n."""
         batch, n, d = xs.shape
         if d != self.config.d or n > self.config.n:
-            raise ValueError(f"xs of shape {tuple(xs.shape)}: d must be {self.config.d} and n at most {self.config.n}")
+            raise ValueError(
+                f"xs of shape {tuple(xs.shape)}: must be (batch, n, {self.config.d}), with n at most {self.config.n}"
+            )
         if self.config.tokens == "interleaved":
             labels = torch.cat([ys[..., None], ys.new_zeros(batch, n, d - 1)], dim=-1)  # (batch, n, d)
             return torch.stack([xs, labels], dim=2).view(batch, 2 * n, d)

@@ -162,7 +162,9 @@ def best_match(similarity: Float[Tensor, "rows columns"], steps: list[float], ti
     Raises ValueError where there are other than one step a column.
     """
     if similarity.shape[1] != len(steps):
-        raise ValueError(f"steps: {len(steps)} of them for {similarity.shape[1]} columns")
+        raise ValueError(
+            f"steps: has {len(steps)} entries; must have {similarity.shape[1]}, one for each column of similarity"
+        )
     best, index = similarity.max(dim=1)
     tied = [
         [steps[i] for i in torch.nonzero(row >= top - tie).flatten().tolist()]
@@ -185,7 +187,8 @@ def growth_rate(layers: list[int], steps: list[float]) -> Rate:
     more.
     """
     if len(layers) != len(steps) or len(steps) < 3 or min(steps) <= 0:
-        raise ValueError(f"layers = {layers}, steps = {steps}: as many of each, three or more, and every step positive")
+        said = f"layers = {layers}, steps = {steps}"
+        raise ValueError(f"{said}: must be equally many, at least three, and every step above 0")
     x, y = torch.tensor(layers, dtype=torch.float64), torch.tensor(steps, dtype=torch.float64)
     fits = []
     for target in (y, y.log2()):

@@ -48,7 +48,7 @@ def measured(
     if isinstance(marks, int):
         at_least(marks=(marks, 1))
         if chosen.schedule.steps % marks:
-            raise ValueError(f"marks = {marks}: must divide the steps, {chosen.schedule.steps}")
+            raise ValueError(f"marks = {marks}: must divide the {chosen.schedule.steps} steps")
         marks = range(0, chosen.schedule.steps, chosen.schedule.steps // marks)
     with seeded(seed):
         model, history = chosen.train(seed=seed, each=measure, every=marks)

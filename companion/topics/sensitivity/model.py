@@ -45,7 +45,8 @@ class ClassifierConfig:
         if self.readout not in ("last", "mean"):
             raise ValueError(f"readout = {self.readout!r}: must be 'last' or 'mean'")
         if self.kind == "cnn" and (self.length, self.features) != (SIDE**2 // PATCH**2, PATCH**2):
-            raise ValueError(f"length = {self.length}, features = {self.features}: a CNN reads the patches of a digit")
+            due = f"{SIDE**2 // PATCH**2} and {PATCH**2}, the patches of a digit"
+            raise ValueError(f"length = {self.length}, features = {self.features}: for a CNN must be {due}")
 
 
 class Classifier(nn.Module):

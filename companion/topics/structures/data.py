@@ -231,7 +231,9 @@ def problems(
     if kind.startswith("hard-"):
         levels = n.bit_length()
         if n != 2**levels - 1:
-            raise ValueError(f"n = {n!r}: a balanced tree has 1, 3, 7, 15, .. nodes")
+            raise ValueError(
+                f"n = {n!r}: must be 1, 3, 7, 15, .., the numbers of nodes of balanced trees, for kind = {kind!r}"
+            )
     draws = {
         "line": partial(uniform, n=n),
         "power-law": partial(zipf_queries, n=n),

@@ -64,7 +64,7 @@ class StructureConfig:
         at_least(width=(self.width, 4), layers=(self.layers, 1), hidden=(self.hidden, 1))
         positive(scale=self.scale, temperature=self.temperature)
         if self.pictures and self.dim != PANELS * SIDE * SIDE:
-            raise ValueError(f"dim = {self.dim}: a picture has {PANELS * SIDE * SIDE} pixels")
+            raise ValueError(f"dim = {self.dim}: must be {PANELS * SIDE * SIDE}, the pixels of a picture")
 
 
 class Layout(NamedTuple):
@@ -238,7 +238,7 @@ class Structure(Hooked):
         Raises ValueError for a number of queries that is no multiple of the number of sets.
         """
         if len(query) % len(values):
-            raise ValueError(f"query: {len(query)} of them; must be a multiple of the {len(values)} sets")
+            raise ValueError(f"query: has {len(query)} rows; must have a multiple of {len(values)}, the number of sets")
         query, seen, logits = self.read(query), [], []
         places = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
         cells = torch.cat([values, places.expand(len(values), -1, -1)], -1)

@@ -17,7 +17,9 @@ def best_so_far(
     n = distances.shape[1]
     outside = found[(found < -1) | (found >= n)]
     if len(outside):
-        raise ValueError(f"found: {int(outside[0])} is no point; must be 0 to n - 1 = {n - 1}, or -1 for none")
+        raise ValueError(
+            f"found: has the entry {int(outside[0])}; must be a point, 0 to n - 1 = {n - 1}, or -1 for none"
+        )
     nearest = distances == distances.amin(1, keepdim=True)
     right = nearest.gather(1, found.clamp(min=0)) & (found >= 0)
     return right.int().cummax(1).values.bool()

@@ -92,7 +92,7 @@ def test_frequent_numbers_have_early_rows():
 test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: sums(1), "numbers = 1: must be at least 2"),
     (lambda: sums(5, share=0.0), "share = 0.0"),
-    (lambda: sums(5, share=1.0), "share = 1.0: must leave problems on both sides, of 15 pairs"),
+    (lambda: sums(5, share=1.0), "share = 1.0: of 15 pairs, must leave at least one in and one out of training"),
     (lambda: sums(5, share=0.99), "share = 0.99"),
     (lambda: embedded_numbers("gpt2"), "name = 'gpt2': must be one of glove, minilm"),
     (lambda: counting(0, 200), "sequences = 0: must be at least 1"),

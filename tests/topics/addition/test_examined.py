@@ -96,7 +96,10 @@ def test_an_adder_learns_on_them(saved, capsys):
 
 def test_an_adder_needs_a_number_for_each_answer(saved, capsys):
     assert examine.main(arguments(saved, numbers=50, add="smoke")) == 2
-    assert capsys.readouterr().out == "examine numbers: embeddings: 50 of them; scale smoke has 119 answers\n"
+    assert (
+        capsys.readouterr().out
+        == "examine numbers: embeddings: has 50 rows; must have 119, one for each answer at scale smoke\n"
+    )
 
 
 def test_a_picture_that_cannot_be_written_leaves_nothing_behind(saved, tmp_path, capsys):

@@ -174,5 +174,5 @@ def test_peaks_stand_out_where_a_wave_was_added_and_nowhere_else():
     sizes = torch.ones(100)
     sizes[longest_period(n) // 5 - 1] = 4  # the wave of period 5
     assert peaks(sizes, n) == [1, 4, 1, 1, 1]
-    with pytest.raises(ValueError, match="sizes: 100 of them; 521 numbers have 260 waves"):
+    with pytest.raises(ValueError, match="sizes: has 100 entries; must have 260, one for each wave of 521 numbers"):
         peaks(sizes, 521)

@@ -144,7 +144,7 @@ def test_a_transplant_is_the_same_recipe_on_other_embeddings():
     assert not model.numbers.requires_grad
     expected = with_rms(narrowed(given[: model.config.answers], model.config.width), 0.1)
     torch.testing.assert_close(model.numbers.detach(), expected.float())
-    with pytest.raises(ValueError, match="embeddings: 100 of them; scale smoke has 119 answers"):
+    with pytest.raises(ValueError, match="embeddings: has 100 rows; must have 119, one for each answer at scale smoke"):
         transplanted(given[:100], "smoke")
 
 
@@ -176,7 +176,7 @@ def test_a_run_is_read_at_the_start_and_after_each_part():
 
 
 test_parts_must_divide_the_steps = refusals(
-    *((parts, f"parts = {parts}: must divide the steps, 120") for parts in (0, 7, 240)),
+    *((parts, f"parts = {parts}: must be at least 1 and divide the 120 steps") for parts in (0, 7, 240)),
     of=lambda parts: followed("addition-factors-random-0.02-frozen", "smoke", parts=parts),
 )
 

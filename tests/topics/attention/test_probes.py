@@ -62,5 +62,5 @@ def test_a_model_around_a_decoder_shows_the_patterns_of_its_decoder():
 
 
 def test_the_delta_rule_has_no_patterns():
-    with pytest.raises(ValueError, match="Decoder: has no attention patterns, only hook_embed"):
+    with pytest.raises(ValueError, match="model = Decoder: must have attention patterns; has only hook_embed"):
         patterns(Decoder(DecoderConfig(8, 1, 2, context=6, attention="delta")), torch.randn(1, 6, 8))

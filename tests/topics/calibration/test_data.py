@@ -36,7 +36,10 @@ test_draws_follow_their_laws = laws(
 test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: even_facts(0, 5), "facts = 0"),
     (lambda: even_facts(5, 5), "candidates = 5: must be at least 6"),
-    (lambda: FactWorld(torch.tensor([0.5, 0.4]).double(), 5), "p: must be at least 0 with the sum 1; the sum is 0.9"),
+    (
+        lambda: FactWorld(torch.tensor([0.5, 0.4]).double(), 5),
+        "p: must be at least 0 and sum to 1; the least is 0.4, the sum 0.9",
+    ),
     (lambda: corpus(even_facts(2, 5), 0, generator=0), "n = 0"),
     (lambda: biographies(8, 2, generator=0), r"facts = 8: must be below words\^3 = 8"),
     (lambda: biographies(1, 0, generator=0), "words = 0"),

@@ -77,6 +77,9 @@ test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: attention_only(TABLE, 2, d=0, head_width=2, noise=4, length=5), "d = 0"),
     (lambda: attention_only(TABLE, 2, d=9, head_width=0, noise=4, length=5), "head_width = 0"),
     (lambda: attention_only(TABLE, 2, d=9, head_width=2, noise=4, length=5, beta=0.0), "beta = 0.0"),
-    (lambda: attention_only(TABLE + 1, 2, d=9, head_width=2, noise=4, length=5), "is not one of its relation's"),
+    (
+        lambda: attention_only(TABLE + 1, 2, d=9, head_width=2, noise=4, length=5),
+        "under another relation; relation r must have answers from 2 r to 2 r",
+    ),
     (lambda: with_mlp(TABLE, 2, d=9, head_width=2, each=0, noise=4, length=5), "each = 0"),
 )

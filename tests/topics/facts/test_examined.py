@@ -92,14 +92,14 @@ def test_a_fact_of_another_length_or_with_a_longer_answer_is_left_out(llama):
 
 def test_what_cannot_be_compared_is_named(llama_folder, tmp_path, capsys):
     lines = tmp_path / "lines.csv"
-    few = "facts: 0 of 16 have an answer of one token, and prompts of one length; must be at least 3"
+    few = "facts: 0 of 16 can be used; must be at least 3 whose answer is one token and whose prompts have"
     for content, given, message in (
-        ("12,3\n13\n", {"facts": lines}, f"facts = '{lines}': '13' is no pair of a subject and its answer"),
-        ("12,3\n13,\n", {"facts": lines}, f"facts = '{lines}': '13,' is no pair of a subject and its answer"),
+        ("12,3\n13\n", {"facts": lines}, f"facts = '{lines}': '13' is not a pair; each line must be subject,answer"),
+        ("12,3\n13,\n", {"facts": lines}, f"facts = '{lines}': '13,' is not a pair; each line must be subject,answer"),
         ("", {"facts": tmp_path / "none.csv"}, f"facts = '{tmp_path / 'none.csv'}': cannot be read"),
         ("", {"prompt": "The capital is"}, "prompt = 'The capital is': must have one {}, where the subject stands"),
         ("", {}, few),
-        ("12,3\n13,3\n20,3\n", {"facts": lines}, "facts: must have answers that differ"),
+        ("12,3\n13,3\n20,3\n", {"facts": lines}, "facts: all have the same answer; must have at least two"),
     ):
         lines.write_text(content)
         assert examine.main(arguments(llama_folder, **given)) == 2

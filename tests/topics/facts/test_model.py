@@ -111,6 +111,6 @@ def test_parameters_are_counted():
 test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: Member(0, 1, 1, 0, 1, 1), "d = 0: must be at least 1"),
     (lambda: Member(4, 1, 1, -1, 1, 1), "mlp = -1: must be at least 0"),
-    (lambda: Bank(CONFIG)(tokens(0)[:2]), "must be for 3 members"),
+    (lambda: Bank(CONFIG)(tokens(0)[:2]), "must begin with 3, the number of members"),
     (lambda: Bank(CONFIG)(tokens(0) + 20), "tokens: .* is out of range"),
 )

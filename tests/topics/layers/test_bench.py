@@ -160,7 +160,7 @@ def test_processes_and_a_dask_cluster_give_what_one_process_does(mine, tmp_path)
 
 def test_what_is_wrong_is_named(mine, tmp_path):
     for given, settings, said in (
-        (["gru"], {}, "layer = 'gru': must be one of softmax, .*, or FILE.py:NAME of a file"),
+        (["gru"], {}, "layer = 'gru': must be one of softmax, .*, or FILE.py:NAME of your own"),
         (["none.py:Mean"], {}, "there is no file 'none.py' here"),
         ([mine.replace("Mean", "Median")], {}, "defines no Median that can be called"),
         ([mine.replace("Mean", "Peeking")], {}, "Peeking: future: what comes out before position 1 changes"),

@@ -48,7 +48,7 @@ def test_what_is_generated_is_read_again():
 test_bad_arguments_are_named = refusals(
     (lambda: small()(torch.tensor([[3]])), "tokens: 3 is out of range"),
     (lambda: small().generate(torch.tensor([[0]]), 0), "steps = 0"),
-    (lambda: small()(TOKENS, torch.tensor([0, 0])), "start: must not be given"),
+    (lambda: small()(TOKENS, torch.tensor([0, 0])), "start: must be None for a model whose own_places is False"),
     (lambda: small(own_places=True)(TOKENS, torch.tensor([0, 4])), "places: 6 is out of range"),
     (lambda: StepModelConfig(1, 6), "vocabulary = 1"),
     (lambda: small(recurrent=True, own_places=True), "own_places = True: an LSTM has no positions"),

@@ -93,8 +93,8 @@ test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: capacity(lambda N: 1.0, start=9, most=8), "start = 9: must be at least 1 and at most 8"),
     (lambda: capacity(lambda N: 1.0, ratio=1.0), "ratio = 1.0"),
     (lambda: capacity(lambda N: 0.3), "start = 2: the accuracy 0.3 is below level = 0.9"),
-    (lambda: power_law([1], [[2.0]]), "x has 1 and ys 1"),
-    (lambda: power_law([1, 2], [[2.0]]), "x has 2 and ys 1"),
+    (lambda: power_law([1], [[2.0]]), "x and ys: have 1 and 1 entries"),
+    (lambda: power_law([1, 2], [[2.0]]), "x and ys: have 2 and 1 entries"),
     (lambda: power_law([1, 2], [[2.0], [0.0]]), "above 0"),
     (lambda: power_law([0, 2], [[2.0], [1.0]]), "above 0"),
 )

@@ -56,7 +56,10 @@ test_bad_sizes_are_named = refusals(
     (lambda: NewtonTransformer(3, 0, 1, 0.1), "n = 0"),
     (lambda: NewtonTransformer(3, 5, -1, 0.1), "k = -1"),
     (lambda: NewtonTransformer(3, 5, 1, 0.0), "alpha = 0.0"),
-    (lambda: NewtonTransformer(3, 8, 1, 0.1)(*problem(3, 9)[:2]), "needs 8 examples, one query, d = 3"),
+    (
+        lambda: NewtonTransformer(3, 8, 1, 0.1)(*problem(3, 9)[:2]),
+        r"must be \(batch, 9, 3\), 8 examples and the query, and \(batch, 8\)",
+    ),
 )
 
 

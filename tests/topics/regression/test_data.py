@@ -146,7 +146,7 @@ def test_bases_of_a_spectrum_are_drawn_anew():
 
 test_a_spectrum_that_no_prompt_can_have_is_refused = refusals(
     *(
-        ((n, values), "needs n > d >= 1 and none negative")
+        ((n, values), "must be at least one eigenvalue, none negative, and n above their number")
         for n, values in ((3, [1.0, 2.0, 3.0]), (5, [1.0, -1.0]), (5, []))
     ),
     of=lambda wrong: prompts_with_spectrum(2, wrong[0], torch.tensor(wrong[1])),

@@ -129,7 +129,7 @@ test_a_config_that_no_decoder_fits_is_refused = refusals(
 @both_formats
 @pytest.mark.parametrize("shape", [(1, 6, 2), (1, 5, 3)])
 def test_a_prompt_too_long_or_of_another_dimension_is_refused(tokens, shape):
-    with pytest.raises(ValueError, match="d must be 2 and n at most 5"):
+    with pytest.raises(ValueError, match=r"must be \(batch, n, 2\), with n at most 5"):
         regressor(tokens)(torch.zeros(shape, dtype=torch.float64), torch.zeros(shape[:2], dtype=torch.float64))
 
 

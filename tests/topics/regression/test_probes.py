@@ -114,10 +114,10 @@ test_bad_arguments_are_named_with_their_value = refusals(
         lambda: induced_weights(lambda xs, ys: ys[None], *prompts(5, 7, 3)[:2], after=[7]),
         r"after = \[7\]: each must be at least 0 and at most n - 1 = 6",
     ),
-    (lambda: best_match(torch.zeros(1, 4), [1, 2]), "steps: 2 of them for 4 columns"),
-    (lambda: growth_rate([1, 2], [1, 2]), "three or more"),
-    (lambda: growth_rate([1, 2, 3], [0, 1, 2]), "three or more"),
-    (lambda: growth_rate([1, 2, 3], [1, 2]), "three or more"),
+    (lambda: best_match(torch.zeros(1, 4), [1, 2]), "steps: has 2 entries; must have 4, one for each column"),
+    (lambda: growth_rate([1, 2], [1, 2]), "must be equally many, at least three"),
+    (lambda: growth_rate([1, 2, 3], [0, 1, 2]), "must be equally many, at least three"),
+    (lambda: growth_rate([1, 2, 3], [1, 2]), "must be equally many, at least three"),
 )
 
 

@@ -49,7 +49,7 @@ def test_uniform_weights_are_uniform_and_biases_zero():
 test_bad_arguments_are_named = refusals(
     (lambda: ClassifierConfig("tree", 4), "kind = 'tree'"),
     (lambda: ClassifierConfig("mlp", 4, readout="first"), "readout = 'first'"),
-    (lambda: ClassifierConfig("cnn", 15, 4), "a CNN reads the patches of a digit"),
+    (lambda: ClassifierConfig("cnn", 15, 4), "for a CNN must be 16 and 4, the patches of a digit"),
     (lambda: ClassifierConfig("mlp", 0), "length = 0"),
     (lambda: one_hot(torch.tensor([[2]]), 2), "tokens: 2 is out of range"),
     (lambda: uniform_weights(Classifier(ClassifierConfig("mlp", 4)), 0, generator=0), "size = 0"),

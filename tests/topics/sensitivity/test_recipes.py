@@ -109,7 +109,7 @@ def test_marks_may_be_steps():
 
 
 def test_marks_that_do_not_divide_the_steps_are_named():
-    with pytest.raises(ValueError, match="marks = 7: must divide the steps, 150"):
+    with pytest.raises(ValueError, match="marks = 7: must divide the 150 steps"):
         measured(recipe("sensitivity-labels-mlp", "smoke"), measure_of("sensitivity-labels-mlp", "smoke"), marks=7)
 
 

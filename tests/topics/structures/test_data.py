@@ -309,7 +309,10 @@ test_bad_problems_are_named_with_their_value = refusals(
     ),
     (lambda: pictures(torch.tensor([[3, 4]]), torch.tensor([-5]), generator=0), "asked: -5 is out of range"),
     *(
-        (lambda kind=kind, n=n: problems(kind, n), f"n = {n}: a balanced tree has 1, 3, 7, 15, .. nodes")
+        (
+            lambda kind=kind, n=n: problems(kind, n),
+            f"n = {n}: must be 1, 3, 7, 15, .., the numbers of nodes of balanced trees",
+        )
         for kind in ("hard-line", "hard-plane")
         for n in (2, 14, 16)
     ),

@@ -249,12 +249,12 @@ test_bad_structures_are_named_with_their_value = refusals(
     (lambda: structure(temperature=0), "temperature = 0"),
     (lambda: structure(temperature=-1.0), "temperature = -1.0"),
     (lambda: structure(temperature=float("nan")), "temperature = nan"),
-    (lambda: structure(pictures=True), "^dim = 2: a picture has 192 pixels$"),
+    (lambda: structure(pictures=True), "^dim = 2: must be 192, the pixels of a picture$"),
     (lambda: structure().store(torch.randn(3, 5, 2)), r"points of shape \(3, 5, 2\): must be \(batch, 6, 2\)"),
     (lambda: structure().store(torch.randn(3, 6, 1)), r"points of shape \(3, 6, 1\): must be \(batch, 6, 2\)"),
     (
         lambda: inspect.unwrap(Structure.lookups)(structure(), torch.randn(5, 6, 2), torch.randn(7, 2)),
-        "^query: 7 of them; must be a multiple of the 5 sets$",
+        "^query: has 7 rows; must have a multiple of 5, the number of sets$",
     ),
 )
 

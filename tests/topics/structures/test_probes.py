@@ -27,8 +27,8 @@ def test_an_extra_slot_is_no_point():
 
 
 test_a_place_that_is_no_point_is_refused = refusals(
-    (-2, "found: -2 is no point; must be 0 to n - 1 = 2, or -1 for none"),
-    (3, "found: 3 is no point"),
+    (-2, "found: has the entry -2; must be a point, 0 to n - 1 = 2, or -1 for none"),
+    (3, "found: has the entry 3; must be a point"),
     of=lambda place: best_so_far(torch.tensor([[0, place]]), torch.ones(1, 3)),
 )
 

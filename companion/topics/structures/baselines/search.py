@@ -335,7 +335,7 @@ def _sorted(points: Tensor, query: Tensor, lookups: int) -> tuple[Tensor, Tensor
     """The points in order, and where they were."""
     _check(points, query, lookups)
     if query.shape[1] != 1:
-        raise ValueError(f"dim = {query.shape[1]}: must be 1, points on a line")
+        raise ValueError(f"dim = {query.shape[1]}: must be 1, as this search needs points on a line")
     return points[..., 0].sort(1)
 
 

@@ -60,7 +60,7 @@ def treap(weights: Float[Tensor, "n"]) -> SearchTree:
 def _check_weights(weights: Tensor) -> int:
     at_least(n=(len(weights), 1))
     if not (weights >= 0).all():
-        raise ValueError(f"weights: {weights[~(weights >= 0)][0].item():.3g} is among them; none must be below 0")
+        raise ValueError(f"weights: have the entry {weights[~(weights >= 0)][0].item():.3g}; must be at least 0")
     return len(weights)
 
 

@@ -315,7 +315,10 @@ LINE = uniform(4, 9, generator=1)[:2]
 test_bad_arguments_are_named_with_their_value = refusals(
     (lambda: binary_search(POINTS[..., :1], QUERY[:, :1], 0), "lookups = 0: must be at least 1"),
     (lambda: kd_tree(POINTS[:, :0], QUERY, 1), "n = 0: must be at least 1"),
-    (lambda: inspect.unwrap(binary_search)(POINTS, QUERY, 1), "dim = 2: must be 1, points on a line"),
+    (
+        lambda: inspect.unwrap(binary_search)(POINTS, QUERY, 1),
+        "dim = 2: must be 1, as this search needs points on a line",
+    ),
     (
         lambda: inspect.unwrap(kd_tree)(POINTS[:2], QUERY, 1),
         r"points of shape \(2, 4, 2\): must be \(1 or 3, n, 2\), as the queries are",

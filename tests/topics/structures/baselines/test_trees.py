@@ -74,7 +74,7 @@ def test_zipf_queries_take_as_many_lookups_as_their_keys_are_deep():
     ("weights", "message"),
     [
         (torch.zeros(0), "n = 0: must be at least 1"),
-        (torch.tensor([1, -0.5]), "weights: -0.5 is among them; none must be below 0"),
+        (torch.tensor([1, -0.5]), "weights: have the entry -0.5; must be at least 0"),
     ],
 )
 def test_weights_must_be_there_and_not_negative(tree, weights, message):
