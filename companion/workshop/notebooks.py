@@ -37,12 +37,12 @@ def as_notebook(data: bytes) -> dict[str, Any]:
     except (RecursionError, MemoryError):
         raise FileError("it is nested too deeply, or too large") from None
     if not isinstance(notebook, dict) or not {"cells", "worksheets"} & notebook.keys():
-        raise FileError("it is JSON, and no notebook")
+        raise FileError("it is JSON, but not a notebook")
     if "cells" not in notebook or notebook.get("nbformat", 4) != 4:
         raise FileError(f"it is of format {notebook.get('nbformat')!r}; JupyterLab can save it as one of format 4")
     cells, metadata, minor = (notebook.get(key) for key in ("cells", "metadata", "nbformat_minor"))
     if not isinstance(cells, list):
-        raise FileError("its cells are no list")
+        raise FileError("its cells are not a list")
     taken: set[str] = set()
     for number, cell in enumerate(cells, 1):
         _complete(cell, number, taken)
@@ -54,10 +54,10 @@ def as_notebook(data: bytes) -> dict[str, Any]:
 def _complete(cell: Any, number: int, taken: set[str]) -> None:
     """Give a cell what it lacks, and an id that is not ``taken``. Raises FileError where it has no text."""
     if not isinstance(cell, dict) or cell.get("cell_type") not in ("code", "markdown", "raw"):
-        raise FileError(f"its cell {number} is neither code nor text")
+        raise FileError(f"its cell {number} is neither code nor markdown nor raw text")
     source = cell.get("source")
     if not isinstance(source, str) and not (isinstance(source, list) and all(isinstance(line, str) for line in source)):
-        raise FileError(f"its cell {number} has lost its source")
+        raise FileError(f"its cell {number} has no source")
     if not isinstance(cell.get("metadata"), dict):
         cell["metadata"] = {}
     if cell["cell_type"] == "code":
@@ -80,7 +80,7 @@ def read_notebook(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise FileError(f"{name} cannot be read ({error.strerror})") from None
     except FileError as error:
-        raise FileError(f"{name} is no notebook any more: {error}") from None
+        raise FileError(f"{name} cannot be read as a notebook: {error}") from None
 
 
 def node(path: Path) -> "NotebookNode":

@@ -43,12 +43,15 @@ NO_NOTEBOOKS = {
     ),
     "a zip": (b"PK\x03\x04...", "it is a zip archive"),
     "a page that says 404": (b"<!DOCTYPE html><p>404", "it is a web page, not the file"),
-    "a list": (b"[]", "it is JSON, and no notebook"),
+    "a list": (b"[]", "it is JSON, but not a notebook"),
     "format 3": (b'{"nbformat": 3, "worksheets": []}', "it is of format 3; JupyterLab can save it"),
     "nested too deeply": (b"[" * 100_000, "it is nested too deeply"),
-    "cells that are none": (changed(lambda all: all.update(cells=None)), "its cells are no list"),
-    "a cell that is none": (changed(lambda all: all["cells"].insert(1, None)), "its cell 2 is neither code nor text"),
-    "a source of null": (changed(lambda all: all["cells"][2].update(source=None)), "its cell 3 has lost its source"),
+    "cells that are none": (changed(lambda all: all.update(cells=None)), "its cells are not a list"),
+    "a cell that is none": (
+        changed(lambda all: all["cells"].insert(1, None)),
+        "its cell 2 is neither code nor markdown nor raw text",
+    ),
+    "a source of null": (changed(lambda all: all["cells"][2].update(source=None)), "its cell 3 has no source"),
 }
 NOTEBOOKS = {
     "a mark of byte order": b"\xef\xbb\xbf" + WHOLE,
@@ -123,7 +126,10 @@ def loop(path):
 
 DAMAGE = {
     "a merge conflict": (lambda path: path.write_bytes(CONFLICT), "git has left a merge conflict in it"),
-    "no cells": (lambda path: path.write_text(path.read_text().replace('"cells"', '"cell"')), "no notebook any more"),
+    "no cells": (
+        lambda path: path.write_text(path.read_text().replace('"cells"', '"cell"')),
+        "cannot be read as a notebook",
+    ),
     "metadata lost": (lambda path: path.write_text('{"cells": [], "metadata": {}}'), "the notebook has no cells"),
     "a folder": (folder, "cannot be read (Is a directory)"),
     "a loop": (loop, "cannot be read ("),
@@ -203,7 +209,7 @@ def test_a_foreign_kernel_runs_and_a_damaged_lesson_takes_nobody_along(two, monk
     assert called("run", "--scale", "smoke", "--out", two / "out", root=two) == 1
     entries = json.loads((two / "out/report.json").read_text())["lessons"]
     assert [len(entry["claims"]) for entry in entries] == [1, 1, 0]
-    assert "09-last.ipynb is no notebook any more: git has left" in entries[2]["errors"][0]
+    assert "09-last.ipynb cannot be read as a notebook: git has left" in entries[2]["errors"][0]
     assert reports == [False, True, True], "it is written after each lesson"
 
 
@@ -214,7 +220,7 @@ NO_PROJECTS = {
     "half a list": (PROJECT[: PROJECT.index('    "gguf')], r"Invalid value \(at its end, line 26\)"),
     "a comma lost": (PROJECT.replace('0.9",\n', '0.9"\n', 1), r"Unclosed array \(at line 27"),
     "half a table": (PROJECT[: PROJECT.index("dependencies")], "ends in line 12, without dependencies"),
-    "extras lost": (PROJECT[: PROJECT.index("site = [")], "has lost its 'site'"),
+    "extras lost": (PROJECT[: PROJECT.index("site = [")], "must have the extra 'site'"),
     "no requirement": (PROJECT.replace("numpy>=", "numpy=>"), "Expected .* numpy=>1.26"),
     "empty": ("", "ends in line 0, without name"),
 }

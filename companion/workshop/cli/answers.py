@@ -45,9 +45,9 @@ def answer_text(exercise: Exercise) -> str:
     """
     source = source_of(exercise.answer)
     if source is None or not isinstance(source.tree, ast.FunctionDef):
-        raise ValueError(f"must be a plain `def`, is `{source and ast.unparse(source.tree)}`")
+        raise ValueError(f"the course's answer is `{source and ast.unparse(source.tree)}`; must be a plain `def`")
     if not source.body:
-        raise ValueError("has no lines below its signature")
+        raise ValueError("the course's answer has no lines below its signature; must have some")
     return CALLED.sub("(", source.body)
 
 
@@ -59,9 +59,9 @@ def put_answer(source: str, text: str) -> str:
     begin, end = ([at for at, line in enumerate(lines) if line.strip() == marker] for marker in (BEGIN, END))
     for marker, found in ((BEGIN, begin), (END, end)):
         if len(found) != 1:
-            raise ValueError(f"there are {len(found)} lines `{marker}`; there must be one")
+            raise ValueError(f"there are {len(found)} lines `{marker}`; must be exactly one")
     if begin > end:
-        raise ValueError(f"`{END}` stands before `{BEGIN}`")
+        raise ValueError(f"`{END}` stands before `{BEGIN}`; must stand after it")
     indent = lines[begin[0]].removesuffix(BEGIN)
     return "\n".join([*lines[: begin[0] + 1], textwrap.indent(text, indent), *lines[end[0] :]])
 
@@ -104,7 +104,7 @@ def _checked_text(place: Place, known: set[str]) -> str:
     reads = syntax.used(ast.unparse(source_of(function).tree), later=True)
     if unknown := (reads & function.__globals__.keys()) - known:
         raise place.error(
-            f"{_named(place.exercise)} uses {min(unknown)}, which the lesson does not have; make it part of the answer"
+            f"{_named(place.exercise)} uses {min(unknown)}, which the lesson does not import; write it into the answer"
         )
     return text
 

@@ -56,7 +56,7 @@ SEED = in_range(int, 0, 2**31 - 1)  # what torch, NumPy and scikit-learn all tak
 def to_read(text: str, *, folder: bool = False) -> Path:
     """Return the path of an argument that is a file to read, or a ``folder``."""
     if not (os.path.isdir if folder else os.path.isfile)(text):
-        raise ArgumentTypeError(f"{text!r}: must be a {'folder' if folder else 'file'} that is there")
+        raise ArgumentTypeError(f"{text!r}: must be a {'folder' if folder else 'file'} that exists")
     return Path(text)
 
 

@@ -27,5 +27,5 @@ def main(arguments: Namespace) -> int:
     made = "Table and picture" if find_spec("matplotlib") else "Table"
     print(*reading(table.rows), f"{made}: {arguments.out or 'in build/bench'}", sep="\n")
     print(f"The budget: width {width}, {steps} steps of about {positions} positions. What is not learned")
-    print("within it may be learned within a larger one: not learned here does not mean that it cannot be.")
+    print("within it may still be learned with more steps or a larger width.")
     return 0

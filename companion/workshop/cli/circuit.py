@@ -54,7 +54,9 @@ def main(arguments: Namespace) -> int:
             others = Runs(model, as_tokens(model, searched))
             circuit, called = find_circuit(others, budget=arguments.find, kept=kept, label=name), "the found circuit"
         elif circuit is None:
-            raise ValueError(f"circuit: {name!r} has none that is stored for {arguments.model}; name one, or --find it")
+            raise ValueError(
+                f"circuit: none is stored for {name!r} in {arguments.model}; name one in a file, or search with --find"
+            )
         elif known:
             searched = draw_pairs(behaviour, known["pairs"], known["seed"])
         runs = Runs(model, draw(model, behaviour, arguments.prompts, arguments.seed, without=searched))
@@ -90,14 +92,14 @@ def read_claim(file: str, *, search: bool = False) -> tuple[str, Behaviour, Sequ
         return file, BEHAVIOURS[file], None
     there = ", ".join(nearest_first(file, BEHAVIOURS))
     if not Path(file).is_file():
-        raise ValueError(f"file = {file!r}: must be a file of Python that is there, or one of {there}")
+        raise ValueError(f"file = {file!r}: must be a Python file that exists, or one of {there}")
     try:
         with torch_defaults():
             names = runpy.run_path(file)
     except (Exception, SystemExit) as error:
         raise ValueError(f"file = {file!r}: cannot be run: {_told(error, file)}") from error
     if "behaviour" not in names:
-        raise ValueError(f"file = {file!r}: has no `behaviour`; must be a function, or one of {there}")
+        raise ValueError(f"file = {file!r}: has no `behaviour`; must define it, as a function or one of {there}")
     behaviour, circuit = names["behaviour"], names.get("circuit")
     if isinstance(behaviour, str) and behaviour in BEHAVIOURS:
         name, of = behaviour, BEHAVIOURS[behaviour]
@@ -109,7 +111,9 @@ def read_claim(file: str, *, search: bool = False) -> tuple[str, Behaviour, Sequ
         return name, of, None
     if not circuit or not isinstance(circuit, str | list | tuple):
         said = f"circuit = {circuit!r}" if "circuit" in names else "has no `circuit`"
-        raise ValueError(f'file = {file!r}: {said}; must name its parts, as circuit = ["m0", "23.4"], or --find them')
+        raise ValueError(
+            f'file = {file!r}: {said}; must name its parts, as circuit = ["m0", "23.4"]; --find searches for them'
+        )
     return name, of, circuit
 
 
@@ -121,7 +125,7 @@ def _drawn(behaviour: Callable[..., Any], file: str) -> Behaviour:
             return behaviour(random)
         except Exception as error:
             begins = getattr(getattr(behaviour, "__code__", None), "co_firstlineno", None)
-            raise ValueError(f"behaviour: cannot be drawn: {_told(error, file, begins)}") from error
+            raise ValueError(f"behaviour: raises an error: {_told(error, file, begins)}") from error
 
     return drawn
 

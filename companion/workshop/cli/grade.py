@@ -90,7 +90,8 @@ def _self_test(minutes: float) -> int:
 def _can_run(*, unsafe: bool) -> bool:
     """Whether submissions can be run here; says why not, or at what risk."""
     if os.name == "nt":
-        print("grade: a submission talks through pipes that Windows does not have; in WSL this works. Nothing was run.")
+        print("grade: marking needs pipes that Windows does not have; run it in WSL, Windows' own Linux.")
+        print("Nothing was run.")
         return False
     if reason := bubblewrap.missing():
         print(f"grade: NO SANDBOX: {reason}.")

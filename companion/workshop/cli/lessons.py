@@ -103,10 +103,10 @@ def _facts(path: Path, due: dict[str, type]) -> dict:
         raise LessonError(f"{path.stem}: the notebook has no cells")
     facts = notebook["metadata"].get("companion")
     if not facts or not isinstance(facts, dict):
-        raise LessonError(f"{path.stem}: the notebook has lost its metadata 'companion'")
+        raise LessonError(f"{path.stem}: the notebook must have metadata 'companion', as the other lessons have")
     wrong = [f"{fact} ({kind.__name__})" for fact, kind in due.items() if not isinstance(facts.get(fact), kind)]
     if wrong:
-        raise LessonError(f"{path.stem}: the notebook's metadata 'companion' needs {', '.join(wrong)}")
+        raise LessonError(f"{path.stem}: the notebook's metadata 'companion' must have {', '.join(wrong)}")
     return facts
 
 

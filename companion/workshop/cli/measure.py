@@ -11,7 +11,9 @@ def main(arguments: Namespace) -> int:
     try:
         if arguments.missing:
             if arguments.name or arguments.out or arguments.seeds or arguments.scale != "course":
-                raise ValueError("--missing makes whole tables in their own places: it goes with --jobs alone")
+                raise ValueError(
+                    "--missing makes whole tables in their own places: no other option but --jobs goes with it"
+                )
             todo = [name for name, chosen in measurements().items() if not chosen.path.is_file()]
         elif arguments.name:
             todo = [look_up(arguments.name).name]

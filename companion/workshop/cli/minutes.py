@@ -115,9 +115,9 @@ def put_minutes(path: Path, notebook: NotebookNode) -> list[str]:
     """
     facts, head = notebook.metadata.setdefault("companion", {}), notebook.cells[0]
     if not isinstance(seconds := facts.get("machine_seconds"), int):
-        raise LessonError(f"{path.stem}: the notebook's metadata 'companion' needs machine_seconds (int)")
+        raise LessonError(f"{path.stem}: the notebook's metadata 'companion' must have machine_seconds (int)")
     if len(ROW.findall(head.source)) != 1:
-        raise LessonError(f"{path.stem}: the first cell needs one row `| Time | |`, into which `release` writes")
+        raise LessonError(f"{path.stem}: the first cell must have one row `| Time | |`, into which `release` writes")
     stated = minutes(notebook, seconds).stated
     row = f"| Time | about {stated} minutes for you; {machine_time(seconds)} of one core for the machine |"
     if facts.get("minutes") == stated and row in head.source:

@@ -146,7 +146,9 @@ def try_answers(
     with _started("list", os.environ, root) as process:
         listed = [job for job in json.loads(process.stdout.read() or "[]") if wanted(job)]
     if process.returncode:
-        raise ProcessorsError(f"the answers cannot be listed: status {process.returncode}")
+        raise ProcessorsError(
+            f"the process that lists the answers ended with status {process.returncode}; its own message is above"
+        )
     plainest = Setting(max(settings, key=lambda each: CAPABILITIES.index(each.capability)).capability, "", 1)
     jobs = {setting: [job | {"starts": starts} for job in listed if is_right(job)] for setting in settings}
     jobs[plainest] += [job | {"starts": WRONG_STARTS} for job in listed if not is_right(job)]

@@ -38,11 +38,11 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
 
 def _reset(lesson: Lesson, root: Path, *, sure: bool) -> int:
     if not (root / "work" / lesson.name).exists():
-        print(f"{lesson.name} has not been opened yet: there is nothing to start anew")
+        print(f"{lesson.name} has not been opened yet, so that there is nothing to start anew")
         return 0
     if not sure:
         if not sys.stdin.isatty():
-            print("progress: --reset asks before it puts your copy aside; nobody is there to answer (--yes says so)")
+            print("progress: --reset asks a question first, and nobody is there to answer it; --yes leaves it out")
             return 1
         question = f"Start {lesson.name} anew? Your copy with all answers and predictions is put aside. [y/N] "
         if input(question).strip().lower() not in {"y", "yes"}:

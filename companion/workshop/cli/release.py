@@ -58,7 +58,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         more = [f"solutions/{line}" for lesson in lessons for line in put_thumbnail(lesson, write=write)]
         table = readme_table(course, launch.repository(root))
         if put_part(root / "README.md", "lessons", table, write=write):
-            more.append("README.md: its table of lessons is another; `release` writes it")
+            more.append("README.md: its table of lessons is out of date; `release` writes it")
         print(*more, sep="\n", end="\n" * bool(more))
         if write:
             make_room(root / "build")
@@ -77,7 +77,9 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
             changed = "; what is named above is written now" * bool(others or more or differences)
             print("Released " + ", ".join(lesson.name for lesson in lessons) + changed)
             for other in led_astray(lessons, course, root):
-                print(f"lessons/{other.path}: its neighbours are others now; run `release {other.name[:2]}`")
+                print(
+                    f"lessons/{other.path}: the lesson before or after it has changed; run `release {other.name[:2]}`"
+                )
     except FileError as error:
         print(f"release: {error}")
         return 1

@@ -92,7 +92,7 @@ def main(_: Namespace, root: Path = ROOT, today: date | None = None) -> int:
     try:
         known = _read(path)
     except OSError as error:
-        print(f"review: {STATE} cannot be read now ({error.strerror}); nothing is asked, or written over it")
+        print(f"review: {STATE} cannot be read now ({error.strerror}); it stays as it is, and nothing is asked")
         return 1
     found = cards(root, known)
     moved = [card for card in found if card.name not in known]  # or they would be due later with each day of work

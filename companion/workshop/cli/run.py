@@ -34,7 +34,7 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
         print("run: --readme needs a run of all lessons; leave LESSON out")
         return 2
     if arguments.evidence and arguments.scale != "course":
-        print(f"run: --evidence is of scale course, not {arguments.scale}")
+        print(f"run: --evidence needs --scale course, not {arguments.scale}")
         return 2
     try:
         lessons = select_lessons(arguments.lessons, among=everything(root))
@@ -202,7 +202,7 @@ def draw_pictures(executed: NotebookNode, folder: Path) -> None:
         for name in {"figure", "answer"} & set(cell.metadata.get("tags", [])):
             shown = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
             if len(shown) != 1:
-                raise LessonError(f"the cell tagged {name} shows {len(shown)} pictures; it must show one")
+                raise LessonError(f"the cell tagged {name} shows {len(shown)} pictures; must show exactly one")
             atomic_write(folder / f"{name}.png", base64.b64decode(shown[0]))
 
 

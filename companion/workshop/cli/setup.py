@@ -210,7 +210,7 @@ def _agreed(venv: Path) -> None:
     """
     if not sys.stdin.isatty():
         by_hand = in_shell([sys.executable, "-m", "venv", str(venv)])
-        sys.exit(f"Set-up: nothing was installed, for there is nobody to ask. If it should be: {by_hand}")
+        sys.exit(f"Set-up: nothing was installed, as nobody is there to answer. To install, run first: {by_hand}")
     if input("        Go on? [y/N] ").strip().lower() not in ("y", "yes"):
         sys.exit("Set-up: nothing was installed.")
 
@@ -254,7 +254,9 @@ def _requirements(project: dict, extras: tuple[str, ...]) -> list[str]:
     found = list(project["dependencies"])
     for extra in extras:
         if extra not in project["optional-dependencies"]:
-            raise FileError(f"pyproject.toml: has lost its {extra!r}; `git restore pyproject.toml` brings it back")
+            raise FileError(
+                f"pyproject.toml: must have the extra {extra!r}; `git restore pyproject.toml` brings it back"
+            )
         for requirement in project["optional-dependencies"][extra]:
             own = re.fullmatch(re.escape(project["name"]) + r"\[([\w,]+)\]", requirement)
             found += _requirements(project | {"dependencies": []}, tuple(own[1].split(","))) if own else [requirement]

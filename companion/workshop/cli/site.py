@@ -21,12 +21,12 @@ def main(arguments: Namespace, root: Path = ROOT) -> int:
     run, out = Path(arguments.run), Path(arguments.out)
     if out.is_dir() and any(out.iterdir()) and not (out / PICTURES).is_dir():  # all that is there will be deleted
         print(
-            f"site: out = {str(out)!r}: holds no site; must be a new folder, an empty one, or that of an earlier site"
+            f"site: out = {str(out)!r}: has other files; must be a new folder, an empty one, or that of an earlier site"
         )
         return 2
     if problems := unfit(root, run):
         print("\n".join(f"site: {problem}" for problem in problems))
-        print("No page was made: they show all lessons, with their answers.")
+        print("No page was made, as the pages show all lessons with their answers.")
         return 1
     warned = build(course(root, run, modules(root)), out)
     for line in warned:

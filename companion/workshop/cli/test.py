@@ -118,7 +118,9 @@ def named(words: Iterable[str], root: Path = ROOT) -> set[str]:
         due = {topic for topic, names in known.items() if set(names) & set(lessons)}
         if not due:
             wanted = "from companion.topics.TOPIC import exercises"
-            raise TopicError(f"TOPIC = {word!r}: {lessons[0]} belongs to no topic; it must have `{wanted}`")
+            raise TopicError(
+                f"TOPIC = {word!r}: {lessons[0]} belongs to no topic; one of its notebooks must have `{wanted}`"
+            )
         found |= due
     return found
 

@@ -31,7 +31,7 @@ def put_thumbnail(lesson: Lesson, *, write: bool) -> list[str]:
         return []
     if write:
         atomic_write(path, thumbnail(content, source, lesson.name))
-    return [f"{lesson.name}/{path.name}: is not of {lesson.picture.name}; `release` makes it"]
+    return [f"{lesson.name}/{path.name}: was made from another picture than {lesson.picture.name}; `release` makes it"]
 
 
 def thumbnail(content: bytes, source: str, name: str) -> bytes:
@@ -44,4 +44,4 @@ def thumbnail(content: bytes, source: str, name: str) -> bytes:
         picture.quantize(colours).save(small, "png", optimize=True, pnginfo=told)
         if len(small.getvalue()) <= MOST:
             return small.getvalue()
-    raise LessonError(f"{name}: its picture takes more than {MOST} bytes at {WIDTHS[-1]} pixels; make it plainer")
+    raise LessonError(f"{name}: its picture takes more than {MOST} bytes at {WIDTHS[-1]} pixels; draw less in it")

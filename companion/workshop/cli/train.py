@@ -32,7 +32,7 @@ def main(arguments: Namespace) -> int:
     if arguments.missing:
         return _missing(arguments)
     if arguments.jobs is not None:
-        print(f"train: --jobs {arguments.jobs}: how many checkpoints at a time goes with --missing; a recipe is one")
+        print(f"train: --jobs {arguments.jobs}: goes with --missing alone, as one recipe is one job; leave it out")
         return 2
     if chosen is None:
         known = recipes()
@@ -60,9 +60,7 @@ def shipped_runs() -> Iterator[list[Run]]:
 def _missing(arguments: Namespace) -> int:
     """Train every shipped checkpoint whose file is not there, ``arguments.jobs`` at a time."""
     if arguments.recipe or arguments.out or arguments.seed or arguments.scale != "course":
-        print(
-            "train: --missing makes every shipped checkpoint in its own place: it goes with --jobs and --device alone"
-        )
+        print("train: --missing makes every shipped checkpoint in its own place: only --jobs and --device go with it")
         return 2
     for group in shipped_runs():
         todo = [run for run in group if not weights_path(*run).is_file()]

@@ -48,7 +48,7 @@ def alone(function: Callable[..., Any], *arguments: Any, seconds: float, memory:
             os.killpg(parent.pid, signal.SIGKILL)  # with its child
         _leave(parent, pipe)
         if isinstance(failure, OSError | EOFError):
-            raise Ended(f"the process that marks ended itself ({failure!r})") from None
+            raise Ended(f"the process that marks has ended unexpectedly ({failure!r})") from None
         raise
     _idle.append((parent, pipe))
     if error is not None:

@@ -157,18 +157,21 @@ def test_check_names_an_answer_with_another_letter(tmp_path, checks, capsys):
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
-        ([stub("helped", "x")], "helped: companion.topics.doubling.helped uses _half, which the lesson does not have"),
-        ([stub("shifted", "x")], "companion.topics.doubling.shifted uses math, which the lesson does not have"),
-        ([stub("fourfold", "x")], "fourfold uses double, which the lesson does not have"),
+        (
+            [stub("helped", "x")],
+            "helped: companion.topics.doubling.helped uses _half, which the lesson does not import",
+        ),
+        ([stub("shifted", "x")], "companion.topics.doubling.shifted uses math, which the lesson does not import"),
+        ([stub("fourfold", "x")], "fourfold uses double, which the lesson does not import"),
         ([stub(parameters="x, n")], "parameters are x, n; those of companion.topics.doubling.double are x, times"),
-        ([stub("quick", "x")], "quick: must be a plain `def`, is `lambda x: 2 * x`"),
+        ([stub("quick", "x")], "quick: the course's answer is `lambda x: 2 * x`; must be a plain `def`"),
         (
             [stub().replace("\n    ### END SOLUTION", "")],
-            "double: there are 0 lines `### END SOLUTION`; there must be one",
+            "double: there are 0 lines `### END SOLUTION`; must be exactly one",
         ),
         (
             [stub().replace("    old", "    ### BEGIN SOLUTION")],
-            "there are 2 lines `### BEGIN SOLUTION`; there must be one",
+            "there are 2 lines `### BEGIN SOLUTION`; must be exactly one",
         ),
         (["@exercises.double\ndef double(x, times):\n    return x"], "there are 0 lines `### BEGIN SOLUTION`"),
         (

@@ -21,13 +21,13 @@ test --processors stars                | TOPIC = 'stars': no lesson has this nam
 run --scale papers                     | --scale: invalid choice: 'papers': must be one of paper, smoke, course
 run memoris                            | run: LESSON = 'memoris': there is no such lesson; there is 05-associative-mem
 run 02 --readme                        | run: --readme needs a run of all lessons; leave LESSON out
-run 02 --evidence --scale smoke        | run: --evidence is of scale course, not smoke
+run 02 --evidence --scale smoke        | run: --evidence needs --scale course, not smoke
 run 02 --seed -1                       | --seed: '-1': must be a whole number from 0 to 2147483647
 run 02 --out there.txt                 | --out: 'there.txt': must be a folder
 run 02 --out there.txt/in              | --out: 'there.txt/in': cannot be written (
 release languagge                      | LESSON = 'languagge': there is no such lesson; there is 15-language-model,
-fetch smollm2 --from nope.gguf         | --from: 'nope.gguf': must be a file that is there
-fetch smollm2 --check                  | --check is of numbers: `fetch numbers --check`, with --from or without
+fetch smollm2 --from nope.gguf         | --from: 'nope.gguf': must be a file that exists
+fetch smollm2 --check                  | --check goes with MODEL = numbers alone: `fetch numbers --check`, with
 fetch --remove                         | which MODEL? There is smollm2
 fetch gpt9                             | fetch: MODEL = 'gpt9': must be one of smollm2
 train --seed one                       | --seed: 'one': must be
@@ -35,7 +35,7 @@ train regressiun-isotropic             | 'regressiun-isotropic': must be one of 
 train nope                             | must be one of the
 train regression-live --device tpu     | train: device = 'tpu': must be one of
 train --missing --device tpu           | train: device = 'tpu': must be one of
-train regression-live --jobs 2         | train: --jobs 2: how many checkpoints at a time goes with --missing
+train regression-live --jobs 2         | train: --jobs 2: goes with --missing alone
 train --missing --seed 1               | train: --missing makes every shipped checkpoint in its own place
 train addition --out a.pt              | --out: 'a.pt': must be a file that ends in .safetensors
 train addition --out there.txt/in/a.safetensors | cannot be written (
@@ -63,8 +63,8 @@ grade 00                               | LESSON = '00': there is no such lesson;
 grade 01 02 --take-in a.zip            | grade: --take-in ZIP needs one LESSON
 grade 02 --jobs -1                     | --jobs: '-1': must be
 grade --self-test -3                   | --self-test: '-3': must be a number from 0.01 on
-site --run nope                        | --run: 'nope': must be a folder that is there
-site --out folder.csv                  | out = 'folder.csv': holds no site; must be a new folder, an empty one
+site --run nope                        | --run: 'nope': must be a folder that exists
+site --out folder.csv                  | out = 'folder.csv': has other files; must be a new folder, an empty one
 """
 
 

@@ -282,15 +282,15 @@ def test_a_damaged_copy_costs_itself_alone_and_is_named(root, answers):
     assert own(root).read_text() == text and (root / "work/08-other/08-other.ipynb").exists()
     [line] = work.outdated(root)
     assert line.startswith(
-        f"work/{NAME}/{NAME}.ipynb is no notebook any more: git has left a merge conflict in it (line 1): "
+        f"work/{NAME}/{NAME}.ipynb cannot be read as a notebook: git has left a merge conflict in it (line 1): "
         "`python3 -m companion progress --reset 07` puts it aside"
     )
     own(root).write_bytes(b"")
-    assert "is no notebook any more: it is empty" in work.outdated(root)[0]
+    assert "cannot be read as a notebook: it is empty" in work.outdated(root)[0]
     own(root).write_bytes(b"\xef\xbb\xbf" + mine)
     assert work.best(own(root).parent, NAME).solved == 1, "a mark of byte order is no damage"
     other.write_text("<<<<<<< HEAD")
-    said = "lessons/08-other/08-other.ipynb is no notebook any more: git has left a merge conflict in it (line 1)."
+    said = "lessons/08-other/08-other.ipynb cannot be read as a notebook: git has left a merge conflict in it (line 1)."
     assert work.refresh(root)[0] == f"{said} The other lessons open."
 
 

@@ -140,12 +140,12 @@ def test_what_is_searched_on_is_not_scored_on(tmp_path, capsys, monkeypatch):
         (FILE.format(circuit=["0.0", "00.0"]), "'0.0' and '00.0' name the same part; must be named once"),
         (FILE.format(circuit=[]), "wrong.py': circuit = []; must name its parts"),
         ("behaviour = 'capitals'\ncircuits = ['m0']", "wrong.py': has no `circuit`; must name its parts"),
-        ("circuit = ['m0']", "has no `behaviour`; must be a function, or one of "),
+        ("circuit = ['m0']", "has no `behaviour`; must define it, as a function or one of "),
         ("circuit = ['m0']\nbehaviour = f()", "NameError: name 'f' is not defined, line 2 of wrong.py"),
         ("circuit = [\nx = 3 3", "SyntaxError: "),
         (
             "circuit = ['0.1']\ndef behaviour(random):\n    return x",
-            "circuit: behaviour: cannot be drawn: NameError: name",
+            "circuit: behaviour: raises an error: NameError: name",
         ),
         ("circuit = ['0.1']\ndef behaviour():\n    return 3", "but 1 was given, line 2 of wrong.py"),
         (
@@ -171,10 +171,8 @@ def test_a_model_that_is_not_there_is_said(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COURSE_MODELS", str(tmp_path))
     assert run("capitals") == 2 and "`python3 -m companion fetch smollm2`" in capsys.readouterr().err
     assert run("capitals", "--model", "nowhere.safetensors") == 2 and "nowhere.safetensors" in capsys.readouterr().err
-    assert run("capitals", "--model", MODEL) == 2 and "has none that is stored" in capsys.readouterr().err
-    assert (
-        run("capital") == 2 and "must be a file of Python that is there, or one of capitals" in capsys.readouterr().err
-    )
+    assert run("capitals", "--model", MODEL) == 2 and "none is stored for 'capitals'" in capsys.readouterr().err
+    assert run("capital") == 2 and "must be a Python file that exists, or one of capitals" in capsys.readouterr().err
 
 
 def test_a_folder_that_shows_nothing_is_said(tmp_path, capsys):

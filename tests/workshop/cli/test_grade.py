@@ -319,7 +319,7 @@ def test_where_the_sandbox_fails_from_the_start_nothing_is_marked(root, monkeypa
 
     let_the_sandbox_fail(monkeypatch)
     assert run(root, NAME) == 1
-    assert "they could not be tried (SandboxError: no more user namespaces, 3 times)" in capsys.readouterr().out
+    assert "they could not be tried (SandboxError: no more user namespaces (tried 3 times))" in capsys.readouterr().out
     assert not marked
 
 

@@ -104,15 +104,19 @@ def test_a_fact_that_is_missing_is_named(tmp_path, capsys):
     assert run(tmp_path) == 1
     assert (
         capsys.readouterr().out
-        == f"release: {NAME}: the notebook's metadata 'companion' needs question (str), needs (list)\n"
+        == f"release: {NAME}: the notebook's metadata 'companion' must have question (str), needs (list)\n"
     )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"machine_seconds": 2', '"machine_seconds": "2"', "the notebook's metadata 'companion' needs machine_seconds"),
-        ("| Time |", "| Duration |", "the first cell needs one row `| Time | |`, into which `release` writes"),
+        (
+            '"machine_seconds": 2',
+            '"machine_seconds": "2"',
+            "the notebook's metadata 'companion' must have machine_seconds",
+        ),
+        ("| Time |", "| Duration |", "the first cell must have one row `| Time | |`, into which `release` writes"),
     ],
 )
 def test_where_no_minutes_can_be_written_it_is_named(tmp_path, capsys, old, new, message):
@@ -177,7 +181,7 @@ def test_a_lesson_has_a_small_picture_the_answered_one_where_it_is(tmp_path, cap
     Image.effect_noise((1600, 1200), 90).convert("RGB").save(folder / "answer.png")
     capsys.readouterr()
     assert run(tmp_path, check=True) == 1
-    line = f"solutions/{NAME}/thumbnail.png: is not of answer.png; `release` makes it"
+    line = f"solutions/{NAME}/thumbnail.png: was made from another picture than answer.png; `release` makes it"
     assert capsys.readouterr().out.splitlines()[0] == line
     assert shown()[0] == (480, 240), "nothing was written"
     assert run(tmp_path) == 0
@@ -190,7 +194,7 @@ def test_a_lesson_has_a_small_picture_the_answered_one_where_it_is(tmp_path, cap
 def test_the_readme_has_the_lessons(tmp_path, capsys):
     readme = checkout(tmp_path) / "README.md"
     assert run(tmp_path, check=True) == 1
-    assert "README.md: its table of lessons is another; `release` writes it" in capsys.readouterr().out
+    assert "README.md: its table of lessons is out of date; `release` writes it" in capsys.readouterr().out
     assert run(tmp_path) == 0
     assert readme.read_text() == (
         "before\n<!-- lessons -->\n| | |\n|---|---|\n"
@@ -225,7 +229,7 @@ def test_a_lesson_leads_to_its_neighbours(tmp_path, capsys):
     assert run(checkout(tmp_path, name="09-trebling"), "09") == 0
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "Released 09-trebling; what is named above is written now",
-        "lessons/08-doubling-back/08-doubling-back.ipynb: its neighbours are others now; run `release 08`",
+        "lessons/08-doubling-back/08-doubling-back.ipynb: the lesson before or after it has changed; run `release 08`",
     ]
     assert run(tmp_path, "08", "09") == 0
     assert (

@@ -105,7 +105,7 @@ def test_the_question_and_its_answer_are_drawn(tmp_path):
     assert (tmp_path / "answer.png").read_bytes() == b"a"
     assert len(list(tmp_path.iterdir())) == 2
     tagged[1].outputs = []
-    with pytest.raises(LessonError, match="the cell tagged answer shows 0 pictures; it must show one"):
+    with pytest.raises(LessonError, match="the cell tagged answer shows 0 pictures; must show exactly one"):
         run.draw_pictures(new_notebook(cells=tagged), tmp_path)
 
 

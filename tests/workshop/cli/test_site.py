@@ -338,7 +338,7 @@ def test_a_run_in_which_a_lesson_has_stopped_is_named_with_its_cell(tmp_path, ca
         'site: it stopped at 06-failing, cell 7 ("A claim"), `e.check(e)`: Mistake: two lines,; mend it, then '
         "`python3 -m companion run 06`",
         f"site: {tmp_path / 'run'} lacks {NAME}-further: `python3 -m companion run 07` makes it",
-        "No page was made: they show all lessons, with their answers.",
+        "No page was made, as the pages show all lessons with their answers.",
     ]
     assert not (tmp_path / "site").exists()
 

@@ -244,7 +244,7 @@ def test_reset_asks_and_puts_the_old_copy_aside(root, capsys, monkeypatch):
     mine = own(root).read_bytes()
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: False))
     assert called("progress", "--reset", "07", root=root) == 1
-    assert "nobody is there to answer" in capsys.readouterr().out
+    assert "nobody is there to answer it" in capsys.readouterr().out
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("builtins.input", lambda question: "n" if "07-doubling anew?" in question else "y")
     assert called("progress", "--reset", "07", root=root) == 1

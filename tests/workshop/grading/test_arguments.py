@@ -98,7 +98,7 @@ def test_an_exercise_may_take_a_model_where_it_is_not_marked(capsys):
 @pytest.mark.parametrize(
     "exercise, sentence",
     [
-        (TAKES_A_MODEL, "a Llama is neither a tensor nor a number nor a text"),
+        (TAKES_A_MODEL, "a value of type Llama cannot be passed on; must be a tensor, a number or a text"),
         (
             Exercise("moves", moves, lambda generator: head(generator, 400), mistakes={}),
             "the arguments of a call take 71 MiB, where 64 are allowed",

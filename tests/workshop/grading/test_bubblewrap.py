@@ -69,7 +69,7 @@ def test_a_python_without_its_packages_is_refused_in_a_sentence(monkeypatch):
     assert bubblewrap.missing() == ""
     monkeypatch.setattr(bubblewrap, "paths", lambda: [path for path in sys.path if "site-packages" not in path])
     said = bubblewrap.missing()
-    assert said.startswith("what this Python needs is not to be had behind the walls (ModuleNotFoundError: No module")
+    assert said.startswith("inside the sandbox Python does not find what it needs (ModuleNotFoundError: No module")
     assert "`python3 -m venv`" in said and "\n" not in said
     monkeypatch.setattr(bubblewrap.sys, "executable", "/no/python")
     assert "/no/python" in bubblewrap.missing() and "AppArmor" not in bubblewrap.missing()

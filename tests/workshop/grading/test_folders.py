@@ -172,7 +172,7 @@ def test_what_is_another_lessons_or_nobodys_has_none(course):
 
 def test_a_file_in_no_students_folder_has_its_line(course):
     (course / "grading" / "submitted" / OWN).write_bytes(SOLVED)
-    assert said(course, OWN) == ("0", f"cannot be read: it lies in no student's folder, which would be STUDENT/{NAME}/")
+    assert said(course, OWN) == ("0", f"cannot be read: it is in no student's folder; it must be in STUDENT/{NAME}/")
 
 
 def test_a_notebook_too_large_is_refused_and_never_cut(course):

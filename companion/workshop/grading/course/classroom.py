@@ -81,7 +81,9 @@ def grade(
         answered = partial(handins.answered, handout=handout)
         hand_ins = handins.collect(grading, handout.name, settings, limits.notebook, answered)
         if only and only not in hand_ins:
-            raise SettingsError(f"--student {only!r} has handed in nothing; there is {', '.join(hand_ins) or 'nobody'}")
+            raise SettingsError(
+                f"--student {only!r}: must be one who has handed in: {', '.join(hand_ins) or 'nobody yet'}"
+            )
         course = fingerprint(handout, seeds, limits, unsafe=unsafe)
         chosen = {only} if only else hand_ins.keys()
         results: dict[str, dict[str, Any]] = {

@@ -69,10 +69,10 @@ def find(place: Path, lesson: str, others: set[str], largest: int, answered: Ans
     """
     proper = place / lesson
     if (place.is_symlink() and proper.is_dir()) or proper.is_symlink():
-        raise Unreadable("the folder is a link")
+        raise Unreadable("the folder is a link, which is not followed; put the folder itself there")
     if place.is_symlink() or not place.is_dir():
         if place.name.lower().endswith(KINDS):
-            raise Unreadable(f"it lies in no student's folder, which would be STUDENT/{lesson}/")
+            raise Unreadable(f"it is in no student's folder; it must be in STUDENT/{lesson}/")
         return None
     search = _Search(place, lesson, others)
     beside = [f"{lesson}-{each}".lower() for each in BESIDE]

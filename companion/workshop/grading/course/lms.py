@@ -114,7 +114,7 @@ def take_in(archive: Path, grading: Path, lesson: str, answered: Answered = bool
     try:
         file = zipfile.ZipFile(archive)
     except BROKEN as error:
-        raise SettingsError(f"{archive.name} is no zip that can be read: {error}") from None
+        raise SettingsError(f"{archive.name} cannot be read as a zip archive: {error}") from None
     with file:
         theirs = _by_student(file, roster, taken)
         many = sum(is_notebook(member.own) for members in theirs.values() for member in members)
@@ -130,7 +130,7 @@ def take_in(archive: Path, grading: Path, lesson: str, answered: Answered = bool
             else:
                 keep(grading, name, lesson, **about)
     if not taken.students and not taken.without:
-        what = "whose data are as they should be" if taken.broken else "as Canvas or Moodle name them"
+        what = "that is not damaged" if taken.broken else "with a name as Canvas or Moodle give it"
         raise SettingsError(f"{archive.name} holds no notebook {what}")
     for name, about in unread:
         keep(grading, name, lesson, **about)

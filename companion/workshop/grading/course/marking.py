@@ -130,7 +130,7 @@ class Remote:
         if "raised" in message:
             raise self._error(message)
         if len(values) != 1 + len(inputs):
-            raise Stopped("gave an answer of no form")
+            raise Stopped("gave an answer that cannot be read")
         got, *changed = values
         for value, new in zip(inputs, changed, strict=True):  # what the function did to its arguments, done to ours
             if isinstance(new, Tensor) and isinstance(value, Tensor) and value.device == new.device:
@@ -160,7 +160,7 @@ class Remote:
             try:
                 message, values = wire.decode(*process.receive())
             except wire.WireError:
-                raise Stopped("gave an answer of no form") from None
+                raise Stopped("gave an answer that cannot be read") from None
             if "stand_in" not in message:
                 return message, values
             process.send(self.workers.stand_in(message, values), process.call)

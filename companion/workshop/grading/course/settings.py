@@ -98,7 +98,7 @@ def read_settings(path: Path) -> Settings:
             _require_moment(f"{path.name}: the extension of {student} for {lesson}", when)
     for lesson, title in _of_kind(path.name, "assignments", given.get("assignments", {})).items():
         if not isinstance(title, str):
-            raise SettingsError(f"{path.name}: the assignment of {lesson} must be a text in quotes, is {title!r}")
+            raise SettingsError(f"{path.name}: the assignment of {lesson} = {title!r}; must be a text in quotes")
     return Settings(**given, **late)
 
 
@@ -115,8 +115,8 @@ def _said(value: Any) -> str:
 
 def _known(file: str, given: dict[str, Any], known: set[str], what: str) -> None:
     for key in sorted(given.keys() - known):
-        place = " (it belongs into [late])" if key in LATENESS else ""
-        raise SettingsError(f"{file}: there is no {what} {key!r}{place}; there is {', '.join(sorted(known))}")
+        place = " (it belongs below the line [late])" if key in LATENESS else ""
+        raise SettingsError(f"{file}: unknown {what} {key!r}{place}; must be one of {', '.join(sorted(known))}")
 
 
 def _in_range(value: Any, most: int) -> bool:
@@ -126,9 +126,9 @@ def _in_range(value: Any, most: int) -> bool:
 def _require_moment(what: str, when: Any) -> None:
     if not isinstance(when, datetime) or when.tzinfo is None:
         wanted = "a date and time with its zone, such as 2026-11-30T23:59:00+01:00"
-        raise SettingsError(f"{what} must be {wanted}, is {_said(when)}")
+        raise SettingsError(f"{what} = {_said(when)}; must be {wanted}")
     if not FIRST_YEAR <= when.year <= LAST_YEAR:
-        raise SettingsError(f"{what} must be in the years {FIRST_YEAR} to {LAST_YEAR}, is {when}")
+        raise SettingsError(f"{what} = {when}; must be in the years {FIRST_YEAR} to {LAST_YEAR}")
 
 
 def odd_encoding(path: Path) -> str:

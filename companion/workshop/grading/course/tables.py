@@ -42,7 +42,7 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
             student, value = row["student"], row.get(kind)
             if value and value in whose:
                 both = "" if kind == "student" else f", of {whose[value]} and of {student}"
-                raise SettingsError(f"{path.name}: the {kind} {value} stands there twice{both}")
+                raise SettingsError(f"{path.name}: the {kind} {value} is listed twice{both}; must be listed once")
             whose[value or ""] = student
     return {row["student"]: row for row in rows}
 
@@ -54,11 +54,11 @@ def read_overrides(path: Path, handout: Handout) -> dict[tuple[str, str], Overri
     for row in _rows(path, ("student", "question", "points", "reason")):
         where = f"{path.name}: {row['student']}, {row['question']}"
         if row["question"] not in most:
-            raise SettingsError(f"{where}: there is no such question; there is {', '.join(most)}")
+            raise SettingsError(f"{where}: the question must be one of {', '.join(most)}")
         if (row["student"], row["question"]) in overrides:
-            raise SettingsError(f"{where}: stands there twice; which one counts cannot be told")
+            raise SettingsError(f"{where}: is listed twice; must be listed once, as only one can count")
         if not row["reason"]:
-            raise SettingsError(f"{where}: a reason is missing")
+            raise SettingsError(f"{where}: must have a reason")
         try:
             points = float(row["points"].replace(",", "."))
         except ValueError:
@@ -80,12 +80,12 @@ def _rows(path: Path, needed: tuple[str, ...]) -> list[dict[str, str]]:
         for row in reader:
             where, cells = f"{path.name}: line {reader.line_num + 1}", [cell.strip() for cell in row]
             if any(cells[len(columns) :]):
-                raise SettingsError(f"{where} has {len(cells)} cells, the first line names {len(columns)} columns")
+                raise SettingsError(f"{where} has {len(cells)} cells; must have {len(columns)}, as the first line")
             named = list(zip_longest(columns, cells[: len(columns)], fillvalue=""))
             if any(cell for column, cell in named if not column):
                 raise SettingsError(f"{where} has a cell in a column that the first line does not name")
             if any(cells) and not dict(named)["student"]:
-                raise SettingsError(f"{where}: the student is missing")
+                raise SettingsError(f"{where}: must have a student")
             rows.append(dict(named))
     except csv.Error as error:
         raise SettingsError(f"{path.name}: line {reader.line_num + 1}: {error}") from None
@@ -99,5 +99,5 @@ def _head(file: str, line: str, needed: tuple[str, ...]) -> tuple[list[str], str
     if lacking := [name for name in needed if name not in columns]:
         raise SettingsError(f"{file}: the column {', '.join(lacking)} is missing; the first line is {line.strip()!r}")
     if twice := [name for name, times in Counter(filter(None, columns)).items() if times > 1]:
-        raise SettingsError(f"{file}: the column {', '.join(twice)} stands there twice")
+        raise SettingsError(f"{file}: the first line names {', '.join(twice)} twice; must name each column once")
     return columns, delimiter

@@ -34,7 +34,7 @@ def read_file(path: Path, largest: int) -> tuple[bytes, float]:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
-                raise Unreadable("it is no file")
+                raise Unreadable("it is not a file; it must be a notebook")
             if about.st_size > largest:
                 raise Unreadable(too_large(about.st_size, largest))
             return file.read(largest), about.st_mtime

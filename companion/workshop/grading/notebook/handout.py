@@ -92,8 +92,8 @@ def handout(source: Path, released: Path) -> Handout:
     for check, solution in solutions.items():
         if rests_on := used(plain(solution)) & unmarked:
             raise HandoutError(
-                f"{source.stem}: the answer to {check} uses {', '.join(sorted(rests_on))}, whose check has no grade: "
-                "where that is not attempted, nothing stands in for it in the sandbox"
+                f"{source.stem}: the answer to {check} uses {', '.join(sorted(rests_on))}, whose check must have a "
+                "grade: without one, nothing takes its place in the sandbox where it is not attempted"
             )
     return Handout(source.stem, tuple(questions), tuple(code), stubs, solutions)
 
@@ -103,10 +103,8 @@ def _graded(lesson: str, cell: NotebookNode, modules: dict, functions: dict) -> 
     called = GRADES.findall(cell.source)
     if len(called) != 1 or called[0][2] not in functions or called[0][0] not in modules:
         check = cell.metadata.nbgrader.grade_id
-        raise HandoutError(
-            f"{lesson}: the check {check} does not grade one exercise by `exercises.NAME.grade(FUNCTION)`"
-        )
+        raise HandoutError(f"{lesson}: the check {check} must grade one exercise, by `exercises.NAME.grade(FUNCTION)`")
     [(alias, name, function)] = called
     if not isinstance(getattr(import_module(modules[alias]), name, None), Exercise):
-        raise HandoutError(f"{lesson}: {modules[alias]}.{name} is no Exercise")
+        raise HandoutError(f"{lesson}: {modules[alias]}.{name} must be an Exercise")
     return (modules[alias], name), function

@@ -144,9 +144,9 @@ def _trial() -> str:
         return f"bubblewrap does not work here: {said}. {APPARMOR}"
     reason = said.splitlines()[-1] if said else "it crashed"
     return (
-        f"what this Python needs is not to be had behind the walls ({reason}): seen are {sys.prefix} and those folders "
-        "on Python's path that hold installed packages, if neither the course nor your home lies in them; "
-        "install the course into an environment of its own (`python3 -m venv`)"
+        f"inside the sandbox Python does not find what it needs ({reason}). The sandbox shows {sys.prefix} and the "
+        "folders on Python's path with installed packages, but none that contains the course or your home. "
+        "Install the course into an environment of its own (`python3 -m venv`)"
     )
 
 

@@ -32,7 +32,9 @@ def encode(message: dict[str, Any], values: list[Any] | None = None) -> bytes:
         if isinstance(value, PLAIN):
             forms.append({"value": value})
         elif not isinstance(value, Tensor):
-            raise WireError(f"a {type(value).__name__} is neither a tensor nor a number nor a text")
+            raise WireError(
+                f"a value of type {type(value).__name__} cannot be passed on; must be a tensor, a number or a text"
+            )
         else:
             forms.append({"tensor": str(number), "complex": value.is_complex()})
             tensors[str(number)] = _real(value.detach().resolve_conj().resolve_neg().cpu())

@@ -102,7 +102,7 @@ class Workers:
                 return process
             except (SandboxError, Stopped) as error:
                 reason = error
-        raise SandboxError(f"{reason}, {TRIES} times")
+        raise SandboxError(f"{reason} (tried {TRIES} times)")
 
     def stand_in(self, message: dict[str, Any], values: list[Any]) -> bytes:
         """Return the course's answer in place of an exercise that this submission has not attempted, and that so earns
