@@ -74,18 +74,25 @@ class Statement:
     def __post_init__(self) -> None:
         for field in fields(self):
             if field.default != "" and field.name != "evidence" and not getattr(self, field.name).strip():
-                raise ValueError(f"claim {self.id!r}: {field.name} must not be empty")
+                raise ValueError(f"claim {self.id!r}: {field.name} = {getattr(self, field.name)!r}: must not be empty")
         guards = [self.control, self.interval, self.reference]
         if not any(guards) or any(guard.lower().startswith(("none", "-", "todo")) for guard in guards):
-            raise ValueError(f"claim {self.id!r}: needs a control, an interval or a reference that could make it fail")
+            raise ValueError(
+                f"claim {self.id!r}: must name a control, an interval or a reference, by which it could fail"
+            )
         if self.source not in ("course", *bibliography().entries):
-            raise ValueError(f"claim {self.id!r}: source = {self.source!r}: is no key of references.bib")
+            raise ValueError(
+                f"claim {self.id!r}: source = {self.source!r}: must be 'course' or a key of references.bib"
+            )
         if "-" in (self.where, self.published) and self.source != "course":
             raise ValueError(
-                f"claim {self.id!r}: where and published: must not be '-' but for a claim of the course's own"
+                f"claim {self.id!r}: where = {self.where!r}, published = {self.published!r}: may be '-' only where "
+                "source = 'course'"
             )
         if self.kind != "check" and (self.kind == "course") != (self.source == "course"):
-            raise ValueError(f"claim {self.id!r}: kind = {self.kind!r}: does not go with source = {self.source!r}")
+            due = "'course'" if self.source == "course" else "'theorem' or 'experiment'"
+            said = f"kind = {self.kind!r}: must be {due}, or 'check'"
+            raise ValueError(f"claim {self.id!r}: {said}, where source = {self.source!r}")
 
     def verdict(self) -> str:
         """Return what became of a source's claim, by what is stored; empty for the others, which are not judged."""
@@ -146,7 +153,7 @@ class Claims:
         key = f"{id}/{beside}" if beside else id
         decides = by_size(self.statements).get(key)
         if not measured or not all(hasattr(decides, name) for name in measured):
-            raise ValueError(f"id = {key!r}: must be a claim with evidence that has {', '.join(measured) or 'numbers'}")
+            raise ValueError(f"id = {key!r}: must be a claim whose evidence has {', '.join(measured) or 'numbers'}")
         if self.scale != "smoke":
             for name, value in measured.items():
                 self.measured.setdefault(key, {})[name] = [float(each) for each in np.ravel(value)]
@@ -169,7 +176,7 @@ class Claims:
         Raises ValueError as `record` does, and for ``exact`` of anything but a theorem.
         """
         if exact is not None and id in self.statements and self.statements[id].kind != "theorem":
-            raise ValueError(f"claim {id!r}: exact = {exact}: must be None but for a theorem")
+            raise ValueError(f"claim {id!r}: exact = {exact}: must be None, as this claim is not a theorem")
         self.record(id, run=run, holds=exact, fails=fails)
 
     def believe(self, words: Mapping[str, str]) -> "Tables":
@@ -181,7 +188,9 @@ class Claims:
         """
         seen = {row.id: row for row in self.rows}
         if set(words) != set(seen) or len(words) > MOST:
-            raise ValueError(f"words = {list(words)}: must be those seen, {list(seen)}, at most {MOST}")
+            raise ValueError(
+                f"words = {list(words)}: must be for the claims that were seen, {list(seen)}, at most {MOST}"
+            )
         cells = [
             (
                 f"{row.statement}: {row.published} ({row.source})" if row.published != "-" else row.statement,
@@ -222,10 +231,12 @@ class Claims:
         if id not in self.statements:
             raise ValueError(f"id = {id!r}: must be one of {', '.join(self.statements)}")
         if any(row.id == id for row in self.rows):
-            raise ValueError(f"id = {id!r}: is recorded already; must be recorded once")
+            raise ValueError(
+                f"id = {id!r}: is recorded already; must be recorded once. To run a cell again, make Claims anew"
+            )
         measured = [name for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"]
         if not measured:
-            raise ValueError(f"claim {id!r}: needs a measured figure, of the checkpoint or of this run")
+            raise ValueError(f"claim {id!r}: must have a measured figure, as checkpoint=... or run=...")
         expected = self._expected(id, measured, holds, fails)
         statement = self.statements[id]
         verdict, why = statement.verdict(), statement.evidence.why() if statement.evidence else ""
@@ -244,12 +255,15 @@ class Claims:
             self.evidence(id, beside=0, exact=holds, **({} if fails is None else {"fails": fails}))
             holds = bool(holds) and (fails is None or bool(fails))
         elif fails is not None:
-            raise ValueError(f"claim {id!r}: fails = {fails}: must be None but for a theorem that is judged")
+            raise ValueError(
+                f"claim {id!r}: fails = {fails}: must be None, except for a theorem with holds = True or False"
+            )
         if not isinstance(holds, Mapping):
             holds = dict.fromkeys(measured, holds)
         elif not holds or not set(holds) <= set(measured):
             raise ValueError(
-                f"claim {id!r}: holds judges {sorted(holds)}: must judge columns that have a figure, {measured}"
+                f"claim {id!r}: holds has the columns {sorted(holds)}: must have one or more of those with a figure, "
+                f"{measured}"
             )
         judged = {name: passed for name, passed in holds.items() if passed is not None and self.scale != "smoke"}
         return {name: EXPECTED if passed else UNEXPECTED for name, passed in judged.items()}
@@ -343,16 +357,18 @@ def parse_claims(tables: Mapping[str, Any]) -> dict[str, Statement]:
     claims = {}
     for id, table in tables.items():
         if not isinstance(table, dict):
-            raise ValueError(f"claim {id!r}: is no table")
+            raise ValueError(f"claim {id!r}: is {table!r}; must be a table: [{id}], and its keys below")
         texts = _read(id, table, Statement)
         if texts["kind"] not in KINDS:
             raise ValueError(f"claim {id!r}: kind = {texts['kind']!r}: must be one of {', '.join(KINDS)}")
         decides = KINDS[texts["kind"]]
         if decides and "evidence" not in texts:
-            raise ValueError(f"claim {id!r}: lacks evidence, which decides the verdict of its kind = {texts['kind']!r}")
+            raise ValueError(
+                f"claim {id!r}: must have evidence, from which its verdict is decided, as kind = {texts['kind']!r}"
+            )
         if not decides and "evidence" in texts:
             raise ValueError(
-                f"claim {id!r}: has evidence: must have none, as its kind = {texts['kind']!r} has no verdict"
+                f"claim {id!r}: must have no evidence, as nothing is decided from it where kind = {texts['kind']!r}"
             )
         if decides:
             try:
@@ -366,11 +382,11 @@ def parse_claims(tables: Mapping[str, Any]) -> dict[str, Statement]:
 def _read(id: str, table: dict[str, Any], into: type) -> dict[str, Any]:
     """Return the table as arguments of a dataclass, lists as tuples. Raises ValueError, naming the claim."""
     known = {field.name: field for field in fields(into) if field.name != "id"}
-    if not set(table) <= set(known):
-        raise ValueError(f"claim {id!r}: has the keys {', '.join(table)}: must be among {', '.join(known)}")
+    if unknown := [name for name in table if name not in known]:
+        raise ValueError(f"claim {id!r}: has the keys {', '.join(unknown)}: must be among {', '.join(known)}")
     missing = [name for name, field in known.items() if field.default is MISSING and name not in table]
     if missing:
-        raise ValueError(f"claim {id!r}: lacks {', '.join(missing)}")
+        raise ValueError(f"claim {id!r}: must have {', '.join(missing)}, too")
     for name, value in table.items():
         kinds, word = READ.get(known[name].type, ((int, float, list), "a number or a list of numbers"))
         if not isinstance(value, kinds):

@@ -1,6 +1,6 @@
 """Numbers that are off by one unit in the last place, as another processor's rounding would leave them.
 
-What is computed from such numbers tells whether an answer, or a check of it, hangs on rounding: a start that is
+What is computed from such numbers tells whether an answer, or a check of it, depends on rounding: a start that is
 disturbed stands for a machine that nobody has at hand. Whoever sets ``COURSE_DISTURBED`` to a whole number disturbs a
 learner's process in the sandbox (`companion.workshop.grading.sandbox.worker`) in this way, and a lesson's kernel.
 """

@@ -185,7 +185,9 @@ def mean_and_range(
         import seaborn as sns  # noqa: PLC0415 - heavy: see above
 
     if ax.get_yscale() != "linear":
-        raise ValueError(f"ax: its y-axis is {ax.get_yscale()}; must be linear until the mean is drawn")
+        raise ValueError(
+            f"ax: its y-axis is {ax.get_yscale()}; must be linear here. Draw the mean first, then set the scale"
+        )
     values = np.asarray(runs, dtype=float)
     sns.lineplot(
         x=np.tile([*x], len(values)),

@@ -75,6 +75,6 @@ def replaced(text: str, pairs: list[str]) -> str:
     """
     for old, new in zip(pairs[::2], pairs[1::2], strict=True):
         if (times := text.count(old)) != 1:
-            raise ValueError(f"{old!r} occurs {times} times; it must occur exactly once in\n{text}")
+            raise ValueError(f"{old!r} occurs {times} times; must occur exactly once in\n{text}")
         text = text.replace(old, new)
     return text

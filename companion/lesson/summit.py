@@ -10,9 +10,9 @@ missing and how far it is:
     @summit(draw=..., shape=..., stages=(learns,), seconds=4)
     def train_heads(tokens, targets): ...
 
-Where a training ends hangs on the last bit of its numbers: with another processor, another number of threads or a sum
+Where a training ends depends on the last bit of its numbers: with another processor, another number of threads or a sum
 in another order it ends elsewhere, and a bar refuses some right answers. So a stage asks for what every right answer
-reaches by far, and where none can, the training is judged by its first steps, which hardly hang on rounding.
+reaches by far, and where none can, the training is judged by its first steps, which hardly depend on rounding.
 """
 
 import _thread

@@ -141,17 +141,21 @@ class Experiment:
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} = {getattr(self, name)!r}: must be one of {', '.join(known)}")
         if self.published is not None and self.published <= 0:
-            raise ValueError(f"published = {self.published}: must be above 0, as an effect on the source's side")
+            raise ValueError(f"published = {self.published}: must be above 0, which is the source's side")
         if self.interval is not None and self.interval[0] > self.interval[1]:
-            raise ValueError(f"interval = {list(self.interval)}: must be a lower end and an upper one")
+            raise ValueError(f"interval = {list(self.interval)}: must be the lower end, then the upper end")
         if not (self.ours or self.interval or self.cannot):
-            raise ValueError("ours: must be given, or an interval, or why the measure cannot tell")
-        if self.over == "seeds" and self.interval is not None:
-            raise ValueError(f"interval = {list(self.interval)}: must be left out, as ours has a number for each seed")
-        if not len(self.fit) == len(self.rival) == len(self.ours if self.form else ()):
             raise ValueError(
-                f"fit = {list(self.fit)}: must be as many numbers as ours and as rival, where there is a form"
+                "ours = []: must have numbers where there is no interval, unless `cannot` says why there are none"
             )
+        if self.over == "seeds" and self.interval is not None:
+            raise ValueError(
+                f"interval = {list(self.interval)}: must be left out where over = 'seeds', as it is computed from ours"
+            )
+        if not len(self.fit) == len(self.rival) == len(self.ours if self.form else ()):
+            given = f"fit = {list(self.fit)}, rival = {list(self.rival)}"
+            due = "must have as many numbers as ours" if self.form else "must be left out, as there is no form"
+            raise ValueError(f"{given}: {due}")
 
     def between(self) -> tuple[float, float]:
         """Return the 95 % interval: the stored one, or Student's t over the training seeds."""

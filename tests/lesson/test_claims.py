@@ -182,12 +182,12 @@ def test_a_size_beside_another_is_measured_for_itself_and_comes_from_where_the_f
     ],
 )
 def test_a_measurement_of_no_evidence_is_refused(lesson, id, told):
-    with pytest.raises(ValueError, match=f"id = '{id}': must be a claim with evidence that has"):
+    with pytest.raises(ValueError, match=f"id = '{id}': must be a claim whose evidence has"):
         Claims(lesson).evidence(id, **told)
 
 
 def test_only_a_theorem_has_a_world_that_fails(lesson):
-    with pytest.raises(ValueError, match="claim 'third': fails = True: must be None but for a theorem"):
+    with pytest.raises(ValueError, match="claim 'third': fails = True: must be None, except for a theorem"):
         Claims(lesson).record("third", run="1", holds=True, fails=True)
 
 
@@ -312,7 +312,7 @@ def test_the_end_says_what_the_paper_says_what_you_saw_and_what_to_believe(lesso
 
 def test_what_you_saw_is_not_judged_but_against_a_theorem(lesson, capsys):
     claims = Claims(lesson)
-    with pytest.raises(ValueError, match="claim 'third': exact = True: must be None but for a theorem"):
+    with pytest.raises(ValueError, match="claim 'third': exact = True: must be None, as this claim is not a theorem"):
         claims.saw("third", "2.9", exact=True)
     claims.saw("first", "2", exact=False)
     claims.verdicts()
@@ -324,7 +324,9 @@ def test_there_are_words_for_each_claim_that_was_seen_and_for_six_at_most(lesson
     claims = Claims(lesson)
     claims.saw("first", "1")
     for words in ({}, {"second": "It is so."}, {"first": "A proof.", "second": "It is so."}):
-        with pytest.raises(ValueError, match=r"words = .*: must be those seen, \['first'\], at most 6"):
+        with pytest.raises(
+            ValueError, match=r"words = .*: must be for the claims that were seen, \['first'\], at most 6"
+        ):
             claims.believe(words)
     claims.rows = [replace(claims.rows[0], id=str(number)) for number in range(7)]
     with pytest.raises(ValueError, match="at most 6"):
@@ -336,13 +338,13 @@ def test_there_are_words_for_each_claim_that_was_seen_and_for_six_at_most(lesson
     [
         ({"id": "first", "run": "1"}, "id = 'first': is recorded already; must be recorded once"),
         ({"id": "fifth", "run": "1"}, "id = 'fifth': must be one of first, second, third, fourth"),
-        ({"id": "third"}, "claim 'third': needs a measured figure, of the checkpoint or of this run"),
-        ({"id": "third", "checkpoint": "-", "run": "-"}, "claim 'third': needs a measured figure"),
+        ({"id": "third"}, "claim 'third': must have a measured figure, as checkpoint=... or run=..."),
+        ({"id": "third", "checkpoint": "-", "run": "-"}, "claim 'third': must have a measured figure"),
         (
             {"id": "third", "run": "1", "holds": {"checkpoint": True}},
-            r"holds judges \['checkpoint'\]: must judge .*'run'",
+            r"holds has the columns \['checkpoint'\]: must have .*'run'",
         ),
-        ({"id": "third", "run": "1", "holds": {}}, r"holds judges \[\]"),
+        ({"id": "third", "run": "1", "holds": {}}, r"holds has the columns \[\]"),
     ],
 )
 def test_a_refused_claim_leaves_the_table_as_it_was(claims, row, message):
@@ -365,53 +367,69 @@ def test_an_unknown_lesson_or_scale_is_named(lesson):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('source = "chen2024multihead"', 'source = "nobody1999"', "'first': source = 'nobody1999': is no key"),
-        ('control = "b & a: 2"\n', "", "'first': needs a control, an interval or a reference"),
-        ('"b & a: 2"', '"none yet: to be found"', "'first': needs a control, an interval or a reference"),
-        ('"b & a: 2"', '"-"', "'first': needs a control, an interval or a reference"),
+        (
+            'source = "chen2024multihead"',
+            'source = "nobody1999"',
+            "'first': source = 'nobody1999': must be 'course' or a key",
+        ),
+        ('control = "b & a: 2"\n', "", "'first': must name a control, an interval or a reference"),
+        ('"b & a: 2"', '"none yet: to be found"', "'first': must name a control, an interval or a reference"),
+        ('"b & a: 2"', '"-"', "'first': must name a control, an interval or a reference"),
         ('"b & a: 2"', "2", "'first': control = 2: must be a text"),
-        ('published = "1.0"\n', "", "'first': lacks published"),
-        ('published = "1.0"', 'published = " "', "'first': published must not be empty"),
-        ('published = "1.0"', 'published = "-"', "'first': where and published: must not be '-' but for a claim"),
-        ("where = \"<b>'theorem'</b> 1\"", 'where = "-"', "'first': where and published: must not be '-'"),
+        ('published = "1.0"\n', "", "'first': must have published, too"),
+        ('published = "1.0"', 'published = " "', "'first': published = ' ': must not be empty"),
+        ('published = "1.0"', 'published = "-"', "'first': where = .*, published = '-': may be '-' only where"),
+        (
+            "where = \"<b>'theorem'</b> 1\"",
+            'where = "-"',
+            "'first': where = '-', published = '1.0': may be '-' only where",
+        ),
         (
             "control =",
             "controls =",
-            "'first': has the keys .*controls, evidence: must be among kind, statement, source",
+            "'first': has the keys controls: must be among kind, statement, source",
         ),
         (
             'kind = "theorem"',
             'kind = "lemma"',
             "'first': kind = 'lemma': must be one of theorem, experiment, course, check",
         ),
-        ('kind = "theorem"', 'kind = "course"', "'first': has evidence: must have none, as its kind = 'course' has no"),
+        (
+            'kind = "theorem"',
+            'kind = "course"',
+            "'first': must have no evidence, as nothing is decided from it where kind = 'course'",
+        ),
         (
             'source = "vonoswald2023"\nwhere = "table 1"',
             'source = "course"\nwhere = "table 1"',
-            "'third': kind = 'experiment': does not go with source = 'course'",
+            "'third': kind = 'experiment': must be 'course', or 'check', where source = 'course'",
         ),
         (
             'kind = "course"',
             'kind = "theorem"',
-            "'second': lacks evidence, which decides the verdict of its kind = 'th",
+            "'second': must have evidence, from which its verdict is decided, as kind = 'th",
         ),
-        ('kind = "theorem"', 'kind = "check"', "'first': has evidence: must have none, as its kind = 'check' has no"),
-        ("[third.evidence]", "[fourth.evidence]", "Cannot declare|'third': lacks evidence"),
+        (
+            'kind = "theorem"',
+            'kind = "check"',
+            "'first': must have no evidence, as nothing is decided from it where kind = 'check'",
+        ),
+        ("[third.evidence]", "[fourth.evidence]", "Cannot declare|'third': must have evidence"),
         ("exact = true", 'exact = "yes"', "'first.evidence': exact = 'yes': must be true or false"),
-        ("fails = true", "", "'first.evidence': lacks fails"),
+        ("fails = true", "", "'first.evidence': must have fails, too"),
         (
             "ours = [1, 1.5, 2]",
             "our = [1, 1.5, 2]",
-            "'third.evidence': has the keys of, over, published, our: must be among of",
+            "'third.evidence': has the keys our: must be among of",
         ),
         (
             "ours = [1, 1.5, 2]",
             'ours = "many"',
             "'third.evidence': ours = 'many': must be a number or a list of numbers",
         ),
-        ("ours = [1, 1.5, 2]", "", "'third': ours: must be given, or an interval, or why the measure cannot tell"),
+        ("ours = [1, 1.5, 2]", "", "'third': ours = \\[\\]: must have numbers where there is no interval"),
         ("published = 3\n", "published = -3\n", "'third': published = -3: must be above 0"),
-        ("[first]", "id = 1\n[first]", "'id': is no table"),
+        ("[first]", "id = 1\n[first]", "'id': is 1; must be a table"),
         ("[second]", "[first]", "Cannot declare"),
     ],
 )

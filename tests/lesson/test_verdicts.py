@@ -129,12 +129,12 @@ def test_a_verdict_says_what_it_rests_on():
 test_what_decides_nothing_is_refused = refusals(
     ({"measure": "error"}, "measure = 'error': must be one of effect, points, value"),
     ({"over": "networks"}, "over = 'networks': must be one of seeds, draws, sizes, prompts, others"),
-    ({"over": "seeds", "interval": (1, 2)}, r"interval = \[1, 2\]: must be left out, as ours has a number for each"),
-    ({"form": "linear", "fit": (1,)}, r"fit = \[1\]: must be as many numbers as ours and as rival"),
-    ({"fit": (1,), "rival": (1,)}, r"fit = \[1\]: must be as many numbers as ours and as rival, where there is a form"),
+    ({"over": "seeds", "interval": (1, 2)}, r"interval = \[1, 2\]: must be left out where over = 'seeds'"),
+    ({"form": "linear", "fit": (1,)}, r"fit = \[1\], rival = \[\]: must have as many numbers as ours"),
+    ({"fit": (1,), "rival": (1,)}, r"fit = \[1\], rival = \[1\]: must be left out, as there is no form"),
     ({"published": 0}, "published = 0: must be above 0"),
-    ({"interval": (2, 1)}, r"interval = \[2, 1\]: must be a lower end and an upper one"),
-    ({"ours": ()}, "ours: must be given, or an interval, or why"),
+    ({"interval": (2, 1)}, r"interval = \[2, 1\]: must be the lower end, then the upper end"),
+    ({"ours": ()}, r"ours = \[\]: must have numbers where there is no interval"),
     of=lambda wrong: Experiment(**{"of": "made up", "over": "draws", "ours": (1,)} | wrong),
 )
 

@@ -56,7 +56,7 @@ class AttentionMap(anywidget.AnyWidget):
         words, rows = list(words), np.asarray(weights, dtype=float)
         T, given = len(words), rows.shape
         if T < 2:
-            raise ValueError(f"words = {words!r}: must be at least two")
+            raise ValueError(f"words = {words!r}: must be at least two words")
         rows = rows.reshape(-1, T, T) if given[-2:] == (T, T) and len(given) <= 3 else rows[:0]
         if not len(rows):
             raise ValueError(f"weights of shape {given}: must be ({T}, {T}), or (heads, {T}, {T})")

@@ -110,10 +110,10 @@ class Predictions:
         """
         question = self._question(id)
         if question.kind != "number":
-            raise ValueError(f"id = {id!r}: asks for a {question.kind}; only a number can be drawn")
+            raise ValueError(f"id = {id!r}: must be a question for a number; this one asks for a {question.kind}")
         given = [each for each in (x, y) if each is not None]
         if len(given) != 1:
-            raise ValueError(f"x = {x!r}, y = {y!r}: give one of them, the prediction is the other")
+            raise ValueError(f"x = {x!r}, y = {y!r}: exactly one must be given; the other is the prediction")
         if not isinstance(question.value, float):
             return
         place = (given[0], question.value) if y is None else (question.value, given[0])

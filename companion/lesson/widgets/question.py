@@ -189,7 +189,9 @@ class Question:
         if within is None:
             return
         if self.kind != "number":
-            raise ValueError(f"within = {within!r}: is for numbers; {self.id!r} asks for {self.kind}")
+            raise ValueError(
+                f"within = {within!r}: must be left out, as {self.id!r} asks for no number but {self.kind}"
+            )
         distance = within[1] if isinstance(within, tuple) and len(within) == 2 and within[0] == "abs" else None
         least, given = (0, distance) if isinstance(distance, Real) else (1, within)
         fits = isinstance(given, Real) and float(given) >= least

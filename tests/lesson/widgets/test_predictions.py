@@ -213,9 +213,9 @@ def test_the_mark_stands_at_the_prediction(predictions):
     predictions.mark(ax, "steps", y=0.5)
     assert [tuple(line.get_xydata()[0]) for line in ax.lines] == [(10, 512), (512, 0.5)]
     assert [text.get_text() for text in ax.texts] == ["your prediction"] * 2
-    with pytest.raises(ValueError, match=r"x = None, y = None: give one of them"):
+    with pytest.raises(ValueError, match=r"x = None, y = None: exactly one must be given"):
         predictions.mark(ax, "steps")
-    with pytest.raises(ValueError, match=r"id = 'rate': asks for a choice; only a number can be drawn"):
+    with pytest.raises(ValueError, match=r"id = 'rate': must be a question for a number; this one asks for a choice"):
         predictions.mark(ax, "rate", x=1)
     plt.close()
 
@@ -308,7 +308,10 @@ def test_a_disk_that_is_full_spoils_nothing(predictions, monkeypatch):
         (lambda p: p.compare("rate", "none"), r"measured = 'none': must be one of \['linear', 'exponential'\]"),
         (lambda p: p.compare("steps", 1, within=0.5), r"within = 0.5: must be a factor of at least 1, or \('abs'"),
         (lambda p: p.compare("steps", 1, within=("rel", 0.5)), r"within = \('rel', 0.5\): must be"),
-        (lambda p: p.compare("rate", "linear", within=2), "within = 2: is for numbers; 'rate' asks for choice"),
+        (
+            lambda p: p.compare("rate", "linear", within=2),
+            "within = 2: must be left out, as 'rate' asks for no number but choice",
+        ),
     ],
 )
 def test_bad_arguments_are_named(predictions, wrong, message):
