@@ -252,21 +252,25 @@ class Claims:
     def _expected(self, id: str, measured: list[str], holds: Any, fails: Any) -> dict[str, str]:
         """Return whether the figures are as expected, by column; of a theorem, keep what was found as evidence."""
         if self.statements[id].kind == "theorem" and holds is not None and not isinstance(holds, Mapping):
-            self.evidence(id, beside=0, exact=holds, **({} if fails is None else {"fails": fails}))
-            holds = bool(holds) and (fails is None or bool(fails))
+            holds = self._theorem_holds(id, bool(holds), fails)
         elif fails is not None:
             raise ValueError(
                 f"claim {id!r}: fails = {fails}: must be None, except for a theorem with holds = True or False"
             )
-        if not isinstance(holds, Mapping):
-            holds = dict.fromkeys(measured, holds)
-        elif not holds or not set(holds) <= set(measured):
-            raise ValueError(
-                f"claim {id!r}: holds has the columns {sorted(holds)}: must have one or more of those with a figure, "
-                f"{measured}"
-            )
-        judged = {name: passed for name, passed in holds.items() if passed is not None and self.scale != "smoke"}
-        return {name: EXPECTED if passed else UNEXPECTED for name, passed in judged.items()}
+        judged = _by_column(id, holds, measured)
+        if self.scale == "smoke":
+            return {}
+        return {name: EXPECTED if passed else UNEXPECTED for name, passed in judged.items() if passed is not None}
+
+    def _theorem_holds(self, id: str, exact: bool, fails: bool | np.bool_ | None) -> bool:
+        """Keep as evidence what this run found of a theorem, and return whether it agrees: the theorem is exact, and
+        fails in its negative world, if that was tried.
+        """
+        if fails is None:
+            self.evidence(id, exact=exact)
+            return exact
+        self.evidence(id, exact=exact, fails=fails)
+        return exact and bool(fails)
 
     def verdicts(self) -> None:
         """Print the id of each claim of a source's, and what became of it; where there are none, say so."""
@@ -283,6 +287,18 @@ class Claims:
         }
         parts = {title: part for title, part in parts.items() if part[1]}
         return Tables(parts, self.rows, self.measured)._repr_mimebundle_()
+
+
+def _by_column(id: str, holds: Any, measured: list[str]) -> Mapping[str, bool | np.bool_ | None]:
+    """Return ``holds`` as a mapping from column. Raises ValueError for a column without a figure that was measured."""
+    if not isinstance(holds, Mapping):
+        return dict.fromkeys(measured, holds)
+    if not holds or not set(holds) <= set(measured):
+        raise ValueError(
+            f"claim {id!r}: holds has the columns {sorted(holds)}: must have one or more of those with a figure, "
+            f"{measured}"
+        )
+    return holds
 
 
 @dataclass(frozen=True)

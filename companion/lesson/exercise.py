@@ -309,9 +309,7 @@ class Exercise:
     ) -> Iterator[str]:
         """Yield every diagnosis that fits the wrong answer, the most specific first."""
         yield from self._listed(function, inputs, got, expected)
-        for name, value in inputs.items():
-            if isinstance(value, Tensor) and self._close(got, value):
-                yield f"the answer is the argument {name}, unchanged"
+        yield from self._unchanged(inputs, got)
         nothing = "every entry is False" if got.dtype == torch.bool else "every entry is 0"
         if not got.any() and self._imitates(lambda **given: torch.zeros_like(self.answer(**given)), function):
             yield nothing
@@ -323,12 +321,24 @@ class Exercise:
             yield "gives another answer when called again with the same inputs"
         if got.dtype == torch.bool and self._close(~got, expected):
             yield "True and False are exchanged"
+        yield from self._imprecise(function, inputs, got, expected)
+        yield from self._reasons(function, inputs)
+        yield self._compare_values(_wide(got), _wide(expected)) if got.any() else nothing
+
+    def _unchanged(self, inputs: dict[str, Any], got: Tensor) -> Iterator[str]:
+        """Yield that a wrong answer is one of its arguments."""
+        for name, value in inputs.items():
+            if isinstance(value, Tensor) and self._close(got, value):
+                yield f"the answer is the argument {name}, unchanged"
+
+    def _imprecise(
+        self, function: Callable[..., Any], inputs: dict[str, Any], got: Tensor, expected: Tensor
+    ) -> Iterator[str]:
+        """Yield that an answer is wrong by its precision alone: in float64 it would be right."""
         if self._float64_is_right(function, inputs, expected):
             dtype = function(*copied(inputs).values()).dtype
             part = "a part is in a lower precision" if dtype == expected.dtype else f"the answer is in {dtype}"
             yield f"nearly right, off by {_share(got, expected)} of the largest entry: {part}"
-        yield from self._reasons(function, inputs)
-        yield self._compare_values(_wide(got), _wide(expected)) if got.any() else nothing
 
     def _reasons(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Iterator[str]:
         """Yield the arguments that a wrong answer leaves out or does not change with, and the near miss that it behaves

@@ -129,21 +129,8 @@ class Summit(Exercise):
         """Raise a `Mistake` unless the answer is right: with what it does if that is known, else with the first stage
         that is missing.
         """
-        if self.first_steps is not None:
-            few = self.first_steps(inputs)
-            begun = self._answered(function, few)
-            if _alike(begun, self._gives(self.answer, drawn, few)):
-                return
-            if twin := self._twin(drawn, few, begun):
-                raise Mistake(f"{self.name}: {twin}")
-            for start in SEEDS if self.any_start else ():
-                with reseeded(start):
-                    if _alike(begun, self.answer(**copied(_asked(few)))):
-                        return
-            if self.retaught is not None and torch.equal(begun, self._answered(function, self.retaught(inputs))):
-                raise Mistake(
-                    f"{self.name}: the answer is the same whatever labels it is trained on: nothing is learned"
-                )
+        if self.first_steps is not None and self._begins_right(drawn, inputs, self.first_steps(inputs), function):
+            return
         got = self._answered(function, inputs)
         if self.repeatable and not self._close(self._answered(function, inputs), got):  # first, or chance is judged
             raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
@@ -152,6 +139,26 @@ class Summit(Exercise):
                 twin = "" if self.first_steps else self._twin(drawn, inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
         self._vary(inputs, function, got)
+
+    def _begins_right(
+        self, drawn: Drawn, inputs: dict[str, Any], few: dict[str, Any], function: Callable[..., Any]
+    ) -> bool:
+        """Return whether the first steps, with the inputs in ``few``, are the course's, from its start or, where any
+        will do, from another; steps that differ may be right, too. Raise a `Mistake` where they show a listed one, or
+        that nothing is learned.
+        """
+        begun = self._answered(function, few)
+        if _alike(begun, self._gives(self.answer, drawn, few)):
+            return True
+        if twin := self._twin(drawn, few, begun):
+            raise Mistake(f"{self.name}: {twin}")
+        for start in SEEDS if self.any_start else ():
+            with reseeded(start):
+                if _alike(begun, self.answer(**copied(_asked(few)))):
+                    return True
+        if self.retaught is not None and torch.equal(begun, self._answered(function, self.retaught(inputs))):
+            raise Mistake(f"{self.name}: the answer is the same whatever labels it is trained on: nothing is learned")
+        return False
 
     def _vary(self, inputs: dict[str, Any], function: Callable[..., Any], got: Tensor) -> None:
         """Raise a `Mistake` unless another seed, and another value of what it must use, gives another answer."""

@@ -212,18 +212,37 @@ def _of_size(evidence: Experiment) -> str:
     """Return the verdict on an experiment at its own size."""
     if evidence.cannot or not _enough(evidence):
         return UNASSESSED
-    low, high = evidence.between()
-    seeds = evidence.ours if len(evidence.ours) >= SEEDS else (low, high)
-    if evidence.form:
-        seeds = [fit - rival for fit, rival in zip(evidence.fit, evidence.rival, strict=True)]
-        low, high = _student(seeds)
-    if not (low > 0 or min(seeds) > 0):
-        other_sign = high < 0 or max(seeds) <= 0
-        too_small = not evidence.form and evidence.published is not None and high < evidence.published / 2
-        return DIFFERENT if (other_sign or too_small) and not evidence.stand_in else UNASSESSED
-    if evidence.stand_in or evidence.trend or evidence.over in TREND or min(evidence.fit, default=1) < FITS:
+    leads, (low, high) = _leads(evidence)
+    if not (low > 0 or min(leads) > 0):
+        return DIFFERENT if _contradicts(evidence, leads, high) else UNASSESSED
+    if _at_most_weaker(evidence):
         return WEAKER
-    return REPRODUCED if _met(evidence, *evidence.between(), min(seeds)) else WEAKER
+    return REPRODUCED if _met(evidence, *evidence.between(), min(leads)) else WEAKER
+
+
+def _leads(evidence: Experiment) -> tuple[Sequence[float], tuple[float, float]]:
+    """Return what must be above 0, by seed, and its 95 % interval: ours, or of a form by how much it explains more than
+    its rival. Where seeds are too few, the ends of the interval take their place.
+    """
+    if evidence.form:
+        leads = [fit - rival for fit, rival in zip(evidence.fit, evidence.rival, strict=True)]
+        return leads, _student(leads)
+    interval = evidence.between()
+    return evidence.ours if len(evidence.ours) >= SEEDS else interval, interval
+
+
+def _contradicts(evidence: Experiment, leads: Sequence[float], high: float) -> bool:
+    """Return whether what is not on the source's side is against the source, and not merely open."""
+    if evidence.stand_in:  # the disagreement may be the stand-in's
+        return False
+    other_sign = high < 0 or max(leads) <= 0
+    return other_sign or (not evidence.form and evidence.published is not None and high < evidence.published / 2)
+
+
+def _at_most_weaker(evidence: Experiment) -> bool:
+    """Return whether the verdict cannot be better than weaker, however large the effect is."""
+    explains_too_little = min(evidence.fit, default=1) < FITS
+    return bool(evidence.stand_in or evidence.trend or evidence.over in TREND) or explains_too_little
 
 
 def too_few(evidence: Construction | Experiment) -> str:

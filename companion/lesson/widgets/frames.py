@@ -73,31 +73,42 @@ def grid(picture: Callable[[dict[str, Any]], bytes], controls: dict[str, ipywidg
     a ``menu`` (else a slider), and ``frames`` in base64, the last control's values following each other. Empty if
     nothing can be moved.
     """
-    start = {name: control.value for name, control in controls.items()}
     moved = {name: choices for name in controls if len(choices := values(controls[name])) > 1}
     moved = dict(list(moved.items())[:CONTROLS])
     if not moved:
         return {}
+    axes, frames = _drawn(picture, moved, {name: control.value for name, control in controls.items()})
+    return {
+        "controls": [_described(name, controls[name], axis) for name, axis in axes.items()],
+        "frames": [base64.b64encode(frame).decode() for frame in frames],
+    }
+
+
+def _drawn(
+    picture: Callable[[dict[str, Any]], bytes], moved: dict[str, list[tuple[str, Any]]], start: dict[str, Any]
+) -> tuple[dict[str, list[tuple[str, Any]]], list[bytes]]:
+    """Return the values that each control of a grid takes, of all those in ``moved``, and the grid's frames: as many as
+    fit into `FRAMES` and `BYTES`.
+    """
     counts, limit = [len(choices) for choices in moved.values()], min(FRAMES, BYTES // len(small(picture(start))))
     while True:
-        sizes = grid_sizes(counts, limit)
-        axes = [thinned(moved[name], size, start[name]) for name, size in zip(moved, sizes, strict=True)]
-        places = [dict(zip(moved, (value for _, value in place), strict=True)) for place in product(*axes)]
+        sizes = zip(moved, grid_sizes(counts, limit), strict=True)
+        axes = {name: thinned(moved[name], size, start[name]) for name, size in sizes}
+        places = [dict(zip(moved, (value for _, value in place), strict=True)) for place in product(*axes.values())]
         frames = [small(picture(start | place)) for place in places]
-        if (total := sum(map(len, frames))) <= BYTES or len(frames) == 1:
-            break
+        total = sum(map(len, frames))
+        if total <= BYTES or len(frames) == 1:
+            return axes, frames
         limit = min(len(frames) - 1, limit * BYTES // total)  # others are larger than the first
+
+
+def _described(name: str, control: ipywidgets.ValueWidget, axis: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return what a page must know of a control that takes the values of an ``axis``."""
     return {
-        "controls": [
-            {
-                "label": getattr(controls[name], "description", "") or name,
-                "values": [label for label, _ in axis],
-                "start": axis.index(thinned(axis, 1, start[name])[0]),
-                "menu": not (hasattr(controls[name], "step") or isinstance(controls[name], ipywidgets.SelectionSlider)),
-            }
-            for name, axis in zip(moved, axes, strict=True)
-        ],
-        "frames": [base64.b64encode(frame).decode() for frame in frames],
+        "label": getattr(control, "description", "") or name,
+        "values": [label for label, _ in axis],
+        "start": axis.index(thinned(axis, 1, control.value)[0]),
+        "menu": not (hasattr(control, "step") or isinstance(control, ipywidgets.SelectionSlider)),
     }
 
 
