@@ -65,10 +65,8 @@ def smollm2_folder() -> Path:
     with opened(folder / "model.safetensors") as file:
         made_of = (file.metadata() or {}).get("sha256_of_gguf")
     if made_of != SMOLLM2["smollm2"]:
-        raise PretrainedError(
-            f"{folder}: made of a GGUF with the SHA-256 {made_of}; must be {SMOLLM2['smollm2']}, which the stored "
-            "tables are measured on. `fetch smollm2 --remove`, then `fetch smollm2`, brings it"
-        )
+        due = f"{SMOLLM2['smollm2']}, which is measured here; `fetch smollm2 --remove`, then `fetch smollm2` brings it"
+        raise PretrainedError(f"{folder}: made of a GGUF with the SHA-256 {made_of}; must be {due}")
     return folder
 
 
