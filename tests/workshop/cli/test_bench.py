@@ -31,5 +31,5 @@ def test_a_layer_of_ones_own_is_benched_by_one_command(tmp_path, capsys):
     assert called("bench", f"{file}:Shift", *words) == 0
     said = capsys.readouterr().out
     assert "hops 1: Shift " in said and f"Table and picture: {out}" in said
-    assert "10 steps" in said and "not learned here does not mean that it cannot be" in said
+    assert "10 steps" in said and "may still be learned with more steps or a larger width" in said
     assert read_table(out).values("size") == [1, 2, 3] and out.with_suffix(".png").is_file()

@@ -340,7 +340,7 @@ def test_on_windows_nothing_is_run_even_unsafely(root, monkeypatch, marked, caps
     hand_in(root, "anna", solved())
     monkeypatch.setattr(grade.os, "name", "nt")
     assert run(root, NAME, unsafe=True) == 2
-    assert "in WSL this works. Nothing was run." in capsys.readouterr().out
+    assert "run it in WSL, Windows' own Linux.\nNothing was run." in capsys.readouterr().out
     assert not marked
 
 
