@@ -237,7 +237,7 @@ def _lies_evenly(inputs: dict, film: Tensor) -> str | None:
     or after 1,000 to 5,000 steps and have 80 to 120 frames (by .06 to .14 from a start of both signs, which may pass);
     by .25 and more where frames lie on a square, a root or a logarithm of the steps.
 
-    The longest way from a frame to the next is longer than the usual one by at most .034 of that part in the same films.
+    The longest way from a frame to the next exceeds the usual one by at most .034 of that part in the same films.
     """
     losses = _losses(inputs, film)
     if (rise := losses.diff().max().item()) and not stays_within("rise of the loss between two frames", rise, 0.01):
