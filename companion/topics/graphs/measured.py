@@ -81,7 +81,7 @@ def eight_by_budget(seed: int, scale: str, times: int) -> list[Row]:
 
     silent = without(model, "degree")
     whole, cut = right(model), right(silent)
-    silent.bias.data.zero_()
+    silent.get_parameter("bias").data.zero_()
     unbiased = right(silent)
     return [
         {"arm": arm, "run": run}
