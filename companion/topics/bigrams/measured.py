@@ -15,7 +15,7 @@ from companion.topics.bigrams.data import markov_chains, trigger_sequences
 from companion.topics.bigrams.exercises import adam_step
 from companion.topics.bigrams.model import BigramModel, BigramModelConfig
 from companion.topics.bigrams.probes import memories
-from companion.topics.bigrams.recipes import TABLE, known_loss
+from companion.topics.bigrams.recipes import TABLE, known_loss, next_token_loss
 
 SMALL = BigramModelConfig(TABLE.N, 32, 64)
 STEPS = {"smoke": 30, "course": 300, "paper": 900}
@@ -114,6 +114,44 @@ def global_first(seed: int, scale: str) -> list[Row]:
     looks = train(model, plan.draw, plan.loss, steps, seed=seed, label="with noise", each=look, every=2).looks
     passed = [[2 * index for index, shares in enumerate(looks) if shares[of] > 0.25] for of in (0, 1)]
     return [{"global": min(passed[0], default=math.inf), "in_context": min(passed[1], default=math.inf)}]
+
+
+@measurement(
+    "bigrams-noise-everywhere",
+    "mean p(noise) of a model trained on all positions of texts with noise, whole and without MLPs",
+    cells=[{"times": 1}, {"times": 3}],
+    recipes=lambda scale: [recipe("bigrams-noise", scale)],
+    tolerance=0.15,
+    because="runs drift apart by rounding, and seeds differ by as much",
+)
+def noise_everywhere(seed: int, scale: str, times: int) -> list[Row]:
+    """Train the model of "bigrams-noise" ``times`` as long, with a loss on every token and not on known answers alone,
+    and return p(noise) on texts without noise: where the answer is known; after characters that are no trigger; and
+    where the answer is known once the last MLP's output, then that of both, is 0.
+    """
+    plan = recipe("bigrams-noise", scale)
+    model = plan.model(seed)
+    steps = Schedule(plan.schedule.steps * times, batch=plan.schedule.batch, lr=plan.schedule.lr)
+    train(
+        model, plan.draw, lambda model, tokens, _known: next_token_loss(model, tokens), steps, seed=seed, label="noise"
+    )
+    fresh = trigger_sequences(192, model.config.context, TABLE, K=1, generator=10_000 + seed)
+    asked = fresh.tokens[:, :-1]
+
+    @torch.no_grad()
+    def noise(where: torch.Tensor, *removed: int) -> float:
+        with model.hooks({f"blocks.{layer}.hook_mlp_out": lambda value, _: 0 * value for layer in removed}):
+            return model(asked).softmax(-1)[where][:, TABLE.N].mean().item()
+
+    elsewhere = asked != TABLE.most_frequent(1)[0]
+    return [
+        {
+            "known": noise(fresh.known),
+            "elsewhere": noise(elsewhere),
+            "without_last_mlp": noise(fresh.known, 1),
+            "without_mlps": noise(fresh.known, 0, 1),
+        }
+    ]
 
 
 @measurement(
