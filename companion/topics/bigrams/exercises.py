@@ -250,7 +250,7 @@ def _is_one_step(inputs: dict, answer: Tensor) -> str | None:
         return None
     return (
         "W_O2 is not what one gradient step from zero gives: its cosine with minus the gradient of the first batch is "
-        f"{cosine:.2f}, not 0.6. Each matrix takes one step, on a batch of its own"
+        f"{cosine:.2f}, not 0.6. Each matrix takes one step from zero"
     )
 
 
