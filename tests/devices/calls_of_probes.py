@@ -246,6 +246,7 @@ CALLS = {
     "topics.limits.by_hand.WordDecoder": lambda f, i: f(3, 6, 3)(i.normal(2, 6, 3).argsort(-1)),
     "topics.limits.by_hand.CircleDecoder": lambda f, i: f(3, 6)(i.whole(3, 2, 6), 1 - 2 * i.bits(2, 6)),
     "topics.limits.by_hand.HopDecoder": lambda f, i: f(5, 3)(i.normal(2, 5).argsort(-1)),
+    "topics.limits.by_hand.LetterHopDecoder": lambda f, i: f(5, 2, 3)((i.normal(2, 5) > 0).long()),
     "topics.limits.by_hand.counted_parity": lambda f, i: f(i.bits(3, 6)),
     "topics.memories.by_hand.write": lambda f, i: f(i.normal(5, 4), i.normal(3, 4), i.whole(3, 5)),
     "topics.memories.by_hand.read": lambda f, i: f(i.normal(4, 4), i.normal(5, 4), i.normal(3, 4)),

@@ -4,12 +4,14 @@
 arXiv:2210.10749, theorem 1, has the depth; the weights are ours). Place t holds the product f of the 2^l symbols up to
 it; a layer fetches g, that of the place 2^l before, and writes g then f in f's place. `HopDecoder` follows pointers k
 times in floor(log2 k) + 1 layers: the pointers themselves are doubled, and the binary digits of k say which of them are
-taken (Sanford, Hsu, Telgarsky 2024, arXiv:2402.09268, solve the k-hop task so, in one layer more, since their pointers
-must be found first).
+taken. `LetterHopDecoder` finds them first, in the text, and so needs one layer more, as many as Sanford, Hsu, Telgarsky
+2024, arXiv:2402.09268, give (the weights are ours).
 
 A permutation of n points is the n x n table that has a 1 at [x, where x goes]. Both are in float64, unless another
 ``dtype`` is to show what its precision costs; the softmax leaves exp(-beta) on each wrong place.
 """
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -220,6 +222,103 @@ class HopDecoder:
         x[..., self.blocks["here"]] = x[..., self.blocks["c"]] = torch.eye(self.n, dtype=torch.float64)
         x[..., self.blocks["p"]] = F.one_hot(pointers, self.n).double()
         return self.decoder.to(x.device)(x)[..., self.blocks["c"]]
+
+
+class LetterHopDecoder:
+    """Where ``hops`` hops lead from each place of a text of ``alphabet`` letters, by `found_pointers` of the same
+    topic's data: in floor(log2 hops) + 2 causal layers of two heads, whose width does not grow with ``length``.
+
+    >>> LetterHopDecoder(length=256, alphabet=4, hops=50)(letters)    # (batch, 256) -> (batch, 256, 5)
+
+    Place 0 is the start, where hops end that lead nowhere. Layer 1 fetches the letter before each place and counts how
+    often its letters stood there already; its MLP, of O(alphabet length) units, keeps the counts of the place's own
+    letter (its rank) and of the letter before it, and squares these. So place c points to the one whose letter before
+    it is c's and stood there as often: a match of letters and numbers, for which nobody has to have been at c.
+
+    The other layers take a binary digit of ``hops`` each, the highest first. A place knows where m hops lead from it,
+    c, and the letter and rank there. At a 0 it looks at c, at a 1 where c points to, and takes over where m hops lead
+    from there: 2 m hops, or 2 m + 1. Raises ValueError for a number below 1 or a beta that is not positive.
+    """
+
+    def __init__(self, length: int, alphabet: int, hops: int, *, beta: float = 40.0):
+        at_least(length=(length, 1), alphabet=(alphabet, 1), hops=(hops, 1))
+        positive(beta=beta)
+        self.length, self.alphabet, v = length, alphabet, alphabet
+        sizes = {"here": 1, "square": 1, "one": 1, "rest": 1, "c": 1, "letter": v + 1, "rank": v}
+        self.blocks = Blocks(**sizes, count=v, before=v + 1, often=v, squared=v, spare=1)  # an even number in all
+        units = self._ranks()
+        self.decoder = _empty(self.blocks.width, 1 + hops.bit_length(), length + 1, units=len(units[0]), heads=2)
+        rows = {name: self.blocks.rows(name) for name in self.blocks.slices}
+        here, square, one, rest, c, letter, rank = (rows[name] for name in sizes)
+        before, often, squared = (rows[name] for name in ("before", "often", "squared"))
+        place = torch.cat([here, square])
+
+        def at(asked: Tensor) -> tuple[Tensor, Tensor]:
+            """Ask for the place whose number ``asked`` reads: 2 asked here - here^2 is largest there."""
+            return beta * torch.cat([2 * asked, -one]), place
+
+        match = beta * torch.cat([letter, 2 * rank, -letter[:v]]), torch.cat([before, often, squared])
+        known = torch.cat([c, letter, rank])
+        blocks: Any = self.decoder.blocks
+        first, *others = blocks
+        self._heads(
+            first,
+            (*at(here - one), letter[:v], before[:v]),
+            (rest, before[v:], (length + 1) * letter[:v], rows["count"]),
+        )
+        _fill(first.mlp, *units)
+        for block, digit in zip(others, f"{hops:b}", strict=True):
+            self._heads(block, (*(match if digit == "1" else at(c)), known, known), (*at(here), -known, known))
+            _fill(block.mlp, rest[:0], rest[:0])
+
+    def _heads(self, block: Any, *heads: tuple[Tensor, Tensor, Tensor, Tensor]) -> None:
+        """Write a block's heads, each with what asks, what is asked, what it fetches and where it writes that."""
+        size = self.blocks.width // len(heads)
+        full = torch.zeros(4, len(heads), size, self.blocks.width, dtype=torch.float64)
+        for number, parts in enumerate(heads):
+            for of, part in zip(full[:, number], parts, strict=True):
+                of[: len(part)] = part
+        full[0] *= size**0.5  # the decoder divides scores by it
+        block.attention.qkv.weight[:] = full[:3].flatten(0, 2)
+        block.attention.out.weight[:] = full[3].flatten(0, 1).mT
+
+    def _ranks(self) -> tuple[Tensor, Tensor]:
+        """An MLP that keeps of the counts of earlier letters the place's own and that of the letter before it, and the
+        square of this: r^2 is r + 2 (r - 1)^+ + 2 (r - 2)^+ + .. for a whole number.
+        """
+        rows = {name: self.blocks.rows(name) for name in self.blocks.slices}
+        v, far, one = self.alphabet, self.length + 1, rows["one"]
+        letter, before = rows["letter"][:v], rows["before"][:v]
+        earlier = rows["count"] - letter
+        own, of_before = (earlier + far * (gate - one) for gate in (letter, before))
+        up, down = [own, of_before, of_before], [rows["rank"], rows["often"], rows["squared"]]
+        for step in range(1, self.length):
+            up.append(of_before - step * one)
+            down.append(2 * rows["squared"])
+        return GATE * torch.cat(up), torch.cat(down) / GATE
+
+    def stream(self, letters: Int[Tensor, "batch length"]) -> Float[Tensor, "batch places width"]:
+        """Return what the decoder reads: the start, then the letters, and the numbers of places. Raises ValueError for
+        a text of another length, and for a letter that is not in the alphabet.
+        """
+        if letters.shape[1] != self.length:
+            raise ValueError(f"letters of shape {tuple(letters.shape)}: must be {self.length}")
+        check_range(letters=(letters, self.alphabet))
+        places = torch.arange(self.length + 1, dtype=torch.float64)
+        x = torch.zeros(len(letters), self.length + 1, self.blocks.width, dtype=torch.float64, device=letters.device)
+        x[..., self.blocks["letter"]] = F.one_hot(F.pad(letters, (1, 0), value=self.alphabet)).double()
+        x[:, 0, self.blocks["before"]] = 1  # every letter's pointer, if there is no other
+        x[..., self.blocks["one"]] = 1
+        numbers = (("here", places), ("square", places**2), ("rest", (self.length + 1 - places).log()), ("c", places))
+        for name, values in numbers:
+            x[..., self.blocks[name]] = values[:, None].to(x)
+        return x
+
+    def __call__(self, letters: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length letters"]:
+        """The letter where the hops from each place end, one-hot; the channel behind the letters, where they lead
+        nowhere.
+        """
+        return self.decoder.to(letters.device)(self.stream(letters))[:, 1:, self.blocks["letter"]]
 
 
 def counted_parity(bits: Int[Tensor, "batch length"], dtype: torch.dtype = torch.float64) -> Float[Tensor, "batch"]:

@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from refusals import refusals
 
 from companion.topics.limits.baselines import follow, running_products
-from companion.topics.limits.by_hand import CircleDecoder, HopDecoder, WordDecoder, counted_parity
-from companion.topics.limits.data import coins, pointers, turns_and_flips, words
+from companion.topics.limits.by_hand import CircleDecoder, HopDecoder, LetterHopDecoder, WordDecoder, counted_parity
+from companion.topics.limits.data import coins, found_hops, pointers, turns_and_flips, unlike_neighbours, words
 from companion.topics.limits.probes import right_prefixes
 
 
@@ -73,6 +73,26 @@ def test_maps_that_are_no_permutations_are_followed_too():
     assert torch.equal(HopDecoder(16, 11)(maps).argmax(-1), follow(maps, 11))
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 8, 21, 31])
+@pytest.mark.parametrize(("length", "alphabet"), [(2, 2), (256, 4), (90, 3), (40, 7)])
+def test_hops_along_pointers_that_are_found_take_one_layer_more(length, alphabet, k):
+    letters = unlike_neighbours(3, length, alphabet, generator=k)
+    ends = found_hops(letters, torch.full((3,), k), alphabet)[1][:, 1:]
+    net = LetterHopDecoder(length, alphabet, k)
+    assert len(net.decoder.blocks) == 1 + len(f"{k:b}")
+    assert net.blocks.width == LetterHopDecoder(9, alphabet, k).blocks.width
+    assert (net(letters) - F.one_hot(ends, alphabet + 1)).abs().max() < 1e-12
+    net.decoder.blocks = net.decoder.blocks[:-1]
+    there = ends < alphabet
+    assert length < 256 or (net(letters).argmax(-1) == ends)[there].double().mean() < 2 / 3
+
+
+def test_letters_that_stand_side_by_side_are_hopped_from_too():
+    letters = torch.randint(3, (5, 60), generator=torch.Generator().manual_seed(1))
+    ends = found_hops(letters, torch.full((5,), 6), 3)[1][:, 1:]
+    assert torch.equal(LetterHopDecoder(60, 3, 6)(letters).argmax(-1), ends)
+
+
 def test_counting_needs_as_many_digits_as_the_count_and_doubling_does_not():
     bits = coins(300, 1024, generator=1)
     right = bits.sum(1) % 2
@@ -103,4 +123,8 @@ test_bad_arguments_are_named = refusals(
     (lambda: HopDecoder(4, 0), "hops = 0"),
     (lambda: HopDecoder(4, 2)(pointers(1, 5, generator=0)), "must have 4 places"),
     (lambda: HopDecoder(4, 2)(pointers(1, 4, generator=0) - 1), "pointers: -1 is out of range"),
+    (lambda: LetterHopDecoder(4, 0, 1), "alphabet = 0"),
+    (lambda: LetterHopDecoder(4, 2, 1, beta=-1.0), "beta = -1.0"),
+    (lambda: LetterHopDecoder(4, 2, 1)(coins(1, 5, generator=0)), "must be 4"),
+    (lambda: LetterHopDecoder(4, 2, 1)(coins(1, 4, generator=0) + 1), "letters: 2 is out of range"),
 )
