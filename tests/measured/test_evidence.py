@@ -227,10 +227,26 @@ def test_what_steadying_gives_is_of_its_table():
         assert found.ours == pytest.approx(of_seeds.tolist(), abs=digits)
 
 
-def test_the_losses_of_lesson_09_are_of_the_table_of_teachers():
-    losses = measured_table("multihead-teachers").where(sharpness=2.0).columns["loss"]
-    evidence = _evidence("09-pac-learning", "learns-two-heads", "multihead-teachers")
-    assert evidence.ours == pytest.approx([-log10(loss) for loss in losses], abs=0.01)
+@pytest.mark.parametrize(
+    ("id", "name", "chosen"),
+    [
+        ("learns-two-heads", "multihead-teachers", {"sharpness": 2.0}),
+        ("gaussian-tokens", "multihead-gaussian", {"sharpness": 2.0, "labels": "its own"}),
+        ("learns-three-heads", "multihead-three-heads", {"labels": "its own"}),
+    ],
+)
+def test_the_losses_of_lesson_09_are_of_the_tables_of_teachers(id, name, chosen):
+    losses = measured_table(name).where(**chosen).columns["loss"]
+    assert _evidence("09-pac-learning", id, name).ours == pytest.approx([-log10(loss) for loss in losses], abs=0.01)
+
+
+def test_how_luck_gets_rare_is_of_its_table():
+    table = measured_table("multihead-luck").where(heads="random")
+    logs, m = np.log2(table.grid("seed", "m", of="share")), np.array(table.values("m"))
+    found = _evidence("09-pac-learning", "luck-gets-rare", "multihead-luck")
+    assert found.ours == pytest.approx([-np.polyfit(m, row, 1)[0] for row in logs], abs=0.01)
+    for of, said in ((m, found.fit), (np.log(m), found.rival)):
+        assert said == pytest.approx([np.corrcoef(of, row)[0, 1] ** 2 for row in logs], abs=1e-4)
 
 
 def test_the_interval_of_lesson_03_is_of_the_table_of_its_checkpoints():

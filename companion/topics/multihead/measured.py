@@ -1,4 +1,4 @@
-"""What lesson 09 shows of students of parities, and of labels that no layer of two heads gives."""
+"""What lesson 09 shows of students of parities, of more teachers and heads, and of labels that no layer gives."""
 
 from dataclasses import replace
 
@@ -126,3 +126,92 @@ def what_learn_says(seed: int, scale: str, kind: str) -> list[Row]:
         return [{"said": "refused"}]
     loss = relative_loss(Teacher(report.thetas, report.ws), X[:fresh], Y[:fresh])
     return [{"said": "right" if loss < RIGHT else "wrong"}]
+
+
+def _said(X: Tensor, Y: Tensor, asked: Tensor, due: Tensor, heads: int) -> Row:
+    """Whether `learn` answers to X and Y, and the relative loss of that on fresh sequences; 1 if it refuses."""
+    try:
+        report = learn(X, Y, heads=heads)
+    except NotCertifiedError:
+        return {"answered": 0, "loss": 1.0}
+    return {"answered": 1, "loss": relative_loss(Teacher(report.thetas, report.ws), asked, due).item()}
+
+
+LABELS = ("its own", "another's")  # of a sequence: the teacher's answer to it, or to another one
+
+
+@measurement(
+    "multihead-gaussian",
+    "the same of sequences of Gaussian tokens, and of labels that are another sequence's",
+    seeds=range(10),
+    cells=[{"sharpness": 2.0, "labels": labels} for labels in LABELS] + [{"sharpness": 1.0, "labels": LABELS[0]}],
+    tolerance=1e-3,
+    because="the descent at its end stops where rounding lets it",
+)
+def of_gaussian_tokens(seed: int, scale: str, sharpness: float, labels: str) -> list[Row]:
+    """Judge an answer on 2,000 fresh sequences, Gaussian as well."""
+    layer, n = teacher(12, 2, sharpness=sharpness, generator=seed + 300), 2500 if scale == "smoke" else 20_000
+    X, asked = (
+        sequences(many, 2, 12, kind="gaussian", generator=seed + start) for many, start in ((n, 400), (2000, 500))
+    )
+    Y = layer(X) if labels == LABELS[0] else layer(X).roll(1, 0)
+    return [_said(X, Y, asked, layer(asked), 2)]
+
+
+@measurement(
+    "multihead-three-heads",
+    "the relative loss of what `learn` answers to 40,000 sequences of a teacher of three heads, on fresh ones",
+    cells=[{"labels": labels} for labels in LABELS],
+    tolerance=1e-3,
+    because="the descent at its end stops where rounding lets it",
+)
+def of_three_heads(seed: int, scale: str, labels: str) -> list[Row]:
+    """Judge an answer on 2,000 fresh sequences."""
+    layer, n = teacher(12, 3, generator=seed + 600), 6000 if scale == "smoke" else 40_000
+    X, asked = (sequences(many, 2, 12, generator=seed + start) for many, start in ((n, 700), (2000, 800)))
+    Y = layer(X) if labels == LABELS[0] else layer(X).roll(1, 0)
+    return [_said(X, Y, asked, layer(asked), 3)]
+
+
+ALIKE = {"random": False, "nearly alike": True}  # heads
+MOST_HEADS = 6
+
+
+def lucky_shares(thetas: Float[Tensor, "heads d d"], within: float = 0.02) -> list[float]:
+    """How often the first two heads, three, .. put nearly the same weight on a token, over all pairs of different
+    tokens on {-1, 1}^d: the weight on x where x looks at x and y. Where y looks, it is that of the pair in turn.
+
+    ``thetas``: of the heads.
+    ``within``: how far apart their weights may lie.
+    """
+    d = thetas.shape[1]
+    every = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0])] * d)
+    counts = [0] * (len(thetas) - 1)
+    for some in every.split(256):
+        scores = [some @ theta.float() for theta in thetas]
+        low = high = ((scores[0] * some).sum(1, keepdim=True) - scores[0] @ every.mT).sigmoid()
+        x, y = (low < 2).nonzero(as_tuple=True)
+        low, high = low.flatten(), high.flatten()
+        for m, score in enumerate(scores[1:]):
+            weight = ((score * some).sum(1, keepdim=True) - score @ every.mT).sigmoid()[x, y]
+            low, high = torch.minimum(low, weight), torch.maximum(high, weight)
+            left = high - low < within
+            x, y, low, high = x[left], y[left], low[left], high[left]
+            counts[m] += len(x)
+    return [(count - len(every)) / (len(every) ** 2 - len(every)) for count in counts]  # all agree where x is y
+
+
+@measurement(
+    "multihead-luck",
+    "how often two to six heads put nearly the same weight on a token, over all sequences of two, of ten teachers",
+    cells=[{"heads": heads} for heads in ALIKE],
+    tolerance=1e-6,
+    because="single precision counts a pair or two otherwise",
+)
+def luck(seed: int, scale: str, heads: str) -> list[Row]:
+    """Measure the mean share, where heads are random and where they are alike but for a tenth of their length."""
+    many, d = (2, 6) if scale == "smoke" else (10, 12)
+    drawn = [teacher(d, MOST_HEADS, generator=1000 * seed + place).thetas for place in range(many)]
+    shares = [lucky_shares(thetas[:1] + 0.1 * thetas if ALIKE[heads] else thetas) for thetas in drawn]
+    means = torch.tensor(shares, dtype=torch.float64).mean(0).tolist()
+    return [{"m": m, "share": share} for m, share in enumerate(means, 2)]
