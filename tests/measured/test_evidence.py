@@ -240,6 +240,12 @@ def test_the_losses_of_lesson_09_are_of_the_tables_of_teachers(id, name, chosen)
     assert _evidence("09-pac-learning", id, name).ours == pytest.approx([-log10(loss) for loss in losses], abs=0.01)
 
 
+def test_what_8_bits_keep_is_of_its_table():
+    _, _, eight, whole = measured_table("facts-rounded").grid("precision", "seed", of="held")
+    found = _evidence("07-factual-recall", "eight-bits-suffice", "facts-rounded")
+    assert found.ours == pytest.approx((eight / whole).tolist(), abs=5e-4)
+
+
 def test_how_luck_gets_rare_is_of_its_table():
     table = measured_table("multihead-luck").where(heads="random")
     logs, m = np.log2(table.grid("seed", "m", of="share")), np.array(table.values("m"))

@@ -1,15 +1,18 @@
 """What lesson 07 shows of other learning rates and of other seeds, and how long its loss rests."""
 
 import math
+from copy import deepcopy
 from dataclasses import replace
+from typing import cast
 
 import torch
 
+from companion.core.checkpoints import shipped, weights_path
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import recipe
 from companion.core.training import seeded, train
 from companion.topics.facts.data import counts, every_fact, random_world
-from companion.topics.facts.exercises import learn_facts, rest
+from companion.topics.facts.exercises import bits, learn_facts, rest
 from companion.topics.facts.model import Bank
 from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import about_facts, cross_entropy, facts_of
@@ -96,3 +99,39 @@ def rest_on_the_plateau(seed: int, scale: str) -> list[Row]:
     own = torch.arange(facts.all_answers) // facts.answers == asked.relation[:, None]
     relation, right = (p * own).sum(-1).mean().item(), p[:, torch.arange(len(own)), asked.answer].mean().item()
     return [{"rests": rests[0], "smooth": max(rests[1:]), "relation": relation, "right": right}]
+
+
+def rounded(bank: Bank, precision: int) -> Bank:
+    """Return a copy whose trained numbers have 2^precision levels, evenly between the extremes of each tensor of each
+    member.
+    """
+    copy = deepcopy(bank)
+    for parameter in copy.parameters():
+        step = parameter.detach().abs().flatten(1).amax(1).clamp_min(1e-12) / (2 ** (precision - 1) - 0.5)
+        step = step.view(-1, *[1] * (parameter.dim() - 1))
+        parameter.data = ((parameter / step).floor() + 0.5) * step * (parameter != 0)
+    return copy
+
+
+@measurement(
+    "facts-rounded",
+    "bits of knowledge a parameter in models of width 32 whose numbers keep 2, 4, 8 or all of their bits",
+    recipes=lambda scale: [recipe("facts-capacity-32", scale)],
+    tolerance=0.05,
+    because="another machine trains another model, as another seed does",
+)
+def knowledge_when_rounded(seed: int, scale: str) -> list[Row]:
+    """Measure the member of a bank that knows most, after each rounding: of the shipped bank, which is stored in 16
+    bits, and of other seeds one that is trained. ``precision`` 32 is all.
+    """
+    there, plan = weights_path("facts-capacity-32", scale, seed).is_file(), recipe("facts-capacity-32", scale)
+    config, bank = plan.config, cast("Bank", (shipped(plan.name, scale, seed) if there else plan.train(seed=seed))[0])
+    asked = every_fact(facts_of(config), config.length, generator=seed + 5)
+    stored = torch.tensor([member.subjects * member.relations for member in config.members])
+    sizes = torch.tensor([member.parameters for member in config.members])
+    rows = []
+    for precision in (2, 4, 8, 32):
+        right = recall_accuracy(bank if precision == 32 else rounded(bank, precision), asked)
+        held = bits.answer(right.double().cpu(), stored, config.answers) / sizes
+        rows.append({"precision": precision, "held": held.max().item()})
+    return rows
