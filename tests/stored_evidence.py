@@ -11,7 +11,7 @@ from sources import EVIDENCE, fields, invented
 from companion.lesson.claims import statements
 from companion.lesson.verdicts import Experiment
 
-ADDITION = "04-fourier-addition"  # whose tests have a file of their own
+ADDITION, MULTIHEAD = APART = "04-fourier-addition", "09-pac-learning"  # whose tests have files of their own
 
 
 def evidence(lesson: str, id: str, *tables: str) -> Experiment:

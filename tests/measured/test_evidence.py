@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 import torch
-from stored_evidence import ADDITION, of_tables, seen
+from stored_evidence import APART, of_tables, seen
 from stored_evidence import evidence as _evidence
 
 from companion import shipped
@@ -227,32 +227,10 @@ def test_what_steadying_gives_is_of_its_table():
         assert found.ours == pytest.approx(of_seeds.tolist(), abs=digits)
 
 
-@pytest.mark.parametrize(
-    ("id", "name", "chosen"),
-    [
-        ("learns-two-heads", "multihead-teachers", {"sharpness": 2.0}),
-        ("gaussian-tokens", "multihead-gaussian", {"sharpness": 2.0, "labels": "its own"}),
-        ("learns-three-heads", "multihead-three-heads", {"labels": "its own"}),
-    ],
-)
-def test_the_losses_of_lesson_09_are_of_the_tables_of_teachers(id, name, chosen):
-    losses = measured_table(name).where(**chosen).columns["loss"]
-    assert _evidence("09-pac-learning", id, name).ours == pytest.approx([-log10(loss) for loss in losses], abs=0.01)
-
-
 def test_what_8_bits_keep_is_of_its_table():
     _, _, eight, whole = measured_table("facts-rounded").grid("precision", "seed", of="held")
     found = _evidence("07-factual-recall", "eight-bits-suffice", "facts-rounded")
     assert found.ours == pytest.approx((eight / whole).tolist(), abs=5e-4)
-
-
-def test_how_luck_gets_rare_is_of_its_table():
-    table = measured_table("multihead-luck").where(heads="random")
-    logs, m = np.log2(table.grid("seed", "m", of="share")), np.array(table.values("m"))
-    found = _evidence("09-pac-learning", "luck-gets-rare", "multihead-luck")
-    assert found.ours == pytest.approx([-np.polyfit(m, row, 1)[0] for row in logs], abs=0.01)
-    for of, said in ((m, found.fit), (np.log(m), found.rival)):
-        assert said == pytest.approx([np.corrcoef(of, row)[0, 1] ** 2 for row in logs], abs=1e-4)
 
 
 def test_the_interval_of_lesson_03_is_of_the_table_of_its_checkpoints():
@@ -665,6 +643,6 @@ def test_the_linear_maps_of_lesson_07_are_of_their_table():
     assert evidence.ours == pytest.approx(right[3] - right[2], abs=1e-3)  # strangers, less shuffled
 
 
-@pytest.mark.parametrize(("lesson", "id", "field"), of_tables(lambda lesson: lesson != ADDITION))
+@pytest.mark.parametrize(("lesson", "id", "field"), of_tables(lambda lesson: lesson not in APART))
 def test_an_invented_figure_of_a_table_is_seen(lesson, id, field, monkeypatch):
     assert seen(globals(), lesson, id, field, monkeypatch), "no test compares it with its table"
