@@ -4,6 +4,7 @@ of two models that it trains or ships.
 
 import math
 from itertools import product
+from typing import cast
 
 import torch
 
@@ -130,7 +131,7 @@ def noise_everywhere(seed: int, scale: str, times: int) -> list[Row]:
     where the answer is known once the last MLP's output, then that of both, is 0.
     """
     plan = recipe("bigrams-noise", scale)
-    model = plan.model(seed)
+    model = cast(BigramModel, plan.model(seed))
     steps = Schedule(plan.schedule.steps * times, batch=plan.schedule.batch, lr=plan.schedule.lr)
     train(
         model, plan.draw, lambda model, tokens, _known: next_token_loss(model, tokens), steps, seed=seed, label="noise"
