@@ -23,7 +23,7 @@ def _draw_linear(generator: Generator) -> dict:
     }
 
 
-@exercise(draw=_draw_linear, now="gradient descent can now learn facts without autograd")
+@exercise(draw=_draw_linear, now="gradient descent can now learn facts by your own gradient")
 def saw_gradient(counts: Tensor, w: Tensor, W: Tensor, answer: Tensor) -> Tensor:
     looked = counts * w
     p = (looked @ W.mT).softmax(-1)
