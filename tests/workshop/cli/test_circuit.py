@@ -125,7 +125,7 @@ def test_what_is_searched_on_is_not_scored_on(tmp_path, capsys, monkeypatch):
     [(words, more)] = scored
     assert len(more["without"]) == 10 and "100% of 10 prompts" in (said := capsys.readouterr()).out
     assert "7 pairs to search on are too few; must be at least 8" in said.err
-    with pytest.raises(ValueError, match="has 5 different pairs beside the 15 that were searched on"):
+    with pytest.raises(ValueError, match="draws 5 different pairs beside the 15 that were searched on"):
         draw_pairs(words[1], 10, without=draw_pairs(words[1], 15, seed=2))
     assert not set(draw_pairs(words[1], 10, without=more["without"])) & set(more["without"])
 
