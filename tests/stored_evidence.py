@@ -11,7 +11,11 @@ from sources import EVIDENCE, fields, invented
 from companion.lesson.claims import statements
 from companion.lesson.verdicts import Experiment
 
-ADDITION, MULTIHEAD = APART = "04-fourier-addition", "09-pac-learning"  # whose tests have files of their own
+ADDITION, MEMORIES, MULTIHEAD = APART = (  # whose tests have files of their own
+    "04-fourier-addition",
+    "05-associative-memory",
+    "09-pac-learning",
+)
 
 
 def evidence(lesson: str, id: str, *tables: str) -> Experiment:

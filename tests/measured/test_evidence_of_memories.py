@@ -4,7 +4,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from stored_evidence import evidence as _evidence
+from stored_evidence import MEMORIES, evidence, of_tables, seen
 
 from companion.core.measuring import measured_table
 from companion.topics.memories.probes import interval, two_power_laws
@@ -20,9 +20,9 @@ def test_the_exponents_of_lesson_05_are_of_the_table_of_samples():
         ]
         ratios += [[law.in_n / (1 - 1 / alpha) for law in laws], [law.in_d / (alpha - 1) for law in laws]]
     farthest = max(ratios, key=lambda each: abs(fmean(each) - 1))
-    evidence = _evidence("05-associative-memory", "error-by-samples", "memories-error-by-samples")
-    assert evidence.ours == pytest.approx([fmean(farthest)], abs=1e-3)
-    assert evidence.interval == pytest.approx(interval(farthest), abs=1e-3)
+    stored = evidence(MEMORIES, "error-by-samples", "memories-error-by-samples")
+    assert stored.ours == pytest.approx([fmean(farthest)], abs=1e-3)
+    assert stored.interval == pytest.approx(interval(farthest), abs=1e-3)
 
 
 def _slopes(x, rows):
@@ -34,8 +34,8 @@ def test_the_fall_of_lesson_05_with_room_is_of_its_table():
     table = measured_table("memories-errors-alike").where(stored="all alike")
     widths, logs = table.values("d"), np.log(table.grid("seed", "d", of="error"))
     (falls, fit), (_, rival) = (_slopes(x, logs) for x in (widths, np.log(widths)))
-    evidence = _evidence("05-associative-memory", "scheme-alike", "memories-errors-alike")
-    for found, due in ((evidence.ours, -falls), (evidence.fit, fit), (evidence.rival, rival)):
+    stored = evidence(MEMORIES, "scheme-alike", "memories-errors-alike")
+    for found, due in ((stored.ours, -falls), (stored.fit, fit), (stored.rival, rival)):
         assert found == pytest.approx(due.tolist(), abs=1e-4)
 
 
@@ -43,8 +43,8 @@ def test_the_powers_of_lesson_05_by_degree_are_of_their_table():
     table = measured_table("memories-degrees").where(tokens="independent")
     widths, facts = np.log(table.values("d")), np.log(table.grid("degree", "seed", "d", of="facts"))
     first, _, third = (_slopes(widths, rows)[0] for rows in facts)
-    evidence = _evidence("05-associative-memory", "degree-saturates", "memories-degrees")
-    assert evidence.ours == pytest.approx(((third - first) / 2).tolist(), abs=1e-3)
+    stored = evidence(MEMORIES, "degree-saturates", "memories-degrees")
+    assert stored.ours == pytest.approx(((third - first) / 2).tolist(), abs=1e-3)
 
 
 def test_the_powers_of_lesson_05_of_pairs_are_of_their_table():
@@ -54,8 +54,8 @@ def test_the_powers_of_lesson_05_of_pairs_are_of_their_table():
         for name, rows in (("m", table.where(d=32)), ("d", table.where(m=128)))
     }
     farthest = max(by.values(), key=lambda each: abs(each.mean() - 1))
-    evidence = _evidence("05-associative-memory", "pairs-need-cubes", "memories-pairs")
-    assert evidence.ours == pytest.approx(farthest.tolist(), abs=1e-3)
+    stored = evidence(MEMORIES, "pairs-need-cubes", "memories-pairs")
+    assert stored.ours == pytest.approx(farthest.tolist(), abs=1e-3)
 
 
 def test_the_powers_of_lesson_05_of_trained_units_are_of_their_table():
@@ -65,16 +65,21 @@ def test_the_powers_of_lesson_05_of_trained_units_are_of_their_table():
         facts = rows.grid("seed", name, of="facts")
         by[name] = _slopes(np.log(rows.values(name)), np.log(facts * np.log(facts)))[0]
     farthest = max(by.values(), key=lambda each: abs(each.mean() - 1))
-    evidence = _evidence("05-associative-memory", "trained-mlp", "memories-trained-units")
-    assert evidence.ours == pytest.approx(farthest.tolist(), abs=1e-3)
+    stored = evidence(MEMORIES, "trained-mlp", "memories-trained-units")
+    assert stored.ours == pytest.approx(farthest.tolist(), abs=1e-3)
 
 
 def test_what_smaller_steps_gain_in_lesson_05_is_of_their_table():
-    evidence = _evidence("05-associative-memory", "smaller-steps-later", "memories-steps-budgets")
+    stored = evidence(MEMORIES, "smaller-steps-later", "memories-steps-budgets")
     settings = [(d, steps) for d in (16, 32) for steps in (10_000, 3000, 1000)]
-    for found, (d, steps) in zip((evidence, *evidence.beside), settings, strict=True):
+    for found, (d, steps) in zip((stored, *stored.beside), settings, strict=True):
         errors = (
             measured_table("memories-steps-budgets").where(d=d, steps=steps).grid("later", "step", "seed", of="error")
         )
         same, tenth = (rows[rows.mean(1).argmin()] for rows in errors)
         assert found.ours == pytest.approx((same - tenth).tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize(("lesson", "id", "field"), of_tables(lambda lesson: lesson == MEMORIES))
+def test_an_invented_figure_of_a_table_is_seen(lesson, id, field, monkeypatch):
+    assert seen(globals(), lesson, id, field, monkeypatch), "no test compares it with its table"
