@@ -247,8 +247,8 @@ def _carries_no_more(inputs: dict, answers: Tensor) -> str | None:
         carried = int(torch.linalg.matrix_rank((changes / size).flatten(1), rtol=1e-6))
         if carried > CARRIED:
             return (
-                f"{carried} numbers are carried from {WRITTEN} pairs to what is asked later, as your own measure "
-                f"counts them, and {CARRIED} are allowed. A table of k rows and v columns has k v numbers"
+                f"{carried} numbers are carried from {WRITTEN} pairs to what is asked later, counted much as your own "
+                f"measure does, and {CARRIED} are allowed. A table of k rows and v columns has k v numbers"
             )
     return None
 
@@ -258,7 +258,9 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
     if reaches("share of the values that are recalled", share, ENOUGH):
         return None
     rivals = {0.1: "guessing recalls 6 %", 0.5: "adding, in a table of this size, 37 %"}
-    rival = next((told for most, told in rivals.items() if share < most), "the delta rule on half of each key 65 %")
+    rival = next(
+        (told for most, told in rivals.items() if share < most), "the delta rule on half of each key 65 to 70 %"
+    )
     return f"{share:.1%} of the values are recalled; {rival}, and {ENOUGH:.0%} are asked for"
 
 

@@ -19,8 +19,8 @@ def jacobian(
     ``layer``: anything from (batch, time, width) to (batch, time, out). A module stays as it is.
     ``x``: the input around which it is nudged.
 
-    The rank of what leads from the positions before one to those after it is the least number of numbers that a layer
-    can carry across (Ho and Kalman 1966, for linear systems).
+    The exact rank of what leads from the positions before one to those after it is the least number of numbers that a
+    layer can carry across (Ho and Kalman 1966, for linear systems). By steps, curvature and rounding can add to it.
     """
     x = x.double()
     nudges = NUDGE * torch.eye(x.numel(), dtype=x.dtype, device=x.device).view(-1, *x.shape)
