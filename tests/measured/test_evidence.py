@@ -574,6 +574,26 @@ def test_the_linear_maps_of_lesson_07_are_of_their_table():
     assert evidence.ours == pytest.approx(right[3] - right[2], abs=1e-3)  # strangers, less shuffled
 
 
+@pytest.mark.parametrize("id", ["beats-binary", "sorts", "starts-at-quantile"])
+def test_the_seeds_of_lesson_08_are_of_the_table_of_structures(id):
+    whole, recipe = (
+        measured_table("structures-sixteen-numbers").where(network=network) for network in ("whole", "by the recipe")
+    )
+    ordered = [
+        100 * (each.grid("seed", of=("in_order_after", "in_order_before")) @ [1, -1]) for each in (whole, recipe)
+    ]
+    after, binary = (whole.grid("seed", of=[f"seen_{n}_{when}" for n in (1, 2, 3)]) for when in ("after", "binary"))
+    taken = {
+        "beats-binary": 100 * (after - binary).min(1),
+        "sorts": ordered[0],
+        "starts-at-quantile": whole.grid("seed", of=("off_binary", "off_after")) @ [1, -1],
+    }
+    evidence = _evidence("08-learned-data-structures", id, "structures-sixteen-numbers")
+    assert evidence.ours == pytest.approx(taken[id].tolist(), abs=0.01)
+    if id == "sorts":
+        assert evidence.beside[1].ours == pytest.approx(ordered[1].tolist(), abs=0.01)
+
+
 @pytest.mark.parametrize(("lesson", "id", "field"), of_tables(lambda lesson: lesson not in APART))
 def test_an_invented_figure_of_a_table_is_seen(lesson, id, field, monkeypatch):
     assert seen(globals(), lesson, id, field, monkeypatch), "no test compares it with its table"
