@@ -352,14 +352,15 @@ def test_the_chains_and_cliques_of_lesson_11_are_of_the_table_of_filters():
 
 
 @pytest.mark.parametrize(
-    ("id", "graphs", "behind", "beside"),
-    [("filter-learns-its-own", "within", "all", []), ("beyond-breaks", "two_chains", "60%", ["graphs-eight-by-budget"])],
+    ("id", "graphs", "behind", "also"),
+    [("filter-learns-its-own", "within", "all", []), ("beyond-breaks", "two_chains", "60%", ["eight-by-budget"])],
 )
-def test_the_seeds_of_lesson_11_are_of_the_table_of_two_layers(id, graphs, behind, beside):
+def test_the_seeds_of_lesson_11_are_of_the_table_of_two_layers(id, graphs, behind, also):
     table = measured_table("graphs-two-layers").where(part=10)
     within, others = (table.where(arm=arm).columns[graphs] for arm in ("within", behind))
     leads = [100 * (filtered - other) for filtered, other in zip(within, others, strict=True)]
-    assert _evidence("11-graphs", id, "graphs-two-layers", *beside).ours == pytest.approx(leads, abs=0.05)
+    tables = ["graphs-two-layers", *(f"graphs-{name}" for name in also)]
+    assert _evidence("11-graphs", id, *tables).ours == pytest.approx(leads, abs=0.05)
 
 
 def test_the_cliques_of_lesson_11_are_of_both_tables():
