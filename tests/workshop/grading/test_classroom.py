@@ -248,7 +248,7 @@ def test_one_student_alone_a_lock_and_pseudonyms(course, capsys):
     said = (grading / NAME / "summary.md").read_text()
     assert "bert" not in said and "participant\\-" in said
     assert sorted(path.name[:12] for path in (grading / "autograded").iterdir()) == ["participant-"] * 2
-    with pytest.raises(SettingsError, match="handed in nothing; there is anna, bert"):
+    with pytest.raises(SettingsError, match="must be one who has handed in: anna, bert"):
         grade(course, only="carl")
     with classroom.locked(grading), pytest.raises(SettingsError, match="another run"):
         grade(course)
