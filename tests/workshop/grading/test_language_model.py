@@ -138,6 +138,6 @@ def test_an_answer_that_is_marked_rests_on_none_that_is_not(tmp_path):
     place = notebook.cells.index(cell(notebook, "gd-closed-form"))
     notebook.cells.insert(3, notebook.cells.pop(place))
     root = checkout(tmp_path, notebook)
-    message = "the answer to newton-step-check uses gd_closed_form, whose check has no grade"
+    message = "the answer to newton-step-check uses gd_closed_form, whose check must have a grade"
     with pytest.raises(HandoutError, match=message):
         grade.questions(select_lessons([NAME], root)[0], root)
