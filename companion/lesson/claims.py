@@ -154,6 +154,8 @@ class Claims:
         decides = by_size(self.statements).get(key)
         if not measured or not all(hasattr(decides, name) for name in measured):
             raise ValueError(f"id = {key!r}: must be a claim whose evidence has {', '.join(measured) or 'numbers'}")
+        if decides is None or decides.stored:
+            raise ValueError(f"id = {key!r}: must be a claim whose evidence comes from a run, not from stored tables")
         if self.scale != "smoke":
             for name, value in measured.items():
                 self.measured.setdefault(key, {})[name] = [float(each) for each in np.ravel(value)]

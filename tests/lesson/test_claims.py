@@ -186,6 +186,14 @@ def test_a_measurement_of_no_evidence_is_refused(lesson, id, told):
         Claims(lesson).evidence(id, **told)
 
 
+def test_a_measurement_of_a_run_is_refused_where_a_stored_table_is_the_evidence(lesson):
+    claims = Claims(lesson)
+    third = claims.statements["third"]
+    claims.statements["third"] = replace(third, evidence=replace(third.evidence, stored=("table",)))
+    with pytest.raises(ValueError, match="id = 'third': must be a claim whose evidence comes from a run"):
+        claims.evidence("third", ours=[1])
+
+
 def test_only_a_theorem_has_a_world_that_fails(lesson):
     with pytest.raises(ValueError, match="claim 'third': fails = True: must be None, except for a theorem"):
         Claims(lesson).record("third", run="1", holds=True, fails=True)
