@@ -251,9 +251,9 @@ def _lies_evenly(inputs: dict, film: Tensor) -> str | None:
     if not stays_within("how far off a frame is", (shown - even).abs().max().item(), 0.14):
         worst = int((shown - even).abs().argmax())
         return (
-            f"the frames do not show evenly what happens: of the {before} before the loss falls below .05, frame "
-            f"{worst} has the loss that descent has after {shown[worst]:.0%} of the steps there, not after "
-            f"{even[worst]:.0%}"
+            f"the frames do not show evenly what descent in equal steps does: of the {before} before the loss falls "
+            f"below .05, frame {worst} has the loss that descent has after {shown[worst]:.0%} of the steps there, not "
+            f"after {even[worst]:.0%}"
         )
     falls = [steps] if before < len(film) else []
     ways = torch.cat([at, torch.tensor(falls).to(at)]).diff() / steps
