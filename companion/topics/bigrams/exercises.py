@@ -50,7 +50,7 @@ def _draw_outputs(generator: Generator) -> dict:
     return {"E": E, "U": U, "S": draw_normal(generator, d, d)}
 
 
-@exercise(draw=_draw_outputs, now="what is found is now output, and your circuit is complete")
+@exercise(draw=_draw_outputs, now="what is found is now output")
 def output_memory(E: Tensor, U: Tensor, S: Tensor) -> Tensor:
     values = E @ S.mT
     return U.mT @ values
@@ -164,7 +164,7 @@ def _fewer(inputs: dict) -> dict:
 STORED = {
     "W_O2": "tokens that are output where attention finds them",
     "W_K2": "last tokens whose score is largest for the token that they ask for",
-    "W_K1": "places where y can stand, which must look back as far as q is: at some, not one place",
+    "W_K1": "places where y can stand, from each of which q is one place back, or two",
 }
 
 
