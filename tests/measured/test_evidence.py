@@ -244,10 +244,10 @@ def test_the_interval_of_lesson_03_is_of_the_table_of_its_checkpoints():
 def test_what_twice_the_state_leaves_is_of_the_table_of_budgets():
     table = measured_table("regression-budgets")
     excess = dict(zip(table.values("network"), table.grid("network", "times", "seed", of="excess"), strict=True))
-    small, larger, best = excess["lstm"], excess["lstm-256"], excess["transformer"]
-    left = np.log2((larger - best) / (small - larger))
+    best, pairs = excess["transformer"], (("lstm", "lstm-256"), ("lstm-64", "lstm"))
+    left = [np.log2((excess[larger] - best) / (excess[small] - excess[larger]))[::-1] for small, larger in pairs]
     found = _evidence("03-lstm-vs-transformer", "memory-alone-closes-the-gap", "regression-budgets")
-    for size, of_seeds in zip((*found.beside[::-1], found), left, strict=True):
+    for size, of_seeds in zip((found, *found.beside), np.concatenate(left), strict=True):
         assert size.ours == pytest.approx(of_seeds.tolist(), abs=0.01)
 
 
