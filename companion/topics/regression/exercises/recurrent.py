@@ -106,7 +106,10 @@ def _of_one_function(inputs: dict, prompts: Tensor) -> str | None:
     left = (y - x @ _weights(x, y)).square().sum((-2, -1)) > 1e-6 * y.square().sum((-2, -1))
     for row, name in enumerate(("told", "untold")):
         if (share := left[row].double().mean()) > 0.01:
-            return f"in {share:.0%} of the prompts of row {row} ({name}) no weights give all labels"
+            return (
+                f"in {share:.0%} of the prompts of row {row} ({name}) no weights give all labels: compute each label "
+                "from the input beside it, an exchanged one, too"
+            )
     return None
 
 
@@ -174,6 +177,11 @@ def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
         return (
             f"the exchanged example of the control is nearly a multiple of the one that it replaces (a cosine of "
             f"{alike.median():.2f}, without its sign), and still tells its label; a fresh one is asked for"
+        )
+    if len(alike) and abs((square := alike.square().mean().item()) - 1 / inputs["d"]) > 0.1:
+        return (
+            f"the exchanged example of the control depends on the one that it replaces (their squared cosine is "
+            f"{square:.2f} on average, of independent ones 1 / d = {1 / inputs['d']:.2f}); a fresh one is asked for"
         )
     if (found - due).abs().max() > due / 2:
         return (
