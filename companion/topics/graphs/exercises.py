@@ -176,7 +176,7 @@ def _are_graphs(inputs: dict, answer: Tensor) -> str | None:
         if not torch.equal(graph, graph.mT):
             return f"graph {number} is not symmetric: an edge from i to j is one from j to i"
         if graph.diagonal().sum() < n:
-            return f"graph {number} lacks self-loops: the models were trained on graphs that have them"
+            return f"graph {number} lacks self-loops, which all graphs here have"
     return None
 
 
@@ -219,7 +219,7 @@ def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
     shape=lambda inputs: (len(inputs["bias"]), inputs["n"], inputs["n"]),
     stages=(_are_graphs, _are_within_capacity, _are_mistaken),
     seconds=4,
-    now="you find the graph on which a heuristic gives itself away, and need no weights read by eye",
+    now="you find, for each model, a graph on which its heuristic gives itself away",
 )
 def fool(local: Tensor, degree: Tensor, read_local: Tensor, read_degree: Tensor, bias: Tensor, n: int) -> Tensor:
     many, start = 1500, torch.eye(n, dtype=local.dtype)

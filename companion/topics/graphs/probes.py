@@ -51,7 +51,11 @@ def felt(model: nn.Module, graphs: Float[Tensor, "batch 1 n n"]) -> Float[Tensor
 
 
 def draw_graph(
-    ax: "Axes", graph: Float[Tensor, "n n"], colors: Sequence[str], order: Sequence[int] | None = None
+    ax: "Axes",
+    graph: Float[Tensor, "n n"],
+    colors: Sequence[str],
+    order: Sequence[int] | None = None,
+    marked: Bool[Tensor, "n n"] | None = None,
 ) -> None:
     """Draw the nodes on a circle, in the order given or by name, and a line for each edge.
 
@@ -59,12 +63,15 @@ def draw_graph(
     ``graph``: the adjacency matrix.
     ``colors``: a node's colour.
     ``order``: the nodes, as they follow each other on the circle.
+    ``marked``: pairs that get a dashed line, whether they are neighbours or not.
     """
     n = len(graph)
     angles = 2 * math.pi * torch.arange(n) / n
     at = torch.stack([angles.sin(), angles.cos()], 1)[torch.tensor(order or range(n)).argsort()]
     for i, j in graph.triu(1).nonzero().tolist():
         ax.plot(*at[[i, j]].T, color=".5", linewidth=1.2, zorder=1)
+    for i, j in [] if marked is None else marked.triu(1).nonzero().tolist():
+        ax.plot(*at[[i, j]].T, color="black", linewidth=1.2, linestyle=(0, (2, 3)), zorder=1)
     ax.scatter(*at.T, c=list(colors), s=90, zorder=2, edgecolors="black", linewidths=0.6)
     ax.set_aspect("equal")
     ax.axis("off")

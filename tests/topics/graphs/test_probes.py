@@ -55,4 +55,6 @@ def test_a_drawing_has_a_line_for_each_edge():
     figure, ax = plt.subplots()
     draw_graph(ax, disjoint(1, "cycle", (5, 1), generator=5)[0], ["white"] * 6, order=[5, 4, 3, 2, 1, 0])
     assert len(ax.lines) == 5 and len(ax.collections[0].get_offsets()) == 6
+    draw_graph(ax, torch.eye(6), ["white"] * 6, marked=disjoint(1, "chain", (3, 3), generator=5)[0] > 0)
+    assert len(ax.lines) == 5 + 4 and all(line.is_dashed() for line in ax.lines[5:])
     plt.close(figure)
