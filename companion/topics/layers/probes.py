@@ -14,17 +14,17 @@ NUDGE = 1e-5
 def jacobian(
     layer: Callable[[Tensor], Tensor], x: Float[Tensor, "time width"]
 ) -> Float[Tensor, "time width later out"]:
-    """Measure d y[t, j] / d x[s, i] at [s, i, t, j], by nudging one number of the input at a time, in float64.
+    """Measure d y[t, j] / d x[s, i] at [s, i, t, j], by nudging one input number at a time, up and down, in float64.
 
     ``layer``: anything from (batch, time, width) to (batch, time, out). A module stays as it is.
     ``x``: the input around which it is nudged.
 
     The exact rank of what leads from the positions before one to those after it is the least number of numbers that a
-    layer can carry across (Ho and Kalman 1966, for linear systems). By steps, curvature and rounding can add to it.
+    layer can carry across (Ho and Kalman 1966, for linear systems). Rounding, and a bend within a step, can add to it.
     """
     x = x.double()
     nudges = NUDGE * torch.eye(x.numel(), dtype=x.dtype, device=x.device).view(-1, *x.shape)
     if isinstance(layer, torch.nn.Module):
         layer = copy.deepcopy(layer).double()
-    moved = layer(x + nudges) - layer(x[None])
-    return (moved / NUDGE).view(*x.shape, *moved.shape[1:])
+    moved = layer(x + nudges) - layer(x - nudges)  # what bends alike on both sides cancels
+    return (moved / (2 * NUDGE)).view(*x.shape, *moved.shape[1:])

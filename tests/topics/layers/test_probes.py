@@ -12,6 +12,11 @@ from companion.topics.layers.probes import jacobian
 WIDTH = 8
 
 
+class First(nn.Module):
+    def forward(self, both):
+        return both[0]
+
+
 @pytest.fixture(params=KNOWN)
 def layer(request):
     with seeded(0):
@@ -40,6 +45,17 @@ def test_the_numbers_carried_are_those_of_the_state(name, state):
     x = torch.randn(20, WIDTH, generator=torch.Generator().manual_seed(1))
     found = jacobian(layer, x)
     assert [numbers_carried.answer(found, seen).item() for seen in (8, 12)] == [state] * 2
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_bends_strongly_counts_no_more_than_its_state(seed):
+    """Steps to one side count 3 of a GRU with two units whose weights are large."""
+    with seeded(seed):
+        bends, read = nn.GRU(WIDTH, 2, batch_first=True), nn.Linear(2, WIDTH)
+        for parameter in bends.parameters():
+            parameter.data *= 4
+        found = jacobian(nn.Sequential(bends, First(), read), torch.randn(20, WIDTH))
+    assert [numbers_carried.answer(found, seen).item() for seen in (8, 12)] == [2, 2]
 
 
 def test_what_only_a_function_is_can_be_asked_too():
