@@ -6,7 +6,7 @@ import numpy as np
 
 from companion.core.measuring import Row
 
-LITTLE = 0.1  # of the way from floor to ceiling; less is not learned within the budget
+LITTLE = 0.1  # of the way from floor to ceiling; less is near the floor
 
 
 def from_floor(rows: Sequence[Row]) -> dict[tuple[str, int, str], dict[str, list[float]]]:
@@ -24,7 +24,7 @@ def reading(rows: Sequence[Row]) -> list[str]:
     for place, by_layer in from_floor(rows).items():
         said = [
             f"{layer} {np.mean(seeds):.2f} [{min(seeds):.2f}, {max(seeds):.2f}]"
-            + " (not learned within this budget)" * bool(np.mean(seeds) < LITTLE)
+            + " (near the floor)" * bool(np.mean(seeds) < LITTLE)
             for layer, seeds in by_layer.items()
         ]
         lines.append(f"{row_name(*place)}: {'; '.join(said)}")

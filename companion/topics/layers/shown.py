@@ -22,19 +22,21 @@ KNOWN_COLORS = {
     "lstm": COLORS["newton"],
 }
 LEGEND = """from the floor (0, the context ignored) to the ceiling (1, the best algorithm)
-dots are means of seeds, lines reach from the least to the most
-grey: not learned within this budget"""
+marks are means of seeds, lines reach from the least to the most
+grey: near the floor"""
+MARKERS = dict(zip(KNOWN_COLORS, "os^vD", strict=True))  # so that layers differ without their colors, too
+OTHER_MARKERS = "PX*phd"
 OTHER_COLORS = ("black", COLORS["highlight"], "#7F3C8D", "#8C564B", "#777777")
 
 
 @plt.rc_context()
 def picture(rows: Sequence[Row], title: str = "") -> Picture:
-    """Draw a row for each task and size, from floor to ceiling: a dot for each layer at the mean of its seeds, and a
+    """Draw a row for each task and size, from floor to ceiling: a mark for each layer at the mean of its seeds, and a
     line from the least to the most of them.
     """
     found = from_floor(rows)
     layers = list(dict.fromkeys(row["layer"] for row in rows))
-    others = cycle(OTHER_COLORS)
+    others = cycle(zip(OTHER_COLORS, OTHER_MARKERS, strict=False))
     style_figures()
     figure = Figure(figsize=(8, 1.2 + 0.3 * len(found)))  # pyplot would ask for this machine's window
     ax = figure.subplots()
@@ -42,7 +44,7 @@ def picture(rows: Sequence[Row], title: str = "") -> Picture:
         there = [(place, by_layer[layer]) for place, by_layer in enumerate(found.values()) if layer in by_layer]
         low, mean, high = (np.clip([of(seeds) for _, seeds in there], -0.1, 1) for of in (min, np.mean, max))
         y = np.array([place for place, _ in there]) + 0.6 * ((number + 0.5) / len(layers) - 0.5)
-        marker, color = ("o", KNOWN_COLORS[layer]) if layer in KNOWN_COLORS else ("D", next(others))
+        color, marker = (KNOWN_COLORS[layer], MARKERS[layer]) if layer in KNOWN_COLORS else next(others)
         ax.hlines(y, low, high, color=color)
         ax.plot(mean, y, marker, color=color, markersize=5, label=layer)
     for place, ((task, *_), (following, *_)) in enumerate(pairwise(found)):
