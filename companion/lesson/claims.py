@@ -195,7 +195,7 @@ class Claims:
             )
         cells = [
             (
-                f"{row.statement}: {row.published} ({row.source})" if row.published != "-" else row.statement,
+                _said(row, own=self.statements[row.id].source == "course"),
                 row.run,
                 ". ".join(filter(None, (self._told(row).capitalize(), words[row.id]))),
             )
@@ -326,6 +326,13 @@ class Tables:
             lines += [*([title] if title else []), *(" | ".join(row) for row in [heads, *cells])]
         carried = {MIME: [asdict(row) for row in self.rows], EVIDENCE: self.measured}
         return {"text/html": "".join(pages), "text/plain": "\n".join(lines), **carried}
+
+
+def _said(row: Claim, own: bool) -> str:
+    """Return the claim, its published figure, and whose it is: the source's, or the course's ``own``."""
+    said = row.statement if row.published == "-" else f"{row.statement}: {row.published}"
+    whose = "this course's own claim, no paper's" if own else row.source
+    return f"{said} ({whose})"
 
 
 def _told(row: Claim) -> str:

@@ -311,7 +311,7 @@ def test_the_end_says_what_the_paper_says_what_you_saw_and_what_to_believe(lesso
     assert Cells(shown["text/html"]).text == [
         "The paper says", "You saw", "Believe",
         "a < b & c: 1.0 (Chen and Li 2024, <b>'theorem'</b> 1)", "1.1", "Reproduced. A proof.",
-        "c", "3", "It is so.",
+        "c (this course's own claim, no paper's)", "3", "It is so.",
         "d: 3.0 (von Oswald et al. 2023, table 1)", "2.9", "Same direction, weaker. Half is there.",
     ]  # fmt: skip
     assert [row["id"] for row in shown[MIME]] == ["first", "second", "third"]
