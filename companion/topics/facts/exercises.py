@@ -161,25 +161,35 @@ def _logits(counts: Tensor, film: Tensor) -> Tensor:
     return (counts.to(film) * film[:, -1:]) @ film[:, :-1].mT
 
 
-def _begins_near_zero(_: dict, film: Tensor) -> str | None:
+def _begins_at_the_start(_: dict, film: Tensor) -> str | None:
+    """The stage at which the first frame must be the start; after a first step, of .1 to 3, it may be."""
     first, last = (film[at].abs().max().item() for at in (0, -1))
     if not first:
         return "the first frame is all zero, and there both gradients are 0; the start is 1e-5 everywhere"
     if (film == film[0]).all():
         return f"all frames are alike: each has entries up to {first:.2g}, and the start is 1e-5 everywhere"
-    if stays_within("largest entry of the first frame", first, 1e-3):
+    low, high = film[0].min().item(), film[0].max().item()
+    if stays_within("distance of the first frame from 1e-5, in 1e-5", max(1e5 * high - 1, 1 - 1e5 * low), 0.5):
         return None
-    if last <= 1e-3:
+    if last <= 1e-3 < first:
         return f"the film runs backwards: its first frame has entries up to {first:.2g}, its last up to {last:.2g}"
-    return f"the first frame has entries up to {first:.2g}; the start is 1e-5 everywhere"
+    entries = f"of {low:.2g}" if low == high else f"from {low:.2g} to {high:.2g}"
+    return f"the first frame has entries {entries}; the start is 1e-5 everywhere"
+
+
+def _right(inputs: dict, film: Tensor) -> float:
+    """The mean probability of the right answer to the new sentences, in the last frame."""
+    p = _logits(inputs["_counts"], film[-1:])[0].softmax(-1)
+    return p.gather(1, inputs["_answer"][:, None]).mean().item()
 
 
 def _ends_with_the_facts(inputs: dict, film: Tensor) -> str | None:
-    p = _logits(inputs["_counts"], film[-1:])[0].softmax(-1)
-    right = p.gather(1, inputs["_answer"][:, None]).mean().item()
+    right = _right(inputs, film)
     if reaches("probability of the right answer in the last frame", right, 0.9):
         return None
     told = f"in the last frame the right answer has a probability of {right:.2f}, and 0.9 is asked for"
+    if _right(inputs, film.roll(-1, 1)) >= 0.9:
+        return f"{told}; w is the first row of each frame, and must be the last"
     if (largest := film[-1].abs().max().item()) < 0.1:
         return f"{told}; nothing has grown: the largest entry is {largest:.2g}"
     loss, level = _losses(inputs, film[-1:]).item(), math.log(inputs["_each"])
@@ -234,8 +244,8 @@ def _lies_evenly(inputs: dict, film: Tensor) -> str | None:
     run goes on, and leave none of these steps out: so the film shows the loss rest for as long as it does.
 
     How far a frame is in that part is off by at most .038 where right films have steps of .1 to 3, stop at .1 to .001
-    or after 1,000 to 5,000 steps and have 80 to 120 frames (by .06 to .14 from a start of both signs, which may pass);
-    by .25 and more where frames lie on a square, a root or a logarithm of the steps.
+    or after 1,000 to 5,000 steps and have 80 to 120 frames; by .25 and more where frames lie on a square, a root or a
+    logarithm of the steps.
 
     The longest way from a frame to the next exceeds the usual one by at most .034 of that part in the same films.
     """
@@ -270,7 +280,7 @@ def _lies_evenly(inputs: dict, film: Tensor) -> str | None:
 @summit(
     draw=_draw_film,
     shape=lambda inputs: (inputs["frames"], inputs["answers"] + 1, inputs["counts"].shape[1]),
-    stages=(_begins_near_zero, _ends_with_the_facts, _feeds_each_other, _lies_evenly),
+    stages=(_begins_at_the_start, _ends_with_the_facts, _feeds_each_other, _lies_evenly),
     seconds=4,
     now="you can watch, frame by frame, what a model says before it knows",
 )
