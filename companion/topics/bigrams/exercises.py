@@ -260,8 +260,8 @@ def _is_one_step(inputs: dict, answer: Tensor) -> str | None:
 
 
 def _last_is_one_step(inputs: dict, answer: Tensor) -> str | None:
-    """The stage at which W_K1 must be one step from zero, too, after the answer's own W_O2 and W_K2: on any batch its
-    cosine is 0.99, and that of counted pairs of places 0.3. W_K2 is not asked: counted, it is as near as a small batch.
+    """The stage at which W_K1 must be one step from zero, too, after the answer's own W_O2 and W_K2: its cosine is
+    0.96 or more, that of counted pairs of places 0.34 at most. A counted W_K2 is as near as a step on a small batch.
     """
     before = answer.detach().float().clone()
     before[2] = 0
