@@ -134,28 +134,70 @@ def _as_trained(inputs: dict, prompts: Tensor) -> str | None:
             return f"the {name} are alike in all prompts: draw them anew for each prompt"
         if not 0.8 < square < 1.25:
             return f"the {name} have a mean square of {square:.2g}; the models were trained on N(0, 1), which has 1"
-    fresh = x[1, :, :, :-1][(x[0] != x[1])[:, :, :-1].any(-1)]
-    if len(fresh) and fresh.square().mean() < 0.5:
-        return "the exchanged example is nearly 0, which no model has seen in training: draw a fresh input"
+    return _fresh_as_trained(x)
+
+
+def _fresh_as_trained(x: Tensor) -> str | None:
+    other = (x[0] != x[1])[:, :, :-1].any(-1)
+    for untold, exchanged in zip(x[1, :, :, :-1], other, strict=True):
+        if not len(fresh := untold[exchanged]):
+            continue
+        square = fresh.square().mean().item()
+        if square < 0.05:
+            return "the exchanged example is nearly 0, which no model has seen in training: draw a fresh input"
+        if len(fresh) > 1 and fresh.var(0).mean() < square / 10:
+            return "the exchanged example is alike in all prompts: draw a fresh one for each prompt"
+        if fresh.var(1).mean() < square / 10:
+            return "the exchanged example is one number, d times over: draw d numbers for each prompt"
+        if not 0.6 < square < 1.5:
+            return (
+                f"the exchanged examples have a mean square of {square:.2g}; the models were trained on N(0, 1), which "
+                "has 1"
+            )
     return None
+
+
+def _asks_for(inputs: dict, prompts: Tensor) -> Tensor:
+    """In which share of the prompts of row 0 each gap asks for the example of 1, 2, .., n places ago, (n, n)."""
+    x = prompts[0, ..., : inputs["d"]]
+    same = (x[..., :-1, :] - x[..., -1:, :]).square().mean(-1) < 1e-6  # to rounding
+    return same.double().mean(1).flip(1)
+
+
+def _out_of_order(shares: Tensor) -> str | None:
+    due = list(range(1, len(shares) + 1))
+    if shares.diagonal().min() > 0.99 or shares.amax(1).min() < 0.99:
+        return None
+    if (asked := (shares.argmax(1) + 1).tolist()) == due[::-1]:
+        return "row 0 counts from the wrong end: entry 0 must ask for the newest example, the last entry for the oldest"
+    return (
+        f"row 0 asks for the examples of {', '.join(map(str, asked))} places ago; it must ask for those of 1 to "
+        f"{due[-1]}, in this order"
+    )
 
 
 def _tells(inputs: dict, prompts: Tensor) -> str | None:
     d = inputs["d"]
     found, due = _forgetful(inputs, prompts.double())[0], 1 - KNOWN / d
     repeats = _repeats(inputs, prompts)
-    at = torch.arange(inputs["n"], device=prompts.device)
-    if repeats[0, at, :, at].double().mean() > 0.99 and repeats[0, at, :, at.flip(0)].double().mean() < 0.9:
-        return "row 0 counts from the wrong end: entry 0 must ask for the newest example, the last entry for the oldest"
     of_examples = repeats.any(-1).double().mean((1, 2))
     if of_examples[0] < 0.01 and of_examples[1] > 0.5:
         return "the two rows are exchanged: row 0 tells the example that is asked for, row 1 does not"
+    shares = _asks_for(inputs, prompts.double())
+    if missing := _out_of_order(shares):
+        return missing
     if found[KNOWN:].mean() < due / 2 or found[:KNOWN].max() > due / 2:
         return (
             f"a subject that knows the newest {KNOWN} examples and no others errs by "
             f"{', '.join(f'{value:.2f}' for value in found.tolist())} (row 0, gap 1 to {len(found)}); it should err by "
             f"0.00 at gap 1 to {KNOWN} and by about {due:.2f} from there on. In {of_examples[0]:.0%} of the prompts of "
             "row 0 the question is one of the examples"
+        )
+    if (least := shares.diagonal()).min() < 0.99:
+        gap = int(least.argmin()) + 1
+        return (
+            f"in {1 - least.min():.0%} of the prompts of row 0 gap {gap} does not ask for the example of {gap} places "
+            "ago"
         )
     return None
 
