@@ -17,6 +17,7 @@ from companion.core.measuring import Row
 from companion.core.recipe import Recipe
 from companion.core.task import Problems, Task, tasks
 from companion.core.training import Schedule
+from companion.topics.layers.arrangements import ARRANGEMENTS
 from companion.topics.layers.known import Layer
 
 DEPTH = 2
@@ -54,12 +55,18 @@ class Solver(nn.Module):
         return self.read_out(self.decoder(x if inputs.is_floating_point() else x.sum(-2)))
 
 
+def task_named(name: str, scale: str) -> Task:
+    """Return the task of that name, or, of "recall twice" and "recall apart", recall in that of the `ARRANGEMENTS`."""
+    task, _, arrangement = name.partition(" ")
+    return ARRANGEMENTS[arrangement](tasks(scale)[task]) if arrangement else tasks(scale)[task]
+
+
 def recipe_for(task: str, layer: Layer, scale: str, lr: float) -> Recipe:
     """Return how ``layer`` is trained on ``task``, at a ``scale`` and with the learning rate ``lr``."""
-    asked, (width, steps, positions) = tasks(scale)[task], BUDGETS[scale]
+    asked, (width, steps, positions) = task_named(task, scale), BUDGETS[scale]
     length = asked.draw(1, torch.Generator(), asked.sizes[len(asked.sizes) // 2]).inputs.shape[1]
     return Recipe(
-        name=f"layers-{task}",
+        name=f"layers-{task.replace(' ', '-')}",
         scale=scale,
         about=asked.about,
         config={"sizes": asked.sizes, "width": width},  # what is measured, and with what
@@ -76,7 +83,7 @@ def learning_rate(task: str, layer: Layer, scale: str) -> float:
     problems that it was not trained on.
     """
     generator = torch.Generator().manual_seed(HELD_OUT)
-    held_out = [tasks(scale)[task].draw(64, generator) for _ in range(8)]
+    held_out = [task_named(task, scale).draw(64, generator) for _ in range(8)]
 
     def left(lr: float) -> float:
         chosen = recipe_for(task, layer, scale, lr)
@@ -93,7 +100,7 @@ def results(task: str, layer: Layer, seed: int, scale: str, lr: float | None = N
     ``lr``, that of `learning_rate` unless told, for so many ``times`` the steps of the bench; return a row for each
     size, with the floor and the ceiling there.
     """
-    asked, lr = tasks(scale)[task], lr or learning_rate(task, layer, scale)
+    asked, lr = task_named(task, scale), lr or learning_rate(task, layer, scale)
     model, _ = recipe_for(task, layer, scale, lr).longer(times).train(seed=seed, device="cpu")
     spent, rows = sum(parameter.numel() for parameter in model.parameters()), []
     for size in asked.sizes:
