@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import TIMES
 from companion.core.task import tasks
-from companion.topics.layers.arrangements import GatedConvolution
 from companion.topics.layers.exercises import associate
 from companion.topics.layers.known import KNOWN
 from companion.topics.layers.runs import RATES, recipe_for, results
@@ -68,27 +67,15 @@ def layers_by_budget(seed: int, scale: str, task: str, layer: str, times: int) -
     return [{"steps": steps} | row for row in results(task, chosen, seed, scale, times=times)]
 
 
-ARRANGED = {  # the layers that the papers compare, by arrangement
-    "recall twice": {kind: KNOWN[kind] for kind in ("linear", "delta")},
-    "recall apart": {"softmax": KNOWN["softmax"], "convolution": GatedConvolution},
-}
-
-
 @measurement(
-    "layers-arrangements",
-    "recall with keys that come twice, and with a key and its value apart, by the layers that the papers compare",
-    cells=[
-        {"task": task, "layer": layer, "times": times}
-        for times in TIMES
-        for task, layers in ARRANGED.items()
-        for layer in layers
-    ],
-    recipes=lambda scale: [recipe_for(task, KNOWN["softmax"], scale, RATES[0]) for task in ARRANGED],
+    "layers-written-twice",
+    "what adding and erasing recall of keys that are written twice, of which the later value counts",
+    cells=[{"layer": layer, "times": times} for times in TIMES for layer in ("linear", "delta")],
+    recipes=lambda scale: [recipe_for("recall-twice", KNOWN["linear"], scale, RATES[0])],
     tolerance=math.inf,
     because="as for the bench",
 )
-def layers_by_arrangement(seed: int, scale: str, task: str, layer: str, times: int) -> list[Row]:
-    """Train a layer on an arrangement of recall for so many times the bench's steps, and test it at every size."""
-    chosen = ARRANGED[task][layer]
-    steps = recipe_for(task, chosen, scale, RATES[0]).longer(times).schedule.steps
-    return [{"steps": steps} | row for row in results(task, chosen, seed, scale, times=times)]
+def written_twice_by_budget(seed: int, scale: str, layer: str, times: int) -> list[Row]:
+    """Train a layer for so many times the bench's steps, and test it at every size."""
+    steps = recipe_for("recall-twice", KNOWN[layer], scale, RATES[0]).longer(times).schedule.steps
+    return [{"steps": steps} | row for row in results("recall-twice", KNOWN[layer], seed, scale, times=times)]

@@ -17,7 +17,7 @@ from companion.core.measuring import Row
 from companion.core.recipe import Recipe
 from companion.core.task import Problems, Task, tasks
 from companion.core.training import Schedule
-from companion.topics.layers.arrangements import ARRANGEMENTS
+from companion.topics.layers.data import written_twice
 from companion.topics.layers.known import Layer
 
 DEPTH = 2
@@ -56,9 +56,9 @@ class Solver(nn.Module):
 
 
 def task_named(name: str, scale: str) -> Task:
-    """Return the task of that name, or, of "recall twice" and "recall apart", recall in that of the `ARRANGEMENTS`."""
-    task, _, arrangement = name.partition(" ")
-    return ARRANGEMENTS[arrangement](tasks(scale)[task]) if arrangement else tasks(scale)[task]
+    """Return the task of that name; of "recall-twice", `written_twice`, which the bench leaves out."""
+    known = tasks(scale)
+    return (known | {"recall-twice": written_twice(known["recall"])})[name]
 
 
 def recipe_for(task: str, layer: Layer, scale: str, lr: float) -> Recipe:
@@ -66,7 +66,7 @@ def recipe_for(task: str, layer: Layer, scale: str, lr: float) -> Recipe:
     asked, (width, steps, positions) = task_named(task, scale), BUDGETS[scale]
     length = asked.draw(1, torch.Generator(), asked.sizes[len(asked.sizes) // 2]).inputs.shape[1]
     return Recipe(
-        name=f"layers-{task.replace(' ', '-')}",
+        name=f"layers-{task}",
         scale=scale,
         about=asked.about,
         config={"sizes": asked.sizes, "width": width},  # what is measured, and with what
