@@ -393,7 +393,7 @@ def test_the_slopes_of_lesson_12_are_of_the_table_of_worst_flips():
 def test_the_falls_of_lesson_12_are_of_the_table_of_coins():
     table = measured_table("limits-parity-by-coins").where(network="limits-prefix")
     fair, often = (table.where(share=share).columns["right"] for share in (0.5, 0.95))
-    falls = [100 * (one - other) for one, other in zip(fair, often, strict=True)]
+    falls = [100 * (one - other) for one, other in zip(fair, often, strict=True) if one >= 0.9]
     evidence = _evidence("12-limits", "shortcuts-are-brittle", "limits-parity-by-coins")
     assert evidence.ours == pytest.approx(falls, abs=0.1)
 

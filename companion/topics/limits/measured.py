@@ -124,6 +124,7 @@ def on_32_bits(name: str, scale: str) -> Recipe:
     "limits-parity-by-coins",
     "the parity of 32 bits by one layer of attention and by an LSTM, both trained on fair coins, for unfair coins",
     cells=[{"network": network} for network in COUNTERS],
+    seeds=range(6),
     recipes=lambda scale: [on_32_bits(network, scale) for network in COUNTERS],
     tolerance=0.3,
     because="what a network says of counts that training never showed depends on rounding",
