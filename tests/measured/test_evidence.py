@@ -19,7 +19,6 @@ from companion.pretrained.measured import MOVERS, READERS
 from companion.topics.facts.data import every_fact
 from companion.topics.facts.probes import recall_accuracy
 from companion.topics.facts.recipes import facts_of
-from companion.topics.layers.measured import LONGER
 from companion.topics.layers.shown import from_floor
 from companion.topics.limits.exercises import flip_slope
 from companion.topics.memories.probes import interval
@@ -438,21 +437,22 @@ def test_the_areas_of_lesson_13_are_of_the_table_of_first_guesses(id):
     assert evidence.interval == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.01)
 
 
-AHEAD = {  # lesson 14's claims: who is ahead of whom, on what
-    "attention-recalls-more": ("softmax", "linear", {"task": "recall", "size": 32}),
-    "recurrence-goes-beyond": ("lstm", "softmax", {"task": "s3", "size": 16}),
-    "erasing-recalls-more": ("delta", "linear", {"task": "recall", "size": 32}),
+TWICE, ONCE = "layers-written-twice", "layers-budgets"
+AHEAD = {  # lesson 14's claims: who is ahead of whom, on what, at which size, in which tables, at how many times the steps
+    "attention-recalls-more": ("softmax", "linear", "recall", 32, [(ONCE, 32), (ONCE, 1)]),
+    "recurrence-goes-beyond": ("lstm", "softmax", "s3", 16, [(ONCE, 10), (ONCE, 1)]),
+    "erasing-recalls-more": ("delta", "linear", "recall", 32, [(TWICE, 10), (TWICE, 1), (ONCE, 32), (ONCE, 1)]),
 }
 
 
 @pytest.mark.parametrize("id", AHEAD)
-def test_the_leads_of_lesson_14_are_of_the_table_of_budgets(id):
-    one, other, task = AHEAD[id]
-    evidence, table = _evidence("14-your-own-layer", id, "layers-budgets"), measured_table("layers-budgets")
-    for found, times in zip((evidence, *evidence.beside), (max(LONGER[task["task"]]), 1), strict=True):
-        [shares] = from_floor(table.where(times=times, **task).rows).values()
-        leads = [a - b for a, b in zip(shares[one], shares[other], strict=True)]
-        assert found.ours == pytest.approx(leads, abs=1e-3)
+def test_the_leads_of_lesson_14_are_of_their_tables(id):
+    one, other, task, size, tables = AHEAD[id]
+    evidence = _evidence("14-your-own-layer", id, tables[0][0])
+    for found, (name, times) in zip((evidence, *evidence.beside), tables, strict=True):
+        rows = measured_table(name).where(times=times, size=size).rows
+        shares = {of: each for (of, *_), each in from_floor([{"task": task} | row for row in rows]).items()}[task]
+        assert found.ours == pytest.approx(np.subtract(shares[one], shares[other]).tolist(), abs=1e-3)
 
 
 def _lost(table, layer, head, *sides):
