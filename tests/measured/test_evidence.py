@@ -438,7 +438,7 @@ def test_the_areas_of_lesson_13_are_of_the_table_of_first_guesses(id):
 
 
 TWICE, ONCE = "layers-written-twice", "layers-budgets"
-AHEAD = {  # lesson 14's claims: who is ahead of whom, on what, at which size, in which tables, at how many times the steps
+AHEAD = {  # lesson 14's claims: who is ahead of whom, on what, at which size, in which tables, at times the steps
     "attention-recalls-more": ("softmax", "linear", "recall", 32, [(ONCE, 32), (ONCE, 1)]),
     "recurrence-goes-beyond": ("lstm", "softmax", "s3", 16, [(ONCE, 10), (ONCE, 1)]),
     "erasing-recalls-more": ("delta", "linear", "recall", 32, [(TWICE, 10), (TWICE, 1), (ONCE, 32), (ONCE, 1)]),
