@@ -108,7 +108,7 @@ def _of_one_function(inputs: dict, prompts: Tensor) -> str | None:
         if (share := left[row].double().mean()) > 0.01:
             return (
                 f"in {share:.0%} of the prompts of row {row} ({name}) no weights give all labels: compute each label "
-                "from the input beside it, an exchanged one, too"
+                "from the input beside it, the exchanged one's and the question's, too"
             )
     return None
 
