@@ -8,6 +8,7 @@ from companion.core.decoder import Decoder, DecoderConfig
 from companion.core.hooks import Hook
 from companion.core.llama import Llama, LlamaConfig, Rotation
 from companion.core.lstm import LSTMConfig
+from companion.core.task import tasks
 from companion.topics.addition.data import Sums
 from companion.topics.addition.model import Adder, AdderConfig
 from companion.topics.attention.model import TokenModelConfig
@@ -153,6 +154,7 @@ CALLS = {
     "topics.graphs.data.connected": lambda f, i: f(i.graphs()),
     "topics.graphs.data.within": lambda f, i: f(i.graphs(), 2),
     "topics.graphs.data.matched": lambda f, i: [f(i.graphs(), i.bits(3) > 0, generator=each) for each in i.seeds],
+    "topics.layers.data.written_twice": lambda f, i: f(tasks("smoke")["recall"]).draw(3, i.generator, 2),
     "topics.limits.data.words": lambda f, i: f(3, 5, 4, generator=i.generator),
     "topics.limits.data.coins": lambda f, i: f(3, 5, generator=i.generator),
     "topics.limits.data.turns_and_flips": lambda f, i: f(3, 5, 4, generator=i.generator),
