@@ -77,5 +77,4 @@ def layers_by_budget(seed: int, scale: str, task: str, layer: str, times: int) -
 )
 def written_twice_by_budget(seed: int, scale: str, layer: str, times: int) -> list[Row]:
     """Train a layer for so many times the bench's steps, and test it at every size."""
-    steps = recipe_for("recall-twice", KNOWN[layer], scale, RATES[0]).longer(times).schedule.steps
-    return [{"steps": steps} | row for row in results("recall-twice", KNOWN[layer], seed, scale, times=times)]
+    return layers_by_budget(seed, scale, "recall-twice", layer, times)
