@@ -254,8 +254,8 @@ def _listens(inputs: dict, table: Tensor) -> str | None:
     if reaches("what the second lookup adds", last - first, ADDED):
         return None
     return (
-        f"the second lookup adds {last - first:.0%} to the {first:.0%} of the queries that the first one answers: does "
-        "it get what the first one has read?"
+        f"the second lookup adds {last - first:.0%} to the {first:.0%} of the queries that the first one answers; one "
+        f"that uses what was read adds at least {ADDED:.0%}"
     )
 
 
