@@ -26,7 +26,7 @@ def _draw_edges(generator: Generator) -> dict:
     return {"edges": edges[order][:, order], "steps": steps}
 
 
-@exercise(draw=_draw_edges, now="you can say who is within reach, and so what a model of so many layers can decide")
+@exercise(draw=_draw_edges, now="you can say who is within reach of whom")
 def within_steps(edges: Tensor, steps: int) -> Tensor:
     start = torch.eye(len(edges), dtype=edges.dtype, device=edges.device)
     loops = edges + start
@@ -40,7 +40,9 @@ def _draw_stream(generator: Generator) -> dict:
     return {"X": draw_normal(generator, draw_size(generator, 4, 5), draw_size(generator, 6, 8))}
 
 
-@exercise(draw=_draw_stream, now="you have a transformer that decides connectivity, without a single trained weight")
+@exercise(
+    draw=_draw_stream, now="you have a transformer that decides connectivity up to its reach, without a trained weight"
+)
 def identity_layer(X: Tensor) -> Tensor:
     scores = X @ X.mT
     pattern = scores / len(X)
@@ -115,7 +117,7 @@ def _draw_channels(generator: Generator) -> dict:
     }
 
 
-@exercise(draw=_draw_channels, now="you can take apart what a trained model computes")
+@exercise(draw=_draw_channels, now="you can take a trained model's scores apart")
 def channel_scores(h: Tensor, local: Tensor, degree: Tensor) -> Tensor:
     compared = torch.einsum("ab,aij,bkj->ik", local, h, h)
     sums = h.sum(-1)
