@@ -133,7 +133,7 @@ def _draw_noisy_bits(generator: Generator) -> dict:
     return _draw_values(generator) | {"p": (0.1, 0.2, 0.3)[draw_size(generator, 0, 2)]}
 
 
-@exercise(draw=_draw_noisy_bits, now="you know the best that can be learned from noisy bits")
+@exercise(draw=_draw_noisy_bits, now="you know the best answer to a noisy string")
 def vote_under_noise(values: Tensor, p: float) -> Tensor:
     n = len(values).bit_length() - 1
     number = torch.arange(len(values), device=values.device)
