@@ -274,7 +274,7 @@ def _listens(inputs: dict, table: Tensor) -> str | None:
         _listens,
     ),
     seconds=4,
-    now="your own functions have trained a store, and it finds more than binary search does",
+    now="your own functions train a store; see below what it finds",
 )
 def train_store(
     points: Tensor, query: Tensor, nearest: Tensor, uniform: Tensor, test_points: Tensor, test_query: Tensor
