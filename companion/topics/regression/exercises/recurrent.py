@@ -254,7 +254,7 @@ def _differs_in_one(inputs: dict, prompts: Tensor) -> str | None:
     stages=(_of_one_function, _ends_in_its_label, _as_trained, _tells, _has_a_control, _differs_in_one),
     seconds=2,
     seed="seed",
-    now="you can say of any predictor what it still knows, and how long it has known it",
+    now="you can say of any predictor what an example that it read still adds",
 )
 def memory_test(batch: int, n: int, d: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
