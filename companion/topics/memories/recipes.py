@@ -84,8 +84,12 @@ def trained_accuracy(N: int, d: int, *, runs: int = 1, steps: int = 150, lr: flo
 
 
 def converged_accuracy(N: int, d: int, *, shown: int | None = None, seed: int = 0) -> float:
-    """The share of ``N`` facts that a d x d memory gets right at the minimum of its cross-entropy over the first
-    ``shown`` of them (all, unless told; every answer is a rival), which is convex in the memory; found by L-BFGS.
+    """The share of ``N`` facts that a d x d memory gets right at the minimum of its cross-entropy, which is convex in
+    the memory; found by L-BFGS.
+
+    ``N``, ``d``: how many facts there are, and the width.
+    ``shown``: the cross-entropy is over so many facts, the first, with every answer a rival; over all unless told.
+    ``seed``: of embeddings.
 
     Raises ValueError for N, d or shown below 1.
     """
