@@ -81,7 +81,7 @@ def _draw_table(generator: Generator) -> dict:
     return {"table": torch.randint(D, (S, R), generator=generator), "answers": D}
 
 
-@exercise(draw=_draw_table, now="you can now tell from a loss what a model knows")
+@exercise(draw=_draw_table, now="you can now tell what the relation alone is worth")
 def plateau(table: Tensor, answers: int) -> Tensor:
     shares = torch.nn.functional.one_hot(table, answers).double().mean(0)
     return torch.special.entr(shares).sum(-1).mean()
@@ -118,7 +118,7 @@ def _draw_edit(generator: Generator) -> dict:
     }
 
 
-@exercise(draw=_draw_edit, now="you can now change one thing that a matrix knows, and leave it the rest")
+@exercise(draw=_draw_edit, now="you can now change one thing that a matrix knows, and the others least")
 def edit_fact(W: Tensor, keys: Tensor, fact: int, value: Tensor) -> Tensor:
     key = keys[fact]
     reads = torch.linalg.pinv(keys.mT @ keys) @ key
