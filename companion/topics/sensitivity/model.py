@@ -17,6 +17,7 @@ from companion.core.lstm import LSTM, LSTMConfig
 from companion.topics.sensitivity.data import PATCH, SIDE, pixels
 
 KINDS = ("transformer", "lstm", "mlp", "cnn")
+TOLD = ("nothing", "places", "shuffled")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class ClassifierConfig:
     ``kind``: what computes; a CNN takes the vectors for the patches of a digit, row by row.
     ``width``, ``layers``, ``heads``: of the network; heads mean nothing but to the transformer.
     ``readout``: of the last place, or of the mean of all; the MLP and the CNN have neither.
+    ``told``: what stands beside each vector: nothing, its place as a one-hot vector, or, as a control, one of these
+        places by a shuffle that every sequence draws anew, which tells nothing.
     """
 
     kind: str
@@ -36,6 +39,7 @@ class ClassifierConfig:
     layers: int = 2
     heads: int = 2
     readout: str = "mean"
+    told: str = "nothing"
 
     def __post_init__(self):
         at_least(length=(self.length, 1), features=(self.features, 1), classes=(self.classes, 2))
@@ -44,6 +48,8 @@ class ClassifierConfig:
             raise ValueError(f"kind = {self.kind!r}: must be one of {', '.join(KINDS)}")
         if self.readout not in ("last", "mean"):
             raise ValueError(f"readout = {self.readout!r}: must be 'last' or 'mean'")
+        if self.told not in TOLD or (self.told != "nothing" and self.kind == "cnn"):
+            raise ValueError(f"told = {self.told!r}: must be one of {', '.join(TOLD)}, and nothing for a CNN")
         if self.kind == "cnn" and (self.length, self.features) != (SIDE**2 // PATCH**2, PATCH**2):
             due = f"{SIDE**2 // PATCH**2} and {PATCH**2}, the patches of a digit"
             raise ValueError(f"length = {self.length}, features = {self.features}: for a CNN must be {due}")
@@ -56,6 +62,8 @@ class Classifier(nn.Module):
         super().__init__()
         self.config = config
         width, into, out = config.width, config.features, config.width
+        if config.told != "nothing":
+            into += config.length
         if config.kind == "mlp":
             sizes = pairwise([config.length * into, *[width] * config.layers])
             self.network = nn.Sequential(
@@ -79,10 +87,20 @@ class Classifier(nn.Module):
     def forward(self, x: Float[Tensor, "batch length features"]) -> Float[Tensor, "batch classes"]:
         if self.config.kind == "cnn":
             x = pixels(x)[:, None]  # (batch, 1, 8, 8)
+        if self.config.told != "nothing":
+            x = torch.cat([x, self.places(len(x)).to(x)], -1)
         states = self.network(self.read(x))
         if states.ndim == 3:
             states = states[:, -1] if self.config.readout == "last" else states.mean(1)
         return self.answer(states)
+
+    def places(self, many: int) -> Float[Tensor, "batch length length"]:
+        """Return what stands beside the vectors of so many sequences: one-hot places, in order or shuffled; the shuffle
+        is the CPU's global generator's, on every device.
+        """
+        n = self.config.length
+        order = torch.arange(n).expand(many, n)
+        return one_hot(torch.rand(many, n).argsort(-1) if self.config.told == "shuffled" else order, n)
 
 
 def one_hot(tokens: Int[Tensor, "*batch length"], vocabulary: int) -> Float[Tensor, "*batch length vocabulary"]:

@@ -49,8 +49,21 @@ def test_uniform_weights_are_uniform_and_biases_zero():
 test_bad_arguments_are_named = refusals(
     (lambda: ClassifierConfig("tree", 4), "kind = 'tree'"),
     (lambda: ClassifierConfig("mlp", 4, readout="first"), "readout = 'first'"),
+    (lambda: ClassifierConfig("lstm", 4, told="all"), "told = 'all': must be one of nothing, places, shuffled"),
     (lambda: ClassifierConfig("cnn", 15, 4), "for a CNN must be 16 and 4, the patches of a digit"),
     (lambda: ClassifierConfig("mlp", 0), "length = 0"),
     (lambda: one_hot(torch.tensor([[2]]), 2), "tokens: 2 is out of range"),
     (lambda: uniform_weights(Classifier(ClassifierConfig("mlp", 4)), 0, generator=0), "size = 0"),
 )
+
+
+def test_what_stands_beside_a_bit_is_its_place_or_by_a_shuffle_one_that_tells_nothing():
+    told, shuffled = (Classifier(ClassifierConfig("lstm", 5, 2, told=told)) for told in ("places", "shuffled"))
+    assert torch.equal(told.places(2), torch.eye(5).expand(2, 5, 5))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        drawn = shuffled.places(2000)
+    assert torch.equal(drawn.sum(1), torch.ones(2000, 5)) and torch.equal(drawn.sum(2), torch.ones(2000, 5))
+    assert drawn.mean(0) == pytest.approx(torch.full((5, 5), 0.2), abs=0.05)
+    x = torch.rand(3, 5, 2)
+    assert torch.equal(told(x), told(x)) and not torch.equal(shuffled(x), shuffled(x))
