@@ -240,14 +240,21 @@ def along(
 
 @measurement(
     "sensitivity-budgets",
-    "noisy labels of two rules, by three networks with equal steps: 1, 3 and 10 times the transformer's, and all along",
+    "noisy labels of two rules, by three networks with equal steps: 1, 3 and 10 times the transformer's, and all along;"
+    " once, of the sparse parity, by LSTMs that are told each bit's place, or a shuffled one",
     cells=[
-        {"task": task, "network": network, "times": times}
-        for task in WITH_FLIPS
-        for network in RIVALS
-        for times in TIMES
+        *(
+            {"task": task, "network": network, "times": times}
+            for task in WITH_FLIPS
+            for network in RIVALS
+            for times in TIMES
+        ),
+        *({"task": "sparse", "network": network, "times": 1} for network in LSTMS_TOLD),
     ],
-    recipes=lambda scale: [equally_long(task, network, 1, scale) for task in WITH_FLIPS for network in RIVALS],
+    recipes=lambda scale: [
+        *(equally_long(task, network, 1, scale) for task in WITH_FLIPS for network in RIVALS),
+        *(equally_long("sparse", network, 1, scale) for network in LSTMS_TOLD),
+    ],
     tolerance=0.15,
     because=DRIFT,
 )
