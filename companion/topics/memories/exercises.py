@@ -161,7 +161,7 @@ def _is_a_code(_: dict, table: Tensor) -> str | None:
     if (lengths - 1).abs().max() > 1e-3:
         return f"the answers' vectors have lengths from {lengths.min():.2g} to {lengths.max():.2g}; all must be 1"
     if _overlaps(table).max() > 0.999:
-        return "two answers have the same vector: no memory could tell them apart"
+        return "two answers have the same vector, or nearly: no memory could tell them apart"
     return None
 
 
@@ -169,8 +169,8 @@ def _is_not_random(_: dict, table: Tensor) -> str | None:
     d = table.shape[1] - 1
     if (found := d * _overlaps(table).square().mean().item()) < 1.5:
         return (
-            f"two answers of this code overlap with a mean square of {found:.2f} / d; random directions do with 1 / d, "
-            "and a code of your own is asked for, with at least 1.5 / d"
+            f"two answers of this code overlap with a mean square of {found:.2f} / d; random directions do with 1 / d; "
+            "1.5 / d or more is asked for, as otherwise all facts may fit at 90 %, and no capacity could be tested"
         )
     return None
 
