@@ -52,6 +52,7 @@ class Summit(Exercise):
     that does as a listed mistake gets its name; only what does neither is run at full length and judged by the stages.
     ``retaught`` gives the same few steps with other labels: an answer that is the same for these has learned nothing.
     Where an answer may have ``any_start``, what the course's gives from each of `SEEDS` is right, too.
+    ``otherwise`` advises whoever passes by the stages alone, after first steps that differ: it gets what a stage gets.
     Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
     as it does, if there is one, and else what the stage has measured.
 
@@ -67,6 +68,7 @@ class Summit(Exercise):
     seconds: float = field(kw_only=True)
     first_steps: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     any_start: bool = field(default=False, kw_only=True)
+    otherwise: Callable[[dict[str, Any], Tensor], str] | None = field(default=None, kw_only=True)
     retaught: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     repeatable: bool = field(default=False, kw_only=True)
     seed: str = field(default="", kw_only=True)
@@ -75,16 +77,16 @@ class Summit(Exercise):
     compared: Callable[[Tensor], Tensor] = field(default=lambda answer: answer, kw_only=True)
     _known: dict[tuple[Drawn, Callable[..., Tensor]], Tensor] = field(default_factory=dict, init=False, repr=False)
 
-    def _examine(self, function: Callable[..., Any], seeds: Sequence[int], **_: bool) -> list[str]:  # no advice
+    def _examine(self, function: Callable[..., Any], seeds: Sequence[int], **_: bool) -> list[str]:
         examined.add(self)
         try:
             inputs = self._drawn(seeds[0])
-            self._measure((seeds[0], ""), inputs, function)
+            advice = self._measure((seeds[0], ""), inputs, function)
             for name in self.others:
                 self._measure_with(name, seeds[0], inputs, function)
         finally:
             examined.discard(self)
-        return []
+        return advice
 
     def _in_time(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
         """Call the function, and stop it where its loop seems to have no end, as if by hand."""
@@ -125,12 +127,12 @@ class Summit(Exercise):
             self._known[drawn, function] = function(**copied(_asked(inputs))).detach()
         return self._known[drawn, function]
 
-    def _measure(self, drawn: Drawn, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
-        """Raise a `Mistake` unless the answer is right: with what it does if that is known, else with the first stage
-        that is missing.
+    def _measure(self, drawn: Drawn, inputs: dict[str, Any], function: Callable[..., Any]) -> list[str]:
+        """Return advice, or raise a `Mistake` unless the answer is right: with what it does if that is known, else with
+        the first stage that is missing.
         """
         if self.first_steps is not None and self._begins_right(drawn, inputs, self.first_steps(inputs), function):
-            return
+            return []
         got = self._answered(function, inputs)
         if self.repeatable and not self._close(self._answered(function, inputs), got):  # first, or chance is judged
             raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
@@ -139,6 +141,7 @@ class Summit(Exercise):
                 twin = "" if self.first_steps else self._twin(drawn, inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
         self._vary(inputs, function, got)
+        return [self.otherwise(inputs, got)] if self.otherwise else []
 
     def _begins_right(
         self, drawn: Drawn, inputs: dict[str, Any], few: dict[str, Any], function: Callable[..., Any]
@@ -148,10 +151,14 @@ class Summit(Exercise):
         that nothing is learned.
         """
         begun = self._answered(function, few)
-        if _alike(begun, self._gives(self.answer, drawn, few)):
+        right = self._gives(self.answer, drawn, few)
+        alike, shared = _alike(begun, right), _shared(begun, right)
+        if alike and shared == 1:
             return True
-        if twin := self._twin(drawn, few, begun):
+        if twin := self._twin(drawn, few, begun, shared if alike else 0.0):
             raise Mistake(f"{self.name}: {twin}")
+        if alike:
+            return True
         for start in SEEDS if self.any_start else ():
             with reseeded(start):
                 if _alike(begun, self.answer(**copied(_asked(few)))):
@@ -183,11 +190,14 @@ class Summit(Exercise):
                 raise Mistake(f"{told} the answer has the same shape, {tuple(got.shape)}: {name} is not used") from None
             raise Mistake(f"{told}: {str(wrong).removeprefix(f'{self.name}: ')}") from None
 
-    def _twin(self, drawn: Drawn, inputs: dict[str, Any], got: Tensor) -> str:
-        """Return the name of the listed mistake that gives what the answer gave; empty if none does."""
+    def _twin(self, drawn: Drawn, inputs: dict[str, Any], got: Tensor, shared: float = 0.0) -> str:
+        """Return the name of the listed mistake that gives what the answer gave, with more than ``shared`` of whose
+        entries it agrees; empty if none does.
+        """
         for sentence, wrong in (self.mistakes or {}).items():
             try:
-                if _alike(self.compared(got), self.compared(self._gives(wrong, drawn, inputs))):
+                pair = self.compared(got), self.compared(self._gives(wrong, drawn, inputs))
+                if _alike(*pair) and (not shared or _shared(*pair) > shared):
                     return sentence
             except CRASHES:  # a mistake that crashes on these inputs is not the answer's, which did not
                 continue
@@ -209,6 +219,13 @@ def _alike(got: Tensor, other: Tensor) -> bool:
         return bool((got == other).double().mean() >= AGREES)
     parts = [each.detach().double() if got.ndim > 1 else each.detach().double()[None] for each in (got, other)]
     return all(_near(*pair) for pair in zip(*parts, strict=True))
+
+
+def _shared(got: Tensor, other: Tensor) -> float:
+    """Return the share of a table's entries that agree. Numbers are not told apart below what `_alike` allows: 1."""
+    if got.shape != other.shape or got.is_floating_point() or other.is_floating_point():
+        return 1.0
+    return (got == other).double().mean().item()
 
 
 def _near(got: Tensor, other: Tensor) -> bool:
