@@ -52,7 +52,8 @@ class Summit(Exercise):
     that does as a listed mistake gets its name; only what does neither is run at full length and judged by the stages.
     ``retaught`` gives the same few steps with other labels: an answer that is the same for these has learned nothing.
     Where an answer may have ``any_start``, what the course's gives from each of `SEEDS` is right, too.
-    ``otherwise`` advises whoever passes by the stages alone, after first steps that differ: it gets what a stage gets.
+    ``otherwise`` advises whoever passes by the stages alone, after first steps that differ: it gets what a stage gets,
+    and returns an empty text where there is nothing to advise.
     Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
     as it does, if there is one, and else what the stage has measured.
 
@@ -141,7 +142,8 @@ class Summit(Exercise):
                 twin = "" if self.first_steps else self._twin(drawn, inputs, got)
                 raise Mistake(f"{self.name}: {twin or missing}")
         self._vary(inputs, function, got)
-        return [self.otherwise(inputs, got)] if self.otherwise else []
+        advice = self.otherwise(inputs, got) if self.otherwise else ""
+        return [advice] if advice else []
 
     def _begins_right(
         self, drawn: Drawn, inputs: dict[str, Any], few: dict[str, Any], function: Callable[..., Any]

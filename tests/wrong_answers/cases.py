@@ -5,8 +5,8 @@ They are rows of ``TOPIC.toml``. Of each exercise it has groups, and a group beg
     [text, advice if it gets one, rows ...]
 
 A row ``[old, new, .., message]`` is that text with each old part, which occurs exactly once, replaced by the new one; a
-row ``[text, message]`` is a text of its own. Without a message it is a right answer, too. A text is what stands below
-the exercise's ``def``, or a whole cell with the ``def``.
+row ``[text, message]`` is a text of its own. Without a message it is a right answer, too, and so it is with a message
+"Advice: ..". A text is what stands below the exercise's ``def``, or a whole cell with the ``def``.
 """
 
 import inspect
@@ -74,7 +74,8 @@ def read(exercise: Exercise, groups: list[list]) -> Iterator[Case]:
                 changed = pairs[0] if len(pairs) == 1 else replaced(text, pairs)
             except ValueError as error:
                 raise ValueError(f"{exercise.name}, {message!r}: {error}") from None
-            yield Case(cell(exercise, changed), message or None)
+            advice = message.removeprefix("Advice: ") if message.startswith("Advice: ") else ""
+            yield Case(cell(exercise, changed), None if advice else message or None, advice)
 
 
 CASES = {
