@@ -58,6 +58,7 @@ GRADE_SEEDS = range(1000, 1006)
 CONFIRM_SEEDS = range(2000, 2003)
 LISTED_SEEDS = range(2000, 2008)  # for a listed mistake, which may do as another on small inputs
 FLOAT32_TOLERANCE = 1e-5  # for answers in another dtype than the course's
+IN_PLACE = "modified by an inplace operation"  # of torch's own text
 told_once: set[str] = set()  # advice that this notebook has had
 
 
@@ -208,6 +209,8 @@ class Exercise:
 
     def _crash(self, function: Callable[..., Any], error: BaseException, inputs: dict[str, Any]) -> Mistake:
         text, line = str(error), failing_line(function, error)
+        if IN_PLACE in text:
+            text = "a tensor that the gradient needs is changed in place, as by +=; make a new one instead"
         reason = (f" at `{line}`" if line else "") + (f": {text}" if text else "")
         hint = ""
         if ("dtype" in text or "scalar type" in text) and isinstance(in_float64(function, inputs), Tensor):

@@ -278,12 +278,36 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
         return None
     rivals = {
         0.1: "guessing recalls 6 %",
-        0.38: "adding, in a table of this size, at most 37 %",
-        0.5: "the delta rule on half of each value, which leaves values alike, at most 48 %",
-        0.711: "the delta rule on half of each key at most 71 %",
+        0.38: "adding, in a table of this size, recalls at most 37 %",
+        0.5: "the delta rule on half of each value, which leaves values alike, recalls at most 48 %",
+        0.711: "the delta rule on half of each key recalls at most 71 %",
     }
-    rival = next((told for most, told in rivals.items() if share < most), "the best that we know 80 %")
-    return f"{share:.1%} of the values are recalled; {rival}, and {ENOUGH:.0%} are asked for"
+    rival = next((told for most, told in rivals.items() if share < most), "the best that we know recalls 80 %")
+    return (
+        f"{share:.1%} of the values are recalled, and {ENOUGH:.0%} are asked for. {_erases(inputs, answers)}"
+        f"For comparison: {rival}"
+    )
+
+
+def _erases(inputs: dict, answers: Tensor) -> str:
+    """Return a sentence on how much stays of a value when its key is written again, unless it is a half or less, or
+    differs from key to key: the answer to a pair is then no sum of what its own value and the one before it give.
+    """
+    keys, values = (inputs[name][: len(inputs["_asked"]), :2] for name in ("keys", "values"))
+    first, second = answers[: len(keys), :2].unbind(1)
+    again = (keys[:, 0] == keys[:, 1]).all(-1)
+    written = torch.linalg.pinv(values[:, 0]) @ first  # what an empty memory makes of each axis
+    former, rest = (values[:, 0] @ written)[again], (second - values[:, 1] @ written)[again]
+    stays = ((rest * former).sum() / former.square().sum().clamp_min(1e-300)).item()
+    if (rest - stays * former).norm() > 0.01 * second[again].norm() or -0.01 < stays < 0.51:
+        return ""
+    if stays > 0.99:
+        return "When a key is written again, all of its old value stays: nothing is erased. "
+    opposite = "the opposite of " if stays < 0 else ""
+    return (
+        f"When a key is written again, {opposite}{abs(stays):.0%} of its old value stays, as by the delta rule of "
+        f"strength {1 - stays:.2g}; strengths from 0.5 to 1 recall more. "
+    )
 
 
 @summit(
