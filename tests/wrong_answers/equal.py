@@ -73,7 +73,11 @@ EQUAL = {
     "explained": [("negative|sign|symmetric|transposed", "G is a Gram matrix: symmetric, and no energy is negative")],
     "gd_closed_form": [
         ("transposed|symmetric", "S is symmetric"),
-        (SIGN, "each step is small enough that 1 - lr lambda lies between 0 and 1"),
+        (
+            "to the power of steps is lost|^(what is computed from steps, lr and S|lr times .*) loses|"
+            "^negative values of (what is computed from steps, lr and S|lr times)|is lost, and likewise elsewhere",
+            "eigenvalues are positive, and so is a share: no step is longer than 2 / lambda",
+        ),
     ],
     "newton_step": [("transposed|symmetric", "S is symmetric")],
     "newton_share": [("negative values", "eigenvalues of a covariance are not negative")],

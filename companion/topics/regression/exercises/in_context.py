@@ -39,9 +39,10 @@ def _draw_gd(generator: Generator) -> dict:
     d = draw_size(generator, 2, 6)
     x = draw_normal(generator, 3 * d, d)
     S = x.T @ x
-    lr = float(0.05 / torch.linalg.eigvalsh(S)[-1])
     # at least 3: of 2 steps, one too few is just one; at most 7: not even 2^steps steps must arrive
-    steps = draw_size(generator, 3, 7)
+    lr, steps = float(0.05 / torch.linalg.eigvalsh(S)[-1]), draw_size(generator, 3, 7)
+    if draw_size(generator, 0, 2):  # two times in three: an odd number of steps that overshoot, so that signs count
+        lr, steps = 28 * lr, 2 * draw_size(generator, 1, 2) + 1
     return {"S": S, "b": S @ draw_normal(generator, d), "lr": lr, "steps": steps}
 
 
