@@ -183,6 +183,11 @@ def _tells(inputs: dict, prompts: Tensor) -> str | None:
     of_examples = repeats.any(-1).double().mean((1, 2))
     if of_examples[0] < 0.01 and of_examples[1] > 0.5:
         return "the two rows are exchanged: row 0 tells the example that is asked for, row 1 does not"
+    if of_examples.max() < 0.01 and (prompts[0, ..., :-1, :] == prompts[1, ..., :-1, :]).all():
+        return (
+            "both rows have the same examples, and the one asked for is not among them: if you exchange it in xs "
+            "itself, row 0 loses it, too; exchange it in xs.clone()"
+        )
     shares = _asks_for(inputs, prompts.double())
     if missing := _out_of_order(shares):
         return missing
