@@ -24,15 +24,22 @@ def by_distance(said: Bool[Tensor, "batch n n"], distance: Float[Tensor, "batch 
     return {step: said[distance == step].double().mean().item() for step in sorted(set(distance.flatten().tolist()))}
 
 
-def without(model: nn.Module, channel: str) -> nn.Module:
-    """Return a copy of a `companion.topics.graphs.model.Channels` whose numbers of one channel are 0 in every layer
-    and in the readout: 'local', the algorithm's, or 'degree', the heuristic's. Raises ValueError for another channel.
+def without(model: nn.Module, channel: str, part: str | None = None) -> nn.Module:
+    """Return a copy of a `companion.topics.graphs.model.Channels` whose numbers of one channel are 0.
+
+    ``channel``: 'local', the algorithm's, or 'degree', the heuristic's.
+    ``part``: 'scores', those of every layer, or 'readout'; both unless told.
+
+    Raises ValueError for another channel or part.
     """
     if channel not in ("local", "degree"):
         raise ValueError(f"channel = {channel!r}: must be 'local' or 'degree'")
+    if part not in (None, "scores", "readout"):
+        raise ValueError(f"part = {part!r}: must be 'scores', 'readout' or None")
     model = copy.deepcopy(model)
-    for numbers in [*getattr(model, channel), getattr(model, f"read_{channel}")]:
-        numbers.data.zero_()
+    numbers = {"scores": list(getattr(model, channel)), "readout": [getattr(model, f"read_{channel}")]}
+    for each in [*numbers["scores"], *numbers["readout"]] if part is None else numbers[part]:
+        each.data.zero_()
     return model
 
 

@@ -36,6 +36,11 @@ def test_the_degree_channel_goes_and_the_model_stays():
     assert not without(model, "local").local[0].any() and without(model, "local").degree[0].all()
     with pytest.raises(ValueError, match="channel = 'J'"):
         without(model, "J")
+    scores, readout = (without(model, "degree", part) for part in ("scores", "readout"))
+    assert not scores.degree[0].any() and scores.read_degree.all() and scores.local[0].all()
+    assert not readout.read_degree.any() and readout.degree[0].all() and readout.read_local.all()
+    with pytest.raises(ValueError, match="part = 'bias'"):
+        without(model, "degree", "bias")
     torch.testing.assert_close(model(graphs), before)
     assert not torch.allclose(less(graphs), before)
 
