@@ -140,8 +140,8 @@ def vote_under_noise(values: Tensor, p: float) -> Tensor:
     unlike = number[:, None] ^ number
     places = torch.arange(n, device=values.device)
     distance = (unlike[..., None] >> places & 1).sum(-1).to(values.dtype)
-    odds = p**distance * (1 - p) ** (n - distance)
-    return odds @ values
+    probabilities = p**distance * (1 - p) ** (n - distance)
+    return probabilities @ values
 
 
 def _draw_noisy_examples(generator: Generator) -> dict:
@@ -189,7 +189,7 @@ def _goes_by_the_rules(inputs: dict, logits: Tensor) -> str | None:
     told = (
         f"for rule {rule} it is right on {right:.1%} of new strings, where 97 % are asked for, and on {trained:.0%} of "
         f"the noisy labels, with sensitivity {S:.3f}; the rule is right on 90 % of these labels, with sensitivity "
-        f"{due:.3f}"
+        f"{due:.3f}. For rule {1 - rule} it is right on {each[1 - rule].item():.1%} of new strings"
     )
     if (exchanged := (new.flip(1) == rules).double().mean(0).min().item()) >= 0.9:
         return f"{told}. With its two columns exchanged, at least {exchanged:.1%} are right by either"
