@@ -287,8 +287,8 @@ def _first_step_is_long(_: dict, answer: Tensor) -> str:
     """
     size = answer[0].abs().max().item()
     return (
-        f"the largest entry of W_O2 is {size:.2g}; after a first step much longer than 20 the model outputs q in the "
-        "next cell's texts, where q stands twice, and the second step is spoiled"
+        f"the largest entry of W_O2 is {size:.2g}; after a first step much longer than 20 the model gives much "
+        "probability to q in the next cell's texts, where q stands twice, and the second step is spoiled"
         if size > 30.5
         else ""
     )
