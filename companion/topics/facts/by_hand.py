@@ -92,7 +92,7 @@ def with_mlp(
 
 
 def dual(embeddings: Float[Tensor, "words d"]) -> Float[Tensor, "words d"]:
-    """Compute the vectors f_i with f_i . e_i = 1 that have least to do with all other e_j: the rows of the
+    """Compute the vectors f_i with f_i . e_i = 1 that have least to do with all other e_j: the columns of the
     pseudo-inverse, scaled.
 
     For orthonormal embeddings f = e; for at most d independent ones f_i . e_j = 0 exactly, where e_i . e_j would be of
