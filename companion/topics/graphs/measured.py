@@ -72,6 +72,7 @@ def eight_by_budget(seed: int, scale: str, times: int) -> list[Row]:
     plan, many = recipe("graphs-channels", scale), 20 if scale == "smoke" else 1000
     sets = asked(plan.task, many, copies=1)
     sets["two cycles"] = disjoint(1, "cycle", (3, 3) + (1,) * (plan.task["n"] - 6), generator=10)
+    sets["clique and node"] = disjoint(1, "clique", (plan.task["n"] - 1, 1), generator=10)
     model, _ = plan.with_(steps=times * plan.schedule.steps).train(seed=seed)
 
     @torch.no_grad()

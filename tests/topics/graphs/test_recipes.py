@@ -55,12 +55,16 @@ def test_what_the_thirty_models_solve_hangs_on_their_graphs_and_on_their_steps()
     table = measured_table("graphs-eight-by-budget")
     solved = {
         shape: {arm: table.where(arm=arm).grid("times", "run", of=shape).mean(1).tolist() for arm in ARMS}
-        for shape in ("two_chains", "two_cycles", "two_cliques", "within_without_degrees", "without_degrees_and_bias")
+        for shape in (
+            *("two_chains", "two_cycles", "two_cliques", "clique_and_node"),
+            *("within_without_degrees", "without_degrees_and_bias"),
+        )
     }
     few = [arm for arm, each in solved["two_cycles"].items() if each == [1, 1, 1]]
     assert few == ["within", "5%"] and not any(sum(solved["two_cycles"][arm]) for arm in ARMS if arm not in few)
     assert solved["two_chains"]["60%"][0] == 0 and all(each[-1] == 1 for each in solved["two_chains"].values())
     assert [arm for arm in ARMS if solved["two_cliques"][arm][-1] > 0] == few
+    assert solved["clique_and_node"]["within"][-1] < 0.5 and solved["clique_and_node"]["60%"][-1] == 1  # the reverse
     assert [arm for arm in ARMS if min(solved["within_without_degrees"][arm]) < 0.99] == ["all"]
     assert min(min(each) for each in solved["without_degrees_and_bias"].values()) >= 0.99
 
