@@ -169,6 +169,8 @@ def sixteen_numbers(seed: int, scale: str, network: str) -> list[Row]:
         seen = best_so_far(found, fresh.distances).double().mean(0).tolist()
         row.update({f"seen_{lookup}_{when}": share for lookup, share in enumerate(seen, 1)})
         row[f"in_order_{when}"] = share_in_place(order, fresh.points)
+        places = F.one_hot(ranks.gather(1, order).argsort(1), 16).double().mean(0)  # of each rank, over the sets
+        row[f"in_own_place_{when}"] = places.amax(1).mean().item()  # in the one where it lies most often
         row[f"off_{when}"] = (ranks.gather(1, found[:, :1])[:, 0] - 15 * quantile).abs().mean().item()
 
     reading("before")
