@@ -67,7 +67,8 @@ def two_cliques_by_steps(seed: int, scale: str) -> list[Row]:
 def eight_by_budget(seed: int, scale: str, times: int) -> list[Row]:
     """Train five runs of every arm, the rate falling over all the steps, and measure what each gets right: fresh random
     graphs, and chains, cycles and cliques; all of it again without the degree channel, and at
-    worst, but for graphs beyond capacity, with the bias at 0 as well.
+    worst, but for graphs beyond capacity, with the bias at 0 as well; and, with only the readout's degrees removed, a
+    clique beside a lone node.
     """
     plan, many = recipe("graphs-channels", scale), 20 if scale == "smoke" else 1000
     sets = asked(plan.task, many, copies=1)
@@ -81,7 +82,7 @@ def eight_by_budget(seed: int, scale: str, times: int) -> list[Row]:
         return {name: values.view(len(ARMS), SEEDS).tolist() for name, values in found.items()}
 
     silent = without(model, "degree")
-    whole, cut = right(model), right(silent)
+    whole, cut, unread = right(model), right(silent), right(without(model, "degree", "readout"))["clique and node"]
     silent.get_parameter("bias").data.zero_()
     unbiased = right(silent)
     return [
@@ -89,6 +90,7 @@ def eight_by_budget(seed: int, scale: str, times: int) -> list[Row]:
         | {name.replace(" ", "_"): values[place][run] for name, values in whole.items()}
         | {f"{name.replace(' ', '_')}_without_degrees": values[place][run] for name, values in cut.items()}
         | {"without_degrees_and_bias": min(values[place][run] for name, values in unbiased.items() if name != "beyond")}
+        | {"clique_and_node_without_readout": unread[place][run]}
         for place, arm in enumerate(ARMS)
         for run in range(SEEDS)
     ]

@@ -57,7 +57,7 @@ def test_what_the_thirty_models_solve_hangs_on_their_graphs_and_on_their_steps()
         shape: {arm: table.where(arm=arm).grid("times", "run", of=shape).mean(1).tolist() for arm in ARMS}
         for shape in (
             *("two_chains", "two_cycles", "two_cliques", "clique_and_node"),
-            *("within_without_degrees", "without_degrees_and_bias"),
+            *("within_without_degrees", "without_degrees_and_bias", "clique_and_node_without_readout"),
         )
     }
     few = [arm for arm, each in solved["two_cycles"].items() if each == [1, 1, 1]]
@@ -65,6 +65,8 @@ def test_what_the_thirty_models_solve_hangs_on_their_graphs_and_on_their_steps()
     assert solved["two_chains"]["60%"][0] == 0 and all(each[-1] == 1 for each in solved["two_chains"].values())
     assert [arm for arm in ARMS if solved["two_cliques"][arm][-1] > 0] == few
     assert solved["clique_and_node"]["within"][-1] < 0.5 and solved["clique_and_node"]["60%"][-1] == 1  # the reverse
+    unread = {arm: each[-1] for arm, each in solved["clique_and_node_without_readout"].items()}
+    assert unread["within"] == 1 and unread["60%"] == unread["all"] == 0  # and back
     assert [arm for arm in ARMS if min(solved["within_without_degrees"][arm]) < 0.99] == ["all"]
     assert min(min(each) for each in solved["without_degrees_and_bias"].values()) >= 0.99
 
