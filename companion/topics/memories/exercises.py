@@ -139,6 +139,7 @@ def _draw_noise(generator: Generator) -> dict:
         "noise": draw_normal(generator, n, d),
         "x": torch.special.ndtri((torch.arange(101, dtype=torch.float64) + 0.5) / 101),
         "_tokens": embeddings(n, d, runs=(8,), unit=True, generator=generator, dtype=torch.float64),
+        "_orders": torch.rand(8, n, generator=generator).argsort(1),  # near copies may not hide at the code's end
     }
 
 
@@ -203,10 +204,10 @@ def _is_a_forecast(_: dict, table: Tensor) -> str | None:
 
 def _is_fulfilled(inputs: dict, table: Tensor) -> str | None:
     """The stage at which the facts are written and counted."""
-    code, tokens = table[:, :-1], inputs["_tokens"].to(table)
+    code, tokens, orders = table[:, :-1], inputs["_tokens"].to(table), inputs["_orders"].to(table.device)
 
     def measured(N: int) -> float:
-        U, V, f = tokens[:, :N], code[:N].expand(len(tokens), -1, -1), torch.arange(N, device=code.device)
+        U, V, f = tokens[:, :N], code[orders[:, :N]], torch.arange(N, device=code.device)
         return accuracy(read(write(U, V, f), U, V), f)
 
     predicted, held = int((table[:, -1] >= 0.9).sum()), capacity(measured, start=1, most=len(code), ratio=1.02)
@@ -225,8 +226,8 @@ def _is_fulfilled(inputs: dict, table: Tensor) -> str | None:
     else:
         why, change = f"where section 3 gives {int((theory >= 0.9).sum())} for this code", "the prediction"
     return (
-        f"you predict {predicted} facts at 90 %, {why}, and {held} are measured, not {LEAST} to {MOST} times as many: "
-        f"change {change}. Of this code: {seen}"
+        f"you predict {predicted} facts at 90 %, {why}, and {held} are measured, of facts drawn at random from "
+        f"yours, not {LEAST} to {MOST} times as many: change {change}. Of this code: {seen}"
     )
 
 
