@@ -167,7 +167,9 @@ def _begins_at_the_start(_: dict, film: Tensor) -> str | None:
     if not first:
         return "the first frame is all zero, and there both gradients are 0; the start is 1e-5 everywhere"
     if (film == film[0]).all():
-        return f"all frames are alike: each has entries up to {first:.2g}, and the start is 1e-5 everywhere"
+        told = f"all frames are alike: each has entries up to {first:.2g}, and the start is 1e-5 everywhere"
+        grown = "; was the same tensor appended each time? Make a new one at each step"
+        return told + (grown if first > 1e-2 else "")
     low, high = film[0].min().item(), film[0].max().item()
     if stays_within("distance of the first frame from 1e-5, in 1e-5", max(1e5 * high - 1, 1 - 1e5 * low), 0.5):
         return None
