@@ -97,9 +97,10 @@ def _passes(inputs: dict, answer: Tensor) -> str | None:
         fits = {"line": rate.linear_r2, "exponential": rate.exponential_r2}
         due, rival = ("line", "exponential") if name == "newton" else ("exponential", "line")
         if matched[-1] <= matched[0] or not fits[due] >= max(BAR, fits[rival]):
+            idle = "; layer 1 has taken no step yet, its weights are all 0" if not answer[0, 0].any() else ""
             return (
                 f"the test is not fooled: {told}. R^2 of the {due} is {fits[due]:.3f}, of the {rival} "
-                f"{fits[rival]:.3f}; the {due} must reach {BAR} and be ahead"
+                f"{fits[rival]:.3f}; the {due} must reach {BAR} and be ahead{idle}"
             )
     return None
 
