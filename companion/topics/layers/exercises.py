@@ -280,7 +280,8 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
         0.1: "guessing recalls 6 %",
         0.38: "adding, in a table of this size, recalls at most 37 %",
         0.5: "the delta rule on half of each value, which leaves values alike, recalls at most 48 %",
-        0.711: "the delta rule on half of each key recalls at most 71 %",
+        0.711: "the delta rule on half of each key recalls at most 71 %; whole keys resemble one another less, so cut "
+        "something else",
     }
     rival = next((told for most, told in rivals.items() if share < most), "the best that we know recalls 80 %")
     return (
