@@ -23,7 +23,7 @@ KNOWN_COLORS = {
 }
 LEGEND = """from the floor (0, the context ignored) to the ceiling (1, the best algorithm)
 marks are means of seeds, lines reach from the least to the most
-grey: near the floor"""
+grey: near the floor; what is below -0.1 is drawn at -0.1"""
 MARKERS = dict(zip(KNOWN_COLORS, "os^vD", strict=True))  # so that layers differ without their colors, too
 OTHER_MARKERS = "PX*phd"
 OTHER_COLORS = ("black", COLORS["highlight"], "#7F3C8D", "#8C564B", "#777777")
