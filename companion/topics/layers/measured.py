@@ -35,13 +35,12 @@ class SmallTable(nn.Module):
         kept = 8 if self.whole else 4
         keys, queries = (F.normalize(each(x)[..., :kept], dim=-1) for each in (self.keys, self.queries))
         values = self.values(x)
-        if self.whole:
-            signs = values.new_tensor([1, -1])
-            code = torch.cartesian_prod(signs[:1], signs, signs, signs) / 2  # (8, 4)
-            values = values @ code
+        signs = values.new_tensor([1, -1])
+        code = torch.cartesian_prod(signs[:1], signs, signs, signs) / 2  # (8, 4)
         rule = partial(rewrite.answer, strength=0.7) if self.erases else associate.answer
-        read = rule(keys, values, queries)
-        return self.back(read @ code.mT if self.whole else read)
+        if self.whole:
+            return self.back(rule(keys, values @ code, queries) @ code.mT)
+        return self.back(rule(keys, values, queries))
 
 
 @measurement(
