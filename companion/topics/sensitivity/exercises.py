@@ -149,16 +149,16 @@ def _draw_noisy_examples(generator: Generator) -> dict:
     """Strings of 16 bits with the labels of two rules, a tenth of them flipped: whether two of the bits differ, and of
     two others the one that a third bit picks. Asked are these strings again, fresh ones, and all neighbours of some.
 
-    Of the 300 strings some are left out, so that an answer that counts on 300 fails here and not further down.
+    Of the 330 strings some are left out, so that an answer that counts on 330 fails here and not further down.
     """
     n, fresh = 16, 600
     places = torch.randperm(n, generator=generator)
     picks = torch.tensor([0, 0, 1, 0, 0, 1, 1, 1])  # the second bit where the first is 0, else the third
     rules = Sparse(truth_table("parity", 2), places[:2]), Sparse(picks, places[2:5])
-    bits, new = strings(300, n, generator=generator), strings(fresh, n, generator=generator)
+    bits, new = strings(330, n, generator=generator), strings(fresh, n, generator=generator)
     said, due = (torch.stack([rule(x) for rule in rules], 1) for x in (bits, new))
     labels, near = turned(said, 0.1, generator=generator), another(new[:60], 2, generator=generator).flatten(0, 1)
-    m = draw_size(generator, 280, 299)
+    m = draw_size(generator, 310, 329)
     return {
         "bits": bits[:m],
         "labels": labels[:m],
