@@ -52,6 +52,15 @@ def copied(inputs: dict[str, Any]) -> dict[str, Any]:
     return {name: value.clone() if isinstance(value, Tensor) else value for name, value in inputs.items()}
 
 
+class _NoLists(TorchFunctionMode):
+    """`Tensor.tolist` fails like `Tensor.item`: both give Python's numbers, which clash with no device."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is Tensor.tolist:
+            raise RuntimeError("Tensor.tolist() has no numbers to give")
+        return function(*args, **(kwargs or {}))
+
+
 def leaves_device(function: Callable[..., Any], inputs: dict[str, Any]) -> bool:
     """Return whether CPU tensors are made on the way. The meta device, which has shapes but no numbers, stands for a
     GPU.
@@ -60,7 +69,8 @@ def leaves_device(function: Callable[..., Any], inputs: dict[str, Any]) -> bool:
         return False  # numbers alone are on no device
     elsewhere = {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in inputs.items()}
     try:
-        got = function(*elsewhere.values())
+        with _NoLists():
+            got = function(*elsewhere.values())
     except CRASHES as error:  # only a clash of devices matters: an honest answer may need the numbers that meta has not
         return any(sign in str(error) for sign in CLASHES)
     return isinstance(got, Tensor) and got.device.type != "meta"

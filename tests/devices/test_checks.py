@@ -36,3 +36,10 @@ def test_a_tensor_made_on_the_cpu_is_advice_alone(capsys):
     assert capsys.readouterr().out.split() == f"within_steps: correct: {exercise.now} Advice: {CPU_ADVICE}.".split()
     exercise.check(exercise.answer)
     assert " ".join(capsys.readouterr().out.split()) == f"within_steps: correct: {exercise.now}"
+
+
+@pytest.mark.parametrize("read", [Tensor.tolist, lambda index: [int(each) for each in index]])
+def test_numbers_read_from_a_tensor_earn_no_advice(capsys, read):
+    exercise = EXERCISES["key_memory"]
+    exercise.check(lambda E, R, triggers: E[read(triggers)].mT @ (E[read(triggers)] @ R.mT))
+    assert "Advice" not in capsys.readouterr().out
