@@ -83,17 +83,16 @@ def trained_accuracy(N: int, d: int, *, runs: int = 1, steps: int = 150, lr: flo
         return (read(W, U, V).argmax(-1) == target).float().mean().item()
 
 
-def converged_accuracy(N: int, d: int, *, shown: int | None = None, seed: int = 0) -> float:
+def converged_accuracy(N: int, d: int, *, seed: int = 0) -> float:
     """The share of ``N`` facts that a d x d memory gets right at the minimum of its cross-entropy, which is convex in
     the memory; found by L-BFGS.
 
     ``N``, ``d``: how many facts there are, and the width.
-    ``shown``: the cross-entropy is over so many facts, the first, with every answer a rival; over all unless told.
     ``seed``: of embeddings.
 
-    Raises ValueError for N, d or shown below 1.
+    Raises ValueError for N or d below 1.
     """
-    at_least(N=(N, 1), d=(d, 1), shown=(N if shown is None else shown, 1))
+    at_least(N=(N, 1), d=(d, 1))
     generator = torch.Generator().manual_seed(seed)
     U, V = (embeddings(N, d, unit=True, generator=generator) for _ in range(2))
     W, target = nn.Parameter(torch.zeros(d, d)), torch.arange(N)
@@ -101,7 +100,7 @@ def converged_accuracy(N: int, d: int, *, shown: int | None = None, seed: int = 
 
     def slope():
         optimizer.zero_grad()
-        loss = F.cross_entropy(read(W, U[:shown], V), target[:shown])
+        loss = F.cross_entropy(read(W, U, V), target)
         loss.backward()
         return loss
 
