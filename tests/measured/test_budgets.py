@@ -8,7 +8,6 @@ from torch import nn
 
 from companion.core.measuring import measurements
 from companion.core.recipe import recipe
-from companion.topics.layers.exercises import small_memory
 from companion.topics.layers.measured import SmallTable
 from companion.topics.layers.probes import jacobian
 from companion.topics.layers.questions import ask
@@ -61,23 +60,12 @@ def test_what_is_remembered_of_algorithms_is_what_they_remember(solve):
         assert found[f"oldest_after_{many}"] < found[f"untold_after_{many}"] + 1e-4
 
 
-@pytest.mark.parametrize("erases", [False, True])
-@pytest.mark.parametrize("whole", [False, True])
-def test_the_table_on_the_bench_carries_the_numbers_of_lesson_14(erases, whole):
-    ask(lambda width: SmallTable(width, erases=erases, whole=whole), 32)
+def test_the_table_on_the_bench_carries_the_numbers_of_lesson_14():
+    ask(SmallTable, 32)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        across = jacobian(SmallTable(32, erases=erases, whole=whole), torch.randn(24, 32))[:16, :, 16:]
+        across = jacobian(SmallTable(32), torch.randn(24, 32))[:16, :, 16:]
     assert torch.linalg.matrix_rank(across.flatten(0, 1).flatten(1), rtol=1e-6) == 32
-
-
-def test_the_table_that_erases_with_whole_keys_answers_as_the_small_memory_does():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        table, x = SmallTable(32, erases=True, whole=True), torch.randn(3, 12, 32)
-    keys, queries = (nn.functional.normalize(each(x), dim=-1) for each in (table.keys, table.queries))
-    expected = table.back(small_memory.answer(keys, table.values(x), queries))
-    torch.testing.assert_close(table(x), expected)
 
 
 class Knows(nn.Module):

@@ -1,16 +1,14 @@
 """What the course's own layers reach on its tasks, and what they and lesson 14's table reach at longer budgets."""
 
 import math
-from functools import partial
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from companion.core.measuring import Row, measurement
 from companion.core.recipe import TIMES
 from companion.core.task import tasks
-from companion.topics.layers.exercises import associate, rewrite
+from companion.topics.layers.exercises import associate
 from companion.topics.layers.known import KNOWN
 from companion.topics.layers.runs import RATES, recipe_for, results
 
@@ -18,29 +16,17 @@ LONGER = {"recall": (*TIMES, 32), "s3": TIMES}  # times the steps of the bench, 
 
 
 class SmallTable(nn.Module):
-    """A table of one head with 32 numbers, which adds, or ``erases`` by the delta rule with strength 0.7.
+    """Linear attention of one head whose table has 4 x 8 numbers: of a key's 8 numbers it keeps 4, at length 1."""
 
-    4 x 8: of a key's 8 numbers it keeps 4, at length 1. 8 x 4: ``whole`` keys, and exercise 5's code of 4 numbers for a
-    value's 8. The table that adds in 4 x 8 is the one of the stored runs.
-    """
-
-    def __init__(self, width: int, *, erases: bool = False, whole: bool = False):
+    def __init__(self, width: int):
         super().__init__()
         self.keys, self.values, self.queries = (nn.Linear(width, 8) for _ in range(3))
         self.back = nn.Linear(8, width)
-        self.erases, self.whole = erases, whole
 
     def forward(self, x: Tensor) -> Tensor:
         """Read and write at every position of x (batch, time, width)."""
-        kept = 8 if self.whole else 4
-        keys, queries = (F.normalize(each(x)[..., :kept], dim=-1) for each in (self.keys, self.queries))
-        values = self.values(x)
-        signs = values.new_tensor([1, -1])
-        code = torch.cartesian_prod(signs[:1], signs, signs, signs) / 2  # (8, 4)
-        rule = partial(rewrite.answer, strength=0.7) if self.erases else associate.answer
-        if self.whole:
-            return self.back(rule(keys, values @ code, queries) @ code.mT)
-        return self.back(rule(keys, values, queries))
+        keys, queries = (F.normalize(each(x)[..., :4], dim=-1) for each in (self.keys, self.queries))
+        return self.back(associate.answer(keys, self.values(x), queries))
 
 
 @measurement(
