@@ -86,8 +86,9 @@ class Exercise:
     of ``answer`` (`companion.lesson.near_misses`), which is therefore a plain function, written as a good learner would
     write it. Values are right within ``tolerance``, relative to the largest entry of the course's answer. Unless the
     task ``states_dtype``, another floating-point dtype is no mistake. ``gradient`` names the arguments that the lesson
-    goes on to differentiate by: there a right value with another gradient is wrong. ``now`` ends the line of a right
-    answer: what it has made possible, in half a sentence.
+    goes on to differentiate by: there a right value with another gradient is wrong. An answer that the lesson goes on
+    to call in ``float32`` must take inputs in float32, and keep that. ``now`` ends the line of a right answer: what it
+    has made possible, in half a sentence.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Exercise:
     tolerance: float = 1e-6
     states_dtype: bool = False
     gradient: tuple[str, ...] = ()
+    float32: bool = False
     now: str = ""
 
     def __post_init__(self) -> None:
@@ -134,6 +136,7 @@ class Exercise:
             for seed in seeds:
                 inputs = self._drawn(seed)
                 advice += [each for each in self._examine_on(inputs, function) if each not in advice]
+            self._keeps_float32(inputs, function)
             own = advise and CPU_ADVICE not in told_once and leaves_device(function, inputs)
             if own and not leaves_device(self.answer, inputs):
                 told_once.add(CPU_ADVICE)
@@ -169,6 +172,22 @@ class Exercise:
         if self.gradient:
             self._compare_gradients(function, inputs, expected)
         return advice
+
+    def _keeps_float32(self, inputs: dict[str, Any], function: Callable[..., Any]) -> None:
+        """Raise a `Mistake` where an answer that is right in float64 is to take float32, and fails there."""
+        if not self.float32:
+            return
+        wide = {name for name, value in inputs.items() if isinstance(value, Tensor) and value.is_floating_point()}
+        try:
+            got = self._call(function, {name: v.float() if name in wide else v for name, v in inputs.items()})
+            found = f"it gives {got.dtype}" if got.dtype != torch.float32 else ""
+        except Mistake as crash:
+            found = "it " + str(crash).removeprefix(f"{self.name}: ").partition(" The inputs were")[0].rstrip(".")
+        if found:
+            raise Mistake(
+                f"{self.name}: right in float64 alone; with inputs in float32, which the lesson goes on to use, "
+                f"{found}. Take the dtype from the inputs, as by values.new_tensor or torch.zeros_like"
+            )
 
     def _compare_gradients(self, function: Callable[..., Any], inputs: dict[str, Any], expected: Tensor) -> None:
         """Raise a `Mistake` unless a random weighted sum of the answer's entries has the gradient that it should."""

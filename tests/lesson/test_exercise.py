@@ -277,6 +277,24 @@ def test_a_wider_dtype_needs_no_advice(capsys):
     assert "Advice" not in capsys.readouterr().out
 
 
+narrow = Exercise("narrow", power.answer, draw, float32=True)
+
+
+@pytest.mark.parametrize(
+    "wide, found",
+    [
+        (lambda a, b, k: a @ b @ torch.eye(len(a), dtype=torch.float64) * k, "it raises RuntimeError at "),
+        (lambda a, b, k: a.double() @ b.double() * k, "it gives torch.float64"),
+    ],
+)
+def test_an_answer_that_the_lesson_uses_in_float32_must_keep_that(wide, found, capsys):
+    power.check(wide)
+    narrow.check(lambda a, b, k: (a.double() @ b.double() * k).to(a))
+    narrow.check(lambda a, b, k: (a @ b * k).float())
+    with pytest.raises(Mistake, match=f"narrow: right in float64 alone; with inputs in float32, .*, {found}.*Take"):
+        narrow.check(wide)
+
+
 def test_one_set_of_inputs_does_not_settle_a_diagnosis():
     twice = Exercise("twice", lambda x: 2 * x, lambda generator: {"x": torch.randn((), generator=generator).abs() + 1})
     known = float(twice.draw(torch.Generator().manual_seed(0))["x"])

@@ -53,6 +53,13 @@ def test_any_answer_that_passes_the_stages_is_right(summit, capsys):
     assert capsys.readouterr().out == "fit: correct: you can fit a line\n" * 2
 
 
+def test_an_answer_that_the_lesson_uses_in_float32_must_keep_that(summit):
+    narrow = replace(summit, float32=True)
+    narrow.check(fit)
+    with pytest.raises(Mistake, match=r"fit: right in float64 alone; .* it gives torch.float64"):
+        narrow.check(lambda xs, ys, fresh: fit(xs.double(), ys.double(), fresh.double()))
+
+
 @pytest.mark.parametrize(
     "wrong, message",
     [

@@ -109,6 +109,7 @@ def _draw_written_again(generator: Generator) -> dict:
 @exercise(
     draw=_draw_written_again,
     gradient=("keys", "values", "queries"),
+    float32=True,
     now="you have the delta rule: what is written again replaces what was there",
 )
 def rewrite(keys: Tensor, values: Tensor, queries: Tensor, strength: float) -> Tensor:
@@ -316,6 +317,7 @@ def _erases(inputs: dict, answers: Tensor) -> str:
     shape=lambda inputs: tuple(inputs["values"].shape),
     stages=(_keeps_the_dtype, _sees_no_future, _has_slopes, _is_not_steep, _carries_no_more, _recalls_enough),
     repeatable=True,
+    float32=True,
     seconds=2,
     now="a memory of 32 numbers that can change its mind, ready to stand in a network",
 )
