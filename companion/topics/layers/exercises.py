@@ -90,9 +90,11 @@ def associate(keys: Tensor, values: Tensor, queries: Tensor) -> Tensor:
 
 
 def _draw_written_again(generator: Generator) -> dict:
-    """Three keys of length 1, of which each is written again: at once, later, and with what it had; queries between."""
+    """Three keys of length 1, of which each is written again: at once, later, and with what it had; queries between.
+    Values are longer than keys, so that the two cannot stand for each other.
+    """
     batch, time = draw_size(generator, 2, 3), draw_size(generator, 6, 8)
-    k, v = draw_size(generator, 3, 4), draw_size(generator, 4, 5)
+    k, v = draw_size(generator, 3, 4), draw_size(generator, 5, 6)
     keys = F.normalize(draw_normal(generator, batch, time, k), dim=-1)
     values = draw_normal(generator, batch, time, v)
     keys[:, 1], keys[:, 4], keys[:, 5] = keys[:, 0], keys[:, 2], keys[:, 3]
@@ -277,28 +279,68 @@ def _recalls_enough(inputs: dict, answers: Tensor) -> str | None:
     share = last_values_recalled(answers[: len(inputs["_asked"])], inputs["_asked"])
     if reaches("share of the values that are recalled", share, ENOUGH):
         return None
+    written = _written(inputs, answers)
     rivals = {
-        0.1: "guessing recalls 6 %",
+        0.1: "guessing recalls 6 %. If your `rewrite` is called, see whether it has passed",
         0.38: "adding, in a table of this size, recalls at most 37 %",
-        0.5: "the delta rule on half of each value, which leaves values alike, recalls at most 48 %",
-        0.711: "the delta rule on half of each key recalls at most 71 %; whole keys resemble one another less, so cut "
-        "something else",
     }
+    if _none(written).any():
+        rivals[0.5] = "the delta rule on half of each value, which leaves values alike, recalls at most 48 %"
+    if _rank(written) == SIZE:  # values are whole
+        rivals[0.711] = (
+            "the delta rule on half of each key recalls at most 71 %; whole keys resemble one another less, so cut "
+            "something else"
+        )
     rival = next((told for most, told in rivals.items() if share < most), "the best that we know recalls 80 %")
     return (
-        f"{share:.1%} of the values are recalled, and {ENOUGH:.0%} are asked for. {_erases(inputs, answers)}"
-        f"For comparison: {rival}"
+        f"{share:.1%} of the values are recalled, and {ENOUGH:.0%} are asked for. {_erases(inputs, answers, written)}"
+        f"{_mixes(written)}For comparison: {rival}"
     )
 
 
-def _erases(inputs: dict, answers: Tensor) -> str:
+def _written(inputs: dict, answers: Tensor) -> Tensor:
+    """Return what an empty memory makes of each axis, which it reads at once, (SIZE, SIZE)."""
+    values = inputs["values"][: len(inputs["_asked"]), 0]
+    return torch.linalg.pinv(values) @ answers[: len(values), 0]
+
+
+def _rank(written: Tensor) -> int:
+    return int(torch.linalg.matrix_rank(written, rtol=1e-6))
+
+
+def _none(written: Tensor) -> Tensor:
+    """Return of which axes nothing comes back."""
+    return written.norm(dim=1) <= 1e-6 * written.norm()
+
+
+def _mixes(written: Tensor) -> str:
+    """Return a sentence on the axis that is least told apart from another, where fewer numbers stand for a value than
+    it has, and unless all are well apart: at the corners of a cube half of an axis is seen in others.
+    """
+    if not 0 < _rank(written) < SIZE:
+        return ""
+    if (none := _none(written)).any():
+        return f"Of axis {int(none.int().argmax())} (of 0 to {SIZE - 1}) nothing comes back. "
+    own, others = written.diagonal(), (written - written.diagonal().diag()).abs()
+    apart = others - 0.8 * own[:, None]
+    if apart.max() <= 0:
+        return ""
+    largest = apart >= apart.max() - 1e-6 * own.abs().max()  # two may be alike but for rounding
+    axis, other = largest.nonzero()[0].tolist()
+    due = "; the rows of the code should lie farther apart, and have one length" if own.min() > 0 else ""
+    return (
+        f"Values are coded in fewer numbers, as is meant, but where axis {axis} (of 0 to {SIZE - 1}) is written, "
+        f"{own[axis]:.2f} of it comes back, and {written[axis, other]:.2f} of axis {other}{due}. "
+    )
+
+
+def _erases(inputs: dict, answers: Tensor, written: Tensor) -> str:
     """Return a sentence on how much stays of a value when its key is written again, unless it is a half or less, or
     differs from key to key: the answer to a pair is then no sum of what its own value and the one before it give.
     """
     keys, values = (inputs[name][: len(inputs["_asked"]), :2] for name in ("keys", "values"))
     first, second = answers[: len(keys), :2].unbind(1)
     again = (keys[:, 0] == keys[:, 1]).all(-1)
-    written = torch.linalg.pinv(values[:, 0]) @ first  # what an empty memory makes of each axis
     former, rest = (values[:, 0] @ written)[again], (second - values[:, 1] @ written)[again]
     stays = ((rest * former).sum() / former.square().sum().clamp_min(1e-300)).item()
     if (rest - stays * former).norm() > 0.01 * second[again].norm() or -0.01 < stays < 0.51:
