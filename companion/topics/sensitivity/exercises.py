@@ -45,13 +45,13 @@ def weight_by_degree(values: Tensor) -> Tensor:
 
 
 def _draw_answers(generator: Generator) -> dict:
-    """Answers of few strings, which by turns change now and then, so that the interval would reach below 0, and often,
-    so that it does not.
+    """Answers of few strings, which by turns change now and then, so that the interval would reach below 0, often, so
+    that it does not, and nearly always, so that it would reach above 1.
     """
     m, n = draw_size(generator, 20, 35), draw_size(generator, 5, 9)
     before = torch.randint(2, (m,), generator=generator)
-    seldom, often = ((0.05, 0.08, 0.11), (0.45, 0.5, 0.55))
-    odds = (often if generator.initial_seed() % 2 else seldom)[draw_size(generator, 0, 2)]
+    seldom, often, always = ((0.05, 0.08, 0.11), (0.45, 0.5, 0.55), (0.88, 0.9, 0.92))
+    odds = (seldom, often, always)[generator.initial_seed() % 3][draw_size(generator, 0, 2)]
     flips = (torch.rand(m, n, generator=generator, dtype=torch.float64) < odds).long()
     return {"before": before, "after": before[:, None] ^ flips, "delta": (0.05, 0.1, 0.2)[draw_size(generator, 0, 2)]}
 
@@ -89,13 +89,16 @@ def constant_or_simple(logits: Tensor, others: Tensor) -> Tensor:
 
 
 def _draw_curves(generator: Generator) -> dict:
-    """Accuracies in steps of .05, rising with setbacks; one run stays below the target, one falls back below it."""
+    """Accuracies in steps of .05, rising with setbacks; one run stays below the target, one falls back below it, one
+    has reached it at the first mark.
+    """
     runs, marks = draw_size(generator, 4, 6), draw_size(generator, 9, 13)
     steps = torch.randint(-1, 4, (runs, marks), generator=generator).cumsum(-1)
     accuracy = (10 + steps).clamp(10, 20).double() / 20
     accuracy[0] = accuracy[0].clamp(max=0.6)
     accuracy[1, marks // 2 :] = 0.95
     accuracy[2, -3:] = torch.tensor([0.85, 0.85, 0.6], dtype=accuracy.dtype)
+    accuracy[3, 0] = 0.95
     return {
         "accuracy": accuracy,
         "measured": 2 * draw_normal(generator, runs, marks),
@@ -168,13 +171,15 @@ def _draw_noisy_examples(generator: Generator) -> dict:
 
 
 def _says_both(_: dict, logits: Tensor) -> str | None:
-    if logits.min() >= 0 and 0.5 < logits.max() <= 1:  # below a half: nearly a constant
+    differ = logits.std(0).max() >= 0.025  # else nearly a constant, which is said below
+    if differ and logits.min() >= 0 and 0.5 < logits.max() <= 1:
         return "all logits lie between 0 and 1, as probabilities do; a logit is above 0 for the answer 1, else below"
     for rule, ones in enumerate((logits > 0).double().mean(0).tolist()):
         if not 0.1 <= ones <= 0.9:
             told = f"{ones:.0%} of the answers for rule {rule} are 1, nearly a constant; by the rule about half are"
             alike = logits[:, rule].std() < 0.1
-            return told + ". Its logits hardly differ, as where a new term outweighs the labels" * bool(alike)
+            why = ". Its logits hardly differ, as where a new term outweighs the labels, or zero_grad is missing"
+            return told + why * bool(alike)
     return None
 
 
@@ -196,6 +201,9 @@ def _goes_by_the_rules(inputs: dict, logits: Tensor) -> str | None:
     )
     if (exchanged := (new.flip(1) == rules).double().mean(0).min().item()) >= 0.9:
         return f"{told}. With its two columns exchanged, at least {exchanged:.1%} are right by either"
+    if trained >= 0.95 and due < S:
+        why = "a term against that is missing or too weak, or takes the other difference of hint 2"
+        return f"{told}. It memorises flipped labels: {why}"
     return told + f". With the sign of its logits turned, new strings are {1 - right:.0%} right" * (right <= 0.2)
 
 
