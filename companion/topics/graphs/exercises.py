@@ -212,7 +212,7 @@ def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
     first = int(fooled.long().argmin())
     return (
         f"{int(fooled.sum())} of {len(fooled)} models are fooled, all can be; model {first} answers every pair of its "
-        f"graph rightly: {KINDS[inputs['_kind'][first]]}"
+        f"graph rightly: {KINDS[inputs['_kind'][first]]}; if you search, compare your logits with those of one_layer"
     )
 
 
