@@ -195,9 +195,10 @@ def _is_a_forecast(_: dict, table: Tensor) -> str | None:
     if (rise := predicted.diff().max()) > 1e-4:
         return f"what is predicted rises by up to {rise:.2g} from one N to the next; more facts are never easier"
     if predicted[-1] >= 0.9:
+        why = ": is the right logit divided by a rival's variance, and not by its square root?"
         return (
             f"you predict that {predicted[-1]:.0%} of all {len(predicted)} facts are right; even with the least "
-            "possible overlaps the variances of section 3 give less than 68%"
+            f"possible overlaps the variances of section 3 give less than 68%{why if predicted[-1] > 0.999 else ''}"
         )
     return None
 
@@ -256,10 +257,22 @@ def _is_the_theory(inputs: dict, table: Tensor) -> str | None:
     return None
 
 
+def _counts_are_exact(inputs: dict, table: Tensor) -> str:
+    """Advise whose prediction is near enough, and off by more than rounding: one rival or one fact too many, say."""
+    off = (table[:, -1] - _theories(inputs, table)).abs().amax(1).min()
+    return (
+        f"your fractions differ by up to {off:.1g} from section 3's: count N - 1 rivals, N - 2 products in the "
+        "variance of each, and n (n - 1) pairs of answers"
+        if off > 1e-4
+        else ""
+    )
+
+
 @summit(
     draw=_draw_noise,
     shape=lambda inputs: (len(inputs["noise"]), inputs["noise"].shape[1] + 1),
     stages=(_is_a_code, _is_better, _is_a_forecast, _is_fulfilled, _is_the_theory),
+    otherwise=_counts_are_exact,
     seconds=4,
     compared=lambda table: table[:, -1] * _overlaps(table).square().mean(),  # of one code, what is predicted for it
     used={"x": torch.zeros(101, dtype=torch.float64)},  # a right logit without noise
