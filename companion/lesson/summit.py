@@ -53,7 +53,7 @@ class Summit(Exercise):
     ``retaught`` gives the same few steps with other labels: an answer that is the same for these has learned nothing.
     Where an answer may have ``any_start``, what the course's gives from each of `SEEDS` is right, too.
     ``otherwise`` advises whoever passes by the stages alone, after first steps that differ: it gets what a stage gets,
-    and returns an empty text where there is nothing to advise.
+    and returns an empty text where there is nothing to advise. ``nought`` follows on "0 divided by 0".
     Without ``first_steps``, or after them, an answer that a stage refuses gets the name of the listed mistake that does
     as it does, if there is one, and else what the stage has measured.
 
@@ -70,6 +70,7 @@ class Summit(Exercise):
     first_steps: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     any_start: bool = field(default=False, kw_only=True)
     otherwise: Callable[[dict[str, Any], Tensor], str] | None = field(default=None, kw_only=True)
+    nought: str = field(default="", kw_only=True)
     retaught: Callable[[dict[str, Any]], dict[str, Any]] | None = field(default=None, kw_only=True)
     repeatable: bool = field(default=False, kw_only=True)
     seed: str = field(default="", kw_only=True)
@@ -118,7 +119,8 @@ class Summit(Exercise):
         self._compare_form(got, tuple(self.shape(inputs)), asked)
         if not torch.isfinite(got).all():
             where = first_not_finite(function, asked) if quick else ""
-            raise Mistake(f"{self.name}: {not_finite(got)}{where}")
+            hint = f" {self.nought}" if self.nought and where.endswith(": 0 divided by 0.") else ""
+            raise Mistake(f"{self.name}: {not_finite(got)}{where}{hint}")
         return got.detach()
 
     def _gives(self, function: Callable[..., Tensor], drawn: Drawn, inputs: dict[str, Any]) -> Tensor:
