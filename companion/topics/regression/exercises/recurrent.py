@@ -207,6 +207,15 @@ def _tells(inputs: dict, prompts: Tensor) -> str | None:
     return None
 
 
+def _exchanges(_: dict, prompts: Tensor) -> str | None:
+    if torch.equal(*prompts):
+        return (
+            "the two rows are the same, and the control exchanges nothing: if you exchange the example in xs itself, "
+            "the question xs[:, -gap, None], a view of xs, changes with it; exchange it in xs.clone()"
+        )
+    return None
+
+
 def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
     found, due = _forgetful(inputs, prompts.double())[1], 1 - KNOWN / inputs["d"]
     told, untold = prompts[..., :-1, : inputs["d"]].double()
@@ -256,7 +265,7 @@ def _differs_in_one(inputs: dict, prompts: Tensor) -> str | None:
 @summit(
     draw=_draw_test,
     shape=lambda inputs: (2, inputs["n"], inputs["batch"], inputs["n"] + 1, inputs["d"] + 1),
-    stages=(_of_one_function, _ends_in_its_label, _as_trained, _tells, _has_a_control, _differs_in_one),
+    stages=(_of_one_function, _ends_in_its_label, _as_trained, _tells, _exchanges, _has_a_control, _differs_in_one),
     seconds=2,
     seed="seed",
     now="you can say of any predictor what an example that it read still adds",
