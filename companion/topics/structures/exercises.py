@@ -50,9 +50,9 @@ def conservative_update(memory: Tensor, cells: Tensor) -> Tensor:
 
 def _draw_sets(generator: Generator) -> dict:
     sets, n, queries = draw_size(generator, 3, 4), draw_size(generator, 5, 7), draw_size(generator, 8, 9)
-    return {
-        "order": (2 * draw_normal(generator, sets, n, n)).softmax(-1),  # soft, as its gradient is
-        "logits": 2 * draw_normal(generator, sets, queries, n),
+    return {  # in float32, so that what .float() makes of True and False goes with it
+        "order": (2 * draw_normal(generator, sets, n, n)).softmax(-1).float(),  # soft, as its gradient is
+        "logits": 2 * draw_normal(generator, sets, queries, n).float(),
         "nearest": torch.randint(n, (sets, queries), generator=generator),
     }
 
