@@ -43,6 +43,7 @@ READ = {
     "tuple[Experiment, ...]": (list, "a list of tables"),
 }
 MOST = 6  # rows of what to believe
+NOT_MEASURED = "not measured: its cell has not run, or has failed"
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class Claims:
         exact: bool | np.bool_ | None = None,
         fails: bool | np.bool_ | None = None,
     ) -> None:
-        """Append a row of what the learner has seen, for `believe`.
+        """Append a row of what the learner has seen, for `believe`; a cell that runs again replaces its row.
 
         ``id``: the claim's, in the lesson's file.
         ``run``: this run's figure, which is not judged.
@@ -182,25 +183,23 @@ class Claims:
         self.record(id, run=run, holds=exact, fails=fails)
 
     def believe(self, words: Mapping[str, str]) -> "Tables":
-        """Return the lesson's end, to be displayed: what the paper says, what you saw, what to believe.
+        """Return the lesson's end, to be displayed: what the paper says, what you saw, what to believe. A claim whose
+        cell did not run, or failed, is said to be not measured.
 
-        ``words``: for each claim that was seen, by id, what to believe, in a sentence.
+        ``words``: for each claim of the notebook, by id, what to believe, in a sentence.
 
-        Raises ValueError for more than six claims, and for words without a claim that was seen, or a claim without.
+        Raises ValueError for more than six claims, words without a claim, and a claim that was seen without words.
         """
         seen = {row.id: row for row in self.rows}
-        if set(words) != set(seen) or len(words) > MOST:
+        if not set(seen) <= set(words) <= set(self.statements) or len(words) > MOST:
             raise ValueError(
-                f"words = {list(words)}: must be for the claims that were seen, {list(seen)}, at most {MOST}"
+                f"words = {list(words)}: must be for claims of the lesson, among them those that were seen, "
+                f"{list(seen)}, at most {MOST}"
             )
-        cells = [
-            (
-                _said(row, own=self.statements[row.id].source == "course"),
-                row.run,
-                ". ".join(filter(None, (self._told(row).capitalize(), words[row.id]))),
-            )
-            for row in self.rows
-        ]
+        cells = []
+        for id in filter(words.__contains__, self.statements):
+            run, told = (seen[id].run, self._told(seen[id]).capitalize()) if id in seen else (NOT_MEASURED, "")
+            cells.append((_said(self.statements[id]), run, ". ".join(filter(None, (told, words[id])))))
         return Tables({"": (("The paper says", "You saw", "Believe"), cells)}, self.rows, self.measured)
 
     def _told(self, row: Claim) -> str:
@@ -218,7 +217,8 @@ class Claims:
         holds: bool | np.bool_ | Mapping[str, bool | np.bool_ | None] | None,
         fails: bool | np.bool_ | None = None,
     ) -> None:
-        """Append a row: the figures that were measured, as text, and whether they are as expected.
+        """Append a row: the figures that were measured, as text, and whether they are as expected. A row of the same
+        claim is replaced, as a cell may run again.
 
         ``id``: the claim's, in the lesson's file.
         ``checkpoint``: the shipped model's figure.
@@ -227,15 +227,11 @@ class Claims:
         assessed". It decides no source's verdict, but a run that contradicts a theorem is told beside it.
         ``fails``: of a theorem alone, whether the world in which it must fail does.
 
-        Raises ValueError for an id that the lesson's file lacks or that is taken, a claim without a measured figure,
-        and a judgement on a column without one.
+        Raises ValueError for an id that the lesson's file lacks, a claim without a measured figure, and a judgement on
+        a column without one.
         """
         if id not in self.statements:
             raise ValueError(f"id = {id!r}: must be one of {', '.join(self.statements)}")
-        if any(row.id == id for row in self.rows):
-            raise ValueError(
-                f"id = {id!r}: is recorded already; must be recorded once. To run a cell again, make Claims anew"
-            )
         measured = [name for name, value in zip(COLUMNS, (checkpoint, run), strict=True) if value != "-"]
         if not measured:
             raise ValueError(f"claim {id!r}: must have a measured figure, as checkpoint=... or run=...")
@@ -249,7 +245,8 @@ class Claims:
         texts = {field.name: getattr(statement, field.name) for field in fields(statement) if field.name != "evidence"}
         texts["source"] = cite(statement.source, statement.where)
         row = Claim(**texts, checkpoint=checkpoint, run=run, expected=expected, verdict=verdict, why=why)
-        self.rows.append(row)
+        place = next((place for place, before in enumerate(self.rows) if before.id == id), len(self.rows))
+        self.rows[place : place + 1] = [row]
 
     def _expected(self, id: str, measured: list[str], holds: Any, fails: Any) -> dict[str, str]:
         """Return whether the figures are as expected, by column; of a theorem, keep what was found as evidence."""
@@ -328,10 +325,10 @@ class Tables:
         return {"text/html": "".join(pages), "text/plain": "\n".join(lines), **carried}
 
 
-def _said(row: Claim, own: bool) -> str:
-    """Return the claim, its published figure, and whose it is: the source's, or the course's ``own``."""
-    said = row.statement if row.published == "-" else f"{row.statement}: {row.published}"
-    whose = "this course's own claim, no paper's" if own else row.source
+def _said(claim: Statement) -> str:
+    """Return the claim, its published figure, and whose it is: the source's, or the course's own."""
+    said = claim.statement if claim.published == "-" else f"{claim.statement}: {claim.published}"
+    whose = "this course's own claim, no paper's" if claim.source == "course" else cite(claim.source, claim.where)
     return f"{said} ({whose})"
 
 

@@ -13,6 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from companion.lesson.claims import (
     EVIDENCE,
     MIME,
+    NOT_MEASURED,
     PUBLISHED,
     Claims,
     bibliography,
@@ -328,13 +329,28 @@ def test_what_you_saw_is_not_judged_but_against_a_theorem(lesson, capsys):
     assert "Reproduced, but this run contradicts it. Hm." in claims.believe({"first": "Hm."}).parts[""][1][0]
 
 
+def test_a_cell_that_runs_again_replaces_its_row(lesson):
+    claims = Claims(lesson)
+    for run in ("1", "3"):
+        claims.saw("first", run)
+        claims.saw("third", run)
+    claims.saw("first", "2")
+    assert [(row.id, row.run) for row in claims.rows] == [("first", "2"), ("third", "3")]
+
+
+def test_a_claim_whose_cell_failed_is_said_to_be_not_measured(lesson):
+    claims = Claims(lesson)
+    claims.saw("third", "3")
+    first, third = claims.believe({"third": "Half is there.", "first": "A proof."}).parts[""][1]
+    assert first[1:] == (NOT_MEASURED, "A proof.")
+    assert third[1] == "3"
+
+
 def test_there_are_words_for_each_claim_that_was_seen_and_for_six_at_most(lesson):
     claims = Claims(lesson)
     claims.saw("first", "1")
-    for words in ({}, {"second": "It is so."}, {"first": "A proof.", "second": "It is so."}):
-        with pytest.raises(
-            ValueError, match=r"words = .*: must be for the claims that were seen, \['first'\], at most 6"
-        ):
+    for words in ({}, {"second": "It is so."}, {"first": "A proof.", "fifth": "It is so."}):
+        with pytest.raises(ValueError, match=r"words = .*: must be for claims of the lesson, .*\['first'\], at most 6"):
             claims.believe(words)
     claims.rows = [replace(claims.rows[0], id=str(number)) for number in range(7)]
     with pytest.raises(ValueError, match="at most 6"):
@@ -344,7 +360,6 @@ def test_there_are_words_for_each_claim_that_was_seen_and_for_six_at_most(lesson
 @pytest.mark.parametrize(
     "row, message",
     [
-        ({"id": "first", "run": "1"}, "id = 'first': is recorded already; must be recorded once"),
         ({"id": "fifth", "run": "1"}, "id = 'fifth': must be one of first, second, third, fourth"),
         ({"id": "third"}, "claim 'third': must have a measured figure, as checkpoint=... or run=..."),
         ({"id": "third", "checkpoint": "-", "run": "-"}, "claim 'third': must have a measured figure"),

@@ -30,6 +30,18 @@ def recorded(notebook: nbformat.NotebookNode) -> list[str]:
     return ids
 
 
+def believed(notebook: nbformat.NotebookNode) -> list[str]:
+    """The ids for which a call of ``claims.believe`` has words."""
+    calls = [
+        node
+        for cell in notebook.cells
+        if cell.cell_type == "code" and "claims.believe(" in cell.source
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "claims.believe"
+    ]
+    return [ast.literal_eval(key) for call in calls for key in call.args[0].keys]
+
+
 def faults(notebooks: list[nbformat.NotebookNode], name: str, file: list[str]) -> list[str]:
     """What is wrong between a lesson's notebooks and the ids of its file."""
     recordings = [recorded(notebook) for notebook in notebooks]
@@ -40,7 +52,9 @@ def faults(notebooks: list[nbformat.NotebookNode], name: str, file: list[str]) -
         due = [id for id in file if id in own]
         found += [f"the order is {', '.join(own)}; in the file it is {', '.join(due)}"] if own != due else []
     found += [f"{id}: is recorded twice" for id in file if ids.count(id) > 1]
-    for notebook in notebooks:
+    for notebook, own in zip(notebooks, recordings, strict=True):
+        if (words := believed(notebook)) and words != own:
+            found.append(f"the words of what to believe are for {', '.join(words)}; recorded is {', '.join(own)}")
         code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
         if f'Claims("{name}", SCALE)' not in code:
             found.append(f'make them by Claims("{name}", SCALE)')
@@ -105,6 +119,7 @@ SECOND = 'claims.record(\n    "second", run="1", holds=True\n)'
         ([MAKE, SECOND, FIRST], "the order is second, first; in the file it is first, second"),
         (["claims = Claims()", FIRST, SECOND], 'make them by Claims("99-sample", SCALE)'),
         ([MAKE, FIRST, SECOND.replace("True", 'x > 1 or SCALE == "smoke"')], "true by decree"),
+        ([MAKE, FIRST, SECOND, 'claims.believe({"first": "Yes."})'], "the words of what to believe are for first;"),
         ([MAKE, FIRST, SECOND, 'claims.add("third", "s", run="1", holds=True)'], "claims.add: "),
     ],
 )
