@@ -178,7 +178,10 @@ def _says_both(_: dict, logits: Tensor) -> str | None:
         if not 0.1 <= ones <= 0.9:
             told = f"{ones:.0%} of the answers for rule {rule} are 1, nearly a constant; by the rule about half are"
             alike = logits[:, rule].std() < 0.1
-            why = ". Its logits hardly differ, as where a new term outweighs the labels, or zero_grad is missing"
+            why = (
+                ". Its logits hardly differ, as where a new term outweighs the labels, zero_grad is missing, or the "
+                "network has hardly been trained (few or small steps)"
+            )
             return told + why * bool(alike)
     return None
 
@@ -204,6 +207,9 @@ def _goes_by_the_rules(inputs: dict, logits: Tensor) -> str | None:
     if trained >= 0.95 and due < S:
         why = "a term against that is missing or too weak, or takes the other difference of hint 2"
         return f"{told}. It memorises flipped labels: {why}"
+    if right > 0.2 and trained < 0.88:
+        why = "are the steps enough, and does each string get a flip of one bit of its own?"
+        return f"{told}. It gets fewer of the labels right than the rule does: {why}"
     return told + f". With the sign of its logits turned, new strings are {1 - right:.0%} right" * (right <= 0.2)
 
 
