@@ -71,6 +71,14 @@ def test_what_the_thirty_models_solve_hangs_on_their_graphs_and_on_their_steps()
     assert min(min(each) for each in solved["without_degrees_and_bias"].values()) >= 0.99
 
 
+def test_the_loss_without_answers_out_of_reach_solves_what_the_control_does_not():
+    table = measured_table("graphs-left-out-by-budget").where(times=10)
+    for graphs in ("two_cycles", "two_cliques"):
+        left_out = dict(zip(table.values("left_out"), table.grid("left_out", "run", of=graphs), strict=True))
+        assert left_out["out of reach"].min() == 1 and left_out["random"].max() == 0
+    assert min(table.where(left_out="out of reach").columns["clique_and_node"]) == 1
+
+
 @pytest.mark.weekly
 def test_a_longer_run_ends_with_the_signs_that_are_stored():
     stored = measured_table("graphs-two-cliques-by-steps").grid("step", "arm", "run", of="logit")
