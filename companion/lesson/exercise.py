@@ -28,10 +28,12 @@ from companion.lesson.attempts import (
     Attempt,
     Mistake,
     NotAttempted,
+    called,
     examined,
     failing_line,
     in_lines,
     is_stub,
+    others_answered,
     own_function,
     source_of,
 )
@@ -149,6 +151,29 @@ class Exercise:
         return self.draw(torch.Generator().manual_seed(seed))
 
     def _examine_on(self, inputs: dict[str, Any], function: Callable[..., Any]) -> list[str]:
+        called.clear()
+        try:
+            return self._compare_on(inputs, function)
+        except NotAttempted:
+            raise
+        except Mistake as mistake:
+            raise self._of_others(function, inputs) or mistake from None
+
+    def _of_others(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Mistake | None:
+        """Return the mistake of an answer that is right if the learner's other functions are, those that it calls."""
+        if not called:
+            return None
+        names = " and ".join(sorted(called))
+        try:
+            with others_answered():
+                got = function(*copied(inputs).values())
+        except CRASHES:
+            return None
+        if not (isinstance(got, Tensor) and self._close(got.detach(), self.answer(**copied(inputs)))):
+            return None
+        return Mistake(f"{self.name}: right with the course's {names} in place of yours; mend {names} first")
+
+    def _compare_on(self, inputs: dict[str, Any], function: Callable[..., Any]) -> list[str]:
         given = copied(inputs)
         got = self._call(function, given)
         for name, value in inputs.items():

@@ -348,6 +348,18 @@ def test_an_answer_may_build_on_another_exercise_that_is_not_solved_yet():
     number.grade(lambda a, v: before(a, v).sum())
 
 
+@pytest.mark.parametrize("wrong", [lambda a, v: 2 * (a @ v), lambda a, v: a @ a.mT @ v], ids=["value", "crash"])
+def test_an_answer_is_not_blamed_for_a_wrong_one_that_it_builds_on(wrong):
+    before = column(wrong)
+    with pytest.raises(Mistake, match="right with the course's column in place of yours; mend column first"):
+        number.check(lambda a, v: before(a, v).sum())
+    with pytest.raises(Mistake, match="every entry is 0"):
+        number.check(lambda a, v: 0 * column.answer(a, v).sum())
+    with pytest.raises(Mistake) as own:  # wrong by itself, too
+        number.check(lambda a, v: before(a, v).max())
+    assert "column first" not in str(own.value)
+
+
 def test_a_function_that_calls_itself_for_ever_is_no_stub():
     attempt = power(lambda a, b, k: attempt(a, b, k) * 1)
     with pytest.raises(Mistake, match="RecursionError"):
