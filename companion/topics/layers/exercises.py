@@ -347,6 +347,9 @@ def _erases(inputs: dict, answers: Tensor, written: Tensor) -> str:
         return ""
     if stays > 0.99:
         return "When a key is written again, all of its old value stays: nothing is erased. "
+    asked, again = answers[: len(keys), WRITTEN:].unflatten(1, (2, -1)).unbind(1)  # the same questions twice
+    if (again - asked).norm() > 0.01 * asked.norm():
+        return "What a question reads changes with time, as where the whole table fades; erase what this key had. "
     opposite = "the opposite of " if stays < 0 else ""
     return (
         f"When a key is written again, {opposite}{abs(stays):.0%} of its old value stays, as by the delta rule of "
