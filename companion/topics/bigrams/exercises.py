@@ -206,6 +206,10 @@ def _stage(place: int, name: str) -> Stage:
         for other, said in ((-W, "with the other sign"), (W.mT, "transposed")):
             if (meant := _stored(name, other, keys)) >= 0.9:
                 return f"{told}; {said} it stores {meant:.0%}"
+        if name == "W_K2" and found < 0.1:  # rounding, divided by its largest entry
+            told += (
+                ". Where layer 1 sees the future, all h are equal, and W_K2 has no gradient: masked scores must be -inf"
+            )
         return f"{told}. The largest entries of the three matrices are {_sizes(answer)}"
 
     return stage
@@ -216,8 +220,8 @@ def _future_is_hidden(inputs: dict, answer: Tensor) -> str | None:
     T = inputs["tokens"].shape[2]
     if learned := int(answer[2, :T, :T].triu(1).count_nonzero()):
         return _exchanged(answer, inputs["_keys"]) or (
-            f"W_K1 holds {learned} scores of positions that come later; what a mask hides gets no gradient, and "
-            "W begins as zeros"
+            "the mask of layer 1 is missing or wrong, or W does not begin as zeros: W_K1 holds "
+            f"{learned} scores of positions that come later; what a mask hides gets no gradient"
         )
     return None
 
@@ -323,7 +327,8 @@ def _advice(inputs: dict, answer: Tensor) -> str:
         _last_is_one_step,
     ),
     otherwise=_advice,
-    nought="If a whole gradient is divided by its largest entry, it is still all zero: another matrix must step first",
+    nought="If a whole gradient is divided by its largest entry, it is still all zero: another matrix must step first, "
+    "or what layer 1 or 2 gives is all zero, as without a softmax",
     seconds=4,
     now="all three memories are stored, and the circuit answers new sequences",
 )
