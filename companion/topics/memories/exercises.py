@@ -195,7 +195,10 @@ def _is_a_forecast(_: dict, table: Tensor) -> str | None:
     if (rise := predicted.diff().max()) > 1e-4:
         return f"what is predicted rises by up to {rise:.2g} from one N to the next; more facts are never easier"
     if predicted[-1] >= 0.9:
-        why = ": is the right logit divided by a rival's variance, and not by its square root?"
+        why = (
+            ", and you leave hardly any noise: is the right logit divided by a rival's variance, and not by its square "
+            "root, are the overlaps not squared, or is tau not 1 / d?"
+        )
         return (
             f"you predict that {predicted[-1]:.0%} of all {len(predicted)} facts are right; even with the least "
             f"possible overlaps the variances of section 3 give less than 68%{why if predicted[-1] > 0.999 else ''}"
@@ -262,7 +265,7 @@ def _counts_are_exact(inputs: dict, table: Tensor) -> str:
     off = (table[:, -1] - _theories(inputs, table)).abs().amax(1).min()
     return (
         f"your fractions differ by up to {off:.1g} from section 3's: count N - 1 rivals, N - 2 products in the "
-        "variance of each, and n (n - 1) pairs of answers"
+        "variance of each, and n (n - 1) pairs of answers, and take the points x as they are given"
         if off > 1e-4
         else ""
     )
