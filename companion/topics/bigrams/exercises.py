@@ -328,7 +328,7 @@ def _advice(inputs: dict, answer: Tensor) -> str:
     ),
     otherwise=_advice,
     nought="If a whole gradient is divided by its largest entry, it is still all zero: another matrix must step first, "
-    "or what layer 1 or 2 gives is all zero, as without a softmax",
+    "with its step in place, or what layer 1 or 2 gives is all zero, as without a softmax",
     seconds=4,
     now="all three memories are stored, and the circuit answers new sequences",
 )
