@@ -250,9 +250,16 @@ def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
 def _differs_in_one(inputs: dict, prompts: Tensor) -> str | None:
     other = (prompts[0, ..., : inputs["d"]] != prompts[1, ..., : inputs["d"]]).any(-1)
     if (share := other[..., -1].double().mean()) > 0.01:
-        return f"in {share:.0%} of the prompts the control asks another question, which may be a harder one"
+        return (
+            f"in {share:.0%} of the prompts the control asks another question. A fresh one is right on average, "
+            "because inputs are independent; but keep the question, so that each prompt is compared with itself"
+        )
     if (most := other.sum(-1).double().mean()) > 1.01:
-        return f"the control differs from the test in {most:.3g} of {inputs['n']} examples, and one was to be exchanged"
+        return (
+            f"the control differs from the test in {most:.3g} of {inputs['n']} examples. Fresh ones are right on "
+            "average, because inputs are independent; but exchange the one asked for alone, so that each prompt is "
+            "compared with itself"
+        )
     relabelled = (prompts[0, ..., -1] - prompts[1, ..., -1]).abs() > 1e-2
     if (share := (relabelled & ~other).any(-1).double().mean()) > 0.01:
         return (
