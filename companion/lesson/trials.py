@@ -52,13 +52,22 @@ def copied(inputs: dict[str, Any]) -> dict[str, Any]:
     return {name: value.clone() if isinstance(value, Tensor) else value for name, value in inputs.items()}
 
 
-class _NoLists(TorchFunctionMode):
-    """`Tensor.tolist` fails like `Tensor.item`: both give Python's numbers, which clash with no device."""
+class _Lists(TorchFunctionMode):
+    """`Tensor.tolist` gives an input's own numbers, and fails like `Tensor.item` for what is computed on the way: both
+    give Python's numbers, which clash with no device.
+    """
+
+    def __init__(self, inputs: list[Any], elsewhere: list[Any]):
+        super().__init__()
+        self.pairs = list(zip(inputs, elsewhere, strict=True))
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function is Tensor.tolist:
-            raise RuntimeError("Tensor.tolist() has no numbers to give")
-        return function(*args, **(kwargs or {}))
+        if function is not Tensor.tolist:
+            return function(*args, **(kwargs or {}))
+        for value, there in self.pairs:
+            if there is args[0]:
+                return value.tolist()
+        raise RuntimeError("Tensor.tolist() has no numbers to give")
 
 
 def leaves_device(function: Callable[..., Any], inputs: dict[str, Any]) -> bool:
@@ -69,7 +78,7 @@ def leaves_device(function: Callable[..., Any], inputs: dict[str, Any]) -> bool:
         return False  # numbers alone are on no device
     elsewhere = {name: value.to("meta") if isinstance(value, Tensor) else value for name, value in inputs.items()}
     try:
-        with _NoLists():
+        with _Lists(list(inputs.values()), list(elsewhere.values())):
             got = function(*elsewhere.values())
     except CRASHES as error:  # only a clash of devices matters: an honest answer may need the numbers that meta has not
         return any(sign in str(error) for sign in CLASHES)
