@@ -173,7 +173,7 @@ def _rates_report(layers: Float[Tensor, "depth batch n"], sample: Prompts, known
     for name, match in (("model", compared), ("conjugate gradient", control)):
         shares = [share for steps in (match.newton, match.descent) for share in _r2(steps.step[:last])]
         lines.append(f"{name:>20} {shares[0]:>13} {shares[1]:>12} {shares[2]:>14} {shares[3]:>12}")
-    lines.append("What conjugate gradient passes, too, does not tell a model's layers from it (lesson 02, section 5)")
+    lines.append("What conjugate gradient passes, too, does not tell a model's layers from it (lesson 02, section 6)")
     return "\n".join(lines)
 
 
