@@ -59,7 +59,7 @@ def two_cliques_by_steps(seed: int, scale: str) -> list[Row]:
 
 @measurement(
     "graphs-eight-by-budget",
-    "how many graphs the lesson's thirty models get right, trained for 1,000, 3,000 and 10,000 steps",
+    "how many graphs are right, five models for each of six arms, after 1,000, 3,000 and 10,000 steps",
     seeds=(1,),
     cells=[{"times": times} for times in (1, 3, 10)],
     recipes=lambda scale: [recipe("graphs-channels", scale)],
