@@ -100,10 +100,18 @@ def _weights(x: Tensor, y: Tensor) -> Tensor:
     return torch.linalg.lstsq(x, y).solution
 
 
+ONE_THING = "more differs than whether the example asked for was read"  # between a prompt and its control
+
+
 def _of_one_function(inputs: dict, prompts: Tensor) -> str | None:
     prompts, d = prompts.double(), inputs["d"]
     x, y = prompts[..., :d], prompts[..., d:]
     left = (y - x @ _weights(x, y)).square().sum((-2, -1)) > 1e-6 * y.square().sum((-2, -1))
+    if torch.equal(*x) and left[1].double().mean() > 0.01 > left[0].double().mean():
+        return (
+            "the control has the inputs of its prompt with other labels, which no weights give: it tells a wrong "
+            "answer, which can do more harm than none. Its examples must be true ones, each with its own input's label"
+        )
     for row, name in enumerate(("told", "untold")):
         if (share := left[row].double().mean()) > 0.01:
             return (
@@ -143,7 +151,7 @@ def _fresh_as_trained(x: Tensor) -> str | None:
         if not len(fresh := untold[exchanged]):
             continue
         square = fresh.square().mean().item()
-        if square < 0.05:
+        if square < 0.05 or (fresh.square().sum(1) < 1e-6).double().mean() > 0.01:
             return "the exchanged example is nearly 0, which no model has seen in training: draw a fresh input"
         if len(fresh) > 1 and fresh.var(0).mean() < square / 10:
             return "the exchanged example is alike in all prompts: draw a fresh one for each prompt"
@@ -221,7 +229,10 @@ def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
     told, untold = prompts[..., :-1, : inputs["d"]].double()
     other = (told != untold).any(-1)
     if (share := _repeats(inputs, prompts)[1].any(-1).double().mean()) > 0.01:
-        return f"in {share:.0%} of the prompts of row 1, the control, the question is still one of the examples"
+        return (
+            f"in {share:.0%} of the prompts of row 1, the control, the question is still one of the examples, so it "
+            "was read"
+        )
     repeated = (untold[..., :, None, :] == untold[..., None, :, :]).all(-1).sum(-1) > 1
     if (share := (repeated & other).any(-1).double().mean()) > 0.01:
         return (
@@ -247,18 +258,29 @@ def _has_a_control(inputs: dict, prompts: Tensor) -> str | None:
     return None
 
 
+def _moves(inputs: dict, prompts: Tensor) -> bool:
+    """Whether the control has all examples of its prompt but one, wherever they stand."""
+    told, untold = prompts[..., :-1, : inputs["d"]]
+    kept = (told[..., :, None, :] == untold[..., None, :, :]).all(-1).any(-1).sum(-1)
+    return bool((kept == inputs["n"] - 1).double().mean() > 0.9)
+
+
 def _differs_in_one(inputs: dict, prompts: Tensor) -> str | None:
     other = (prompts[0, ..., : inputs["d"]] != prompts[1, ..., : inputs["d"]]).any(-1)
     if (share := other[..., -1].double().mean()) > 0.01:
         return (
             f"in {share:.0%} of the prompts the control asks another question. A fresh one is right on average, "
-            "because inputs are independent; but keep the question, so that each prompt is compared with itself"
+            f"because inputs are independent; but in each prompt {ONE_THING}: keep the question"
         )
     if (most := other.sum(-1).double().mean()) > 1.01:
+        if _moves(inputs, prompts):
+            return (
+                "the control has the other examples of its prompt at other places: a model can err otherwise for that "
+                f"alone, so {ONE_THING}. Leave each of them at its place"
+            )
         return (
             f"the control differs from the test in {most:.3g} of {inputs['n']} examples. Fresh ones are right on "
-            "average, because inputs are independent; but exchange the one asked for alone, so that each prompt is "
-            "compared with itself"
+            f"average, because inputs are independent; but in each prompt {ONE_THING}: exchange the one asked for alone"
         )
     relabelled = (prompts[0, ..., -1] - prompts[1, ..., -1]).abs() > 1e-2
     if (share := (relabelled & ~other).any(-1).double().mean()) > 0.01:
