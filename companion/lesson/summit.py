@@ -35,7 +35,7 @@ AGREES = 0.95  # of the entries of two tables that were trained alike: where two
 CLOSE = 1e-3  # relative to the largest entry: two runs of the same few steps differ by rounding
 SEEDS = (*range(1, 10), 42, 123, 1234, 2024, 2025, 2026)  # that people take where 0 is not asked for
 Stage = Callable[[dict[str, Any], Tensor], str | None]
-Drawn = tuple[int, str]  # the seed of inputs, and which of ``others`` got another value; empty if none did
+Drawn = tuple[int, str]  # the seed of inputs, and which of ``others`` got another value, or "again"; empty if none did
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,8 @@ class Summit(Exercise):
     again and again, and not a training, is ``repeatable``: called again, it gives the same answer. ``seed`` names an
     argument by which the answer draws: the same seed must give the same answer, another seed another one. ``used`` are
     arguments that get another value once the answer is right: it must give another answer with that. ``others`` get
-    another value, too: the answer must be right with that.
+    another value, too: the answer must be right with that. ``again`` draws other inputs, of any size, and has stages of
+    its own for them: what the first inputs cannot tell apart.
     """
 
     shape: Callable[[dict[str, Any]], tuple[int, ...]] = field(kw_only=True)
@@ -76,6 +77,7 @@ class Summit(Exercise):
     seed: str = field(default="", kw_only=True)
     used: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     others: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    again: tuple[Callable[[], dict[str, Any]], Sequence[Stage]] | None = field(default=None, kw_only=True)
     compared: Callable[[Tensor], Tensor] = field(default=lambda answer: answer, kw_only=True)
     _known: dict[tuple[Drawn, Callable[..., Tensor]], Tensor] = field(default_factory=dict, init=False, repr=False)
 
@@ -140,13 +142,21 @@ class Summit(Exercise):
         got = self._answered(function, inputs)
         if self.repeatable and not self._close(self._answered(function, inputs), got):  # first, or chance is judged
             raise Mistake(f"{self.name}: gives another answer when called again with the same inputs")
-        for stage in self.stages:
-            if missing := stage(inputs, got):
-                twin = "" if self.first_steps else self._twin(drawn, inputs, got)
-                raise Mistake(f"{self.name}: {twin or missing}")
+        self._judge(self.stages, drawn, inputs, got)
+        if self.again is not None:
+            draw, stages = self.again
+            further = draw()
+            self._judge(stages, (0, "again"), further, self._answered(function, further))
         self._vary(inputs, function, got)
         advice = self.otherwise(inputs, got) if self.otherwise else ""
         return [advice] if advice else []
+
+    def _judge(self, stages: Sequence[Stage], drawn: Drawn, inputs: dict[str, Any], got: Tensor) -> None:
+        """Raise a `Mistake` at the first stage that refuses what the answer gave."""
+        for stage in stages:
+            if missing := stage(inputs, got):
+                twin = "" if self.first_steps else self._twin(drawn, inputs, got)
+                raise Mistake(f"{self.name}: {twin or missing}")
 
     def _begins_right(
         self, drawn: Drawn, inputs: dict[str, Any], few: dict[str, Any], function: Callable[..., Any]

@@ -53,6 +53,23 @@ def test_any_answer_that_passes_the_stages_is_right(summit, capsys):
     assert capsys.readouterr().out == "fit: correct: you can fit a line\n" * 2
 
 
+def test_what_the_first_inputs_cannot_tell_is_asked_again(summit):
+    def without_the_first(xs, ys, fresh):
+        return fit(xs[1:], ys[1:], fresh)
+
+    def just_enough():
+        return {name: value[:3] for name, value in draw(torch.Generator().manual_seed(1)).items()}
+
+    summit.check(without_the_first)
+    summit = replace(summit, again=(just_enough, (is_near,)))
+    summit.check(fit)
+    with pytest.raises(Mistake, match=r"^fit: the largest error is "):
+        summit.check(without_the_first)
+    named = replace(summit, mistakes={"the first example is left out": without_the_first})
+    with pytest.raises(Mistake, match=r"^fit: the first example is left out$"):
+        named.check(without_the_first)
+
+
 def test_an_answer_that_the_lesson_uses_in_float32_must_keep_that(summit):
     narrow = replace(summit, float32=True)
     narrow.check(fit)
