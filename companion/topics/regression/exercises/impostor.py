@@ -14,11 +14,28 @@ PROMPTS = 128  # with 32, a right answer's line had an R^2 below the bar in one 
 TIE = 0.0005  # similarities this close are one, to three digits
 
 
-def _draw_suspect(generator: Generator) -> dict:
-    xs, ys, _ = prompts(PROMPTS, 31, 10, generator=generator, dtype=torch.float64)
+def _with_known(xs: Tensor, ys: Tensor) -> dict:
     S, b = moments(xs, ys)
     known = {"newton": newton(xs, ys, NEWTON_STEPS), "descent": gradient_descent(xs, ys, DESCENT_STEPS)}
     return {"S": S, "b": b, "xs": xs, "ys": ys} | known
+
+
+def _draw_suspect(generator: Generator) -> dict:
+    xs, ys, _ = prompts(PROMPTS, 31, 10, generator=generator, dtype=torch.float64)
+    return _with_known(xs, ys)
+
+
+def _draw_uneven() -> dict:
+    """Few short prompts, in which a wrong similarity finds other doubles.
+
+    The labels of some are a hundred times as large as those of others, for one cosine over all prompts, and the first
+    input is three times as long, for a cosine that keeps position 0. With this seed the doubles that these find are
+    less similar than the right ones by nine times `TIE` and more.
+    """
+    xs, _, ws = prompts(8, 12, 10, generator=10, dtype=torch.float64)
+    xs = torch.cat([3 * xs[:, :1], xs[:, 1:]], dim=1)
+    ws = ws * torch.logspace(0, 2, len(ws), dtype=ws.dtype)[:, None]
+    return _with_known(xs, torch.einsum("bnd,bd->bn", xs, ws))
 
 
 def _is_of_first_order(inputs: dict, answer: Tensor) -> str | None:
@@ -113,16 +130,18 @@ def _passes(inputs: dict, answer: Tensor) -> str | None:
     return None
 
 
+_DOUBLES = (
+    _doubles_in_order,
+    _finds_its_double(1, "newton", NEWTON_STEPS),
+    _finds_its_double(2, "descent", DESCENT_STEPS),
+)
+
+
 @summit(
     draw=_draw_suspect,
     shape=lambda inputs: (3, LAYERS, *inputs["xs"].shape),
-    stages=(
-        _is_of_first_order,
-        _doubles_in_order,
-        _finds_its_double(1, "newton", NEWTON_STEPS),
-        _finds_its_double(2, "descent", DESCENT_STEPS),
-        _passes,
-    ),
+    stages=(_is_of_first_order, *_DOUBLES, _passes),
+    again=(_draw_uneven, _DOUBLES),
     seconds=4,
     now="weights that one product with S a layer can reach, and the rate test takes them for Newton's",
 )
