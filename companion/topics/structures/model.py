@@ -215,8 +215,15 @@ class Structure(Hooked):
 
         ``query``: what is asked for, as it is read.
         ``seen``: for every lookup so far what it read, and behind that the place, a 1 among zeros or weights.
+
+        Raises ValueError for an entry of ``seen`` of another size, as of one without its place.
         """
-        known = [self._both_scales(query)]
+        known, size = [self._both_scales(query)], query.shape[-1] + self.queries[-1][-1].out_features
+        if wrong := [each.shape[-1] for each in seen if each.shape[-1] != size]:
+            raise ValueError(
+                f"seen: an entry has size {wrong[0]}; must have {size}: what was read, {query.shape[-1]}, and its "
+                f"place as {size - query.shape[-1]} weights, by the identity matrix behind what is stored"
+            )
         for each in seen if self.config.adaptive else ():
             found, look = each.split([query.shape[-1], each.shape[-1] - query.shape[-1]], -1)
             place = look @ torch.linspace(-1, 1, look.shape[-1], dtype=look.dtype, device=look.device)[:, None]

@@ -256,6 +256,10 @@ test_bad_structures_are_named_with_their_value = refusals(
         lambda: inspect.unwrap(Structure.lookups)(structure(), torch.randn(5, 6, 2), torch.randn(7, 2)),
         "^query: has 7 rows; must have a multiple of 5, the number of sets$",
     ),
+    (
+        lambda: structure().ask(torch.randn(5, 2), [torch.randn(5, 2)]),
+        "^seen: an entry has size 2; must have 8: what was read, 2, and its place as 6 weights, by the identity",
+    ),
 )
 
 
