@@ -16,7 +16,7 @@ with the stand-in.
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,7 @@ class Exercise:
     task ``states_dtype``, another floating-point dtype is no mistake. ``gradient`` names the arguments that the lesson
     goes on to differentiate by: there a right value with another gradient is wrong. An answer that the lesson goes on
     to call in ``float32`` must take inputs in float32, and keep that. ``now`` ends the line of a right answer: what it
-    has made possible, in half a sentence.
+    has made possible, in half a sentence. ``crashes`` maps a pattern in an error's text to a sentence on its cause.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Exercise:
     gradient: tuple[str, ...] = ()
     float32: bool = False
     now: str = ""
+    crashes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mistakes is None:
@@ -256,7 +257,7 @@ class Exercise:
         if IN_PLACE in text:
             text = "a tensor that the gradient needs is changed in place, as by +=; make a new one instead"
         reason = (f" at `{line}`" if line else "") + (f": {text}" if text else "")
-        hint = ""
+        hint = next((f" {said}" for part, said in self.crashes.items() if re.search(part, text)), "")
         if ("dtype" in text or "scalar type" in text) and isinstance(in_float64(function, inputs), Tensor):
             hint = (
                 " A tensor that you create has another dtype than the inputs: pass dtype=... on, or use "

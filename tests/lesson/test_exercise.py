@@ -3,6 +3,7 @@ would get around it.
 """
 
 import contextlib
+import dataclasses
 import functools
 import linecache
 import sys
@@ -196,6 +197,12 @@ def test_a_right_value_with_another_gradient_is_wrong_where_gradients_count(func
         taught.grade(function)
     power.check(function)
     assert capsys.readouterr().out.startswith("power: correct\n")
+
+
+def test_a_crash_may_have_a_sentence_of_its_own():
+    told = dataclasses.replace(power, crashes={"^index 9 ": "There are five.", "^index ": "It is another."})
+    with pytest.raises(Mistake, match=r"index 9 is out of bounds .*\. There are five\. The inputs were a \(5, 5\)"):
+        told.check(lambda a, b, k: a[9])
 
 
 def test_gradients_that_are_right_pass_in_whatever_way_they_come_about():

@@ -79,7 +79,14 @@ def _draw_search(generator: Generator) -> dict:
     return {"stored": stored, "query": query, "lookups": draw_size(generator, 5, 7)}
 
 
-@exercise(draw=_draw_search, now="you have the rival that the network must beat")
+@exercise(
+    draw=_draw_search,
+    now="you have the rival that the network must beat",
+    crashes={
+        r"^index -1 ": "Place -1 does not exist: when nothing is left (low > high), look into the last place again.",
+        r"^index \d+ ": "A place past the last one is looked at: the last is n - 1, and so is high at first.",
+    },
+)
 def binary_search(stored: Tensor, query: Tensor, lookups: int) -> Tensor:
     low = torch.zeros_like(query, dtype=torch.long)
     high = torch.full_like(low, stored.shape[1] - 1)
