@@ -238,9 +238,22 @@ class Exercise:
                     f"{self.name}: the values are right, but no gradient reaches {name}: it is cut off on the way"
                 )
             if not self._close(own, right, FLOAT32_TOLERANCE if expected.dtype == torch.float32 else 0):
+                if listed := self._listed_by_gradient(inputs, places, weights, got, expected):
+                    raise Mistake(f"{self.name}: {listed}")
                 shape = inputs[name].shape
                 seen = self._compare_values(_wide(own.view(shape)), _wide(right.view(shape)))
                 raise Mistake(f"{self.name}: the values are right, but the gradient for {name} is not: {seen}")
+
+    def _listed_by_gradient(
+        self, inputs: dict[str, Any], places: list[int], weights: Tensor, got: Tensor, expected: Tensor
+    ) -> str:
+        """Return the listed mistake that gives right values and the gradients of the answer; empty if none does."""
+        for diagnosis, wrong in (self.mistakes or {}).items():
+            if self._close(wrong(**copied(inputs)).detach(), expected):
+                theirs = gradients_by(wrong, list(copied(inputs).values()), places, weights)
+                if self._close(got, theirs, FLOAT32_TOLERANCE if expected.dtype == torch.float32 else 0):
+                    return diagnosis
+        return ""
 
     def _call(self, function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
         try:

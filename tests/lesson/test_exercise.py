@@ -199,6 +199,15 @@ def test_a_right_value_with_another_gradient_is_wrong_where_gradients_count(func
     assert capsys.readouterr().out.startswith("power: correct\n")
 
 
+def test_a_listed_mistake_may_be_one_of_the_gradient_alone():
+    cut = lambda a, b, k: a.detach() @ b * k + 0 * a  # noqa: E731
+    told = dataclasses.replace(taught, mistakes={"a is cut off": cut, "b is": lambda a, b, k: a @ b.detach() * k})
+    with pytest.raises(Mistake, match=r"^taught: a is cut off$"):
+        told.check(lambda a, b, k: (a.detach() @ b + 0 * a) * k)
+    with pytest.raises(Mistake, match=r"the gradient for b is not: every entry is 0\.3333 times"):
+        told.check(lambda a, b, k: a @ (b / 3 + 2 * b.detach() / 3) * k)
+
+
 def test_a_crash_may_have_a_sentence_of_its_own():
     told = dataclasses.replace(power, crashes={"^index 9 ": "There are five.", "^index ": "It is another."})
     with pytest.raises(Mistake, match=r"index 9 is out of bounds .*\. There are five\. The inputs were a \(5, 5\)"):
