@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pyright", reason="pyright is not installed: `pip install 'pyright[nodejs]'`")
 ROOT = Path(__file__).resolve().parents[1]
-MOST = 503  # errors outside of `CLEAN`: whoever mends some lowers it
+MOST = 502  # errors outside of `CLEAN`: whoever mends some lowers it
 CLEAN = ("core", "lesson", "pretrained")  # but for the near misses
 TYPED = ("matplotlib", "pyright", "torch", "transformers")  # what is found hangs on their types
 

@@ -1,5 +1,7 @@
 """The summit of lesson 02: the rate test of Fu et al. (2024), arXiv:2310.17086, and a method that fools it."""
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
@@ -85,7 +87,7 @@ def _doubles_in_order(inputs: dict, answer: Tensor) -> str | None:
     return None
 
 
-def _finds_its_double(place: int, name: str, steps: list[float]) -> Stage:
+def _finds_its_double(place: int, name: str, steps: Sequence[float]) -> Stage:
     """The stage at which an entry of the answer must hold the known weights that the impostor is most alike."""
 
     def stage(inputs: dict, answer: Tensor) -> str | None:
@@ -108,7 +110,7 @@ def _finds_its_double(place: int, name: str, steps: list[float]) -> Stage:
     return stage
 
 
-def _growth(inputs: dict, answer: Tensor, place: int, name: str, steps: list[float]) -> tuple[list[float], Rate]:
+def _growth(inputs: dict, answer: Tensor, place: int, name: str, steps: Sequence[float]) -> tuple[list[float], Rate]:
     """The matched steps, and how they grow; half a step of the grid stands for none, which has no logarithm."""
     matched = [steps[int((inputs[name] - weights).square().sum((1, 2, 3)).argmin())] for weights in answer[place]]
     return matched, growth_rate(list(range(1, LAYERS + 1)), [max(step, 1 / 8) for step in matched])
