@@ -197,51 +197,77 @@ def _are_within_capacity(_: dict, answer: Tensor) -> str | None:
     return None
 
 
+def one_layer(
+    graph: Tensor, local: Tensor, degree: Tensor, read_local: Tensor, read_degree: Tensor, bias: Tensor
+) -> Tensor:
+    """Compute the logits (n, n) of a model of one layer, as the lesson writes it.
+
+    ``graph``: (n, n), with self-loops.
+    ``local``, ``degree``: (2, 2), the numbers of its scores that compare and that count.
+    ``read_local``, ``read_degree``: (4,), those of its readout.
+    ``bias``: added to every logit.
+    """
+    h = torch.stack([torch.eye(len(graph), dtype=graph.dtype, device=graph.device), graph])
+    sums = h.sum(-1)
+    scores = torch.einsum("ab,aij,bkj->ik", local, h, h) + sums.mT @ degree @ sums
+    h = torch.cat([h, scores.relu() / len(graph) @ h])
+    return torch.einsum("a,aij->ij", read_local, h) + (read_degree @ h.sum(-1))[:, None] + bias
+
+
 def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
     """The stage at which every model must be wrong on its graph."""
-    h = torch.stack(
-        [torch.eye(inputs["n"], dtype=torch.float64, device=answer.device).expand_as(answer), answer.double()], 1
-    )
-    scores = torch.einsum("mab,maij,mbkj->mik", inputs["local"], h, h)
-    scores = scores + h.sum(-1).mT @ inputs["degree"] @ h.sum(-1)
-    h = torch.cat([h, scores.relu()[:, None] @ h / inputs["n"]], 1)
-    logits = torch.einsum("mk,mkij->mij", inputs["read_local"], h)
-    logits = (
-        logits + torch.einsum("mk,mki->mi", inputs["read_degree"], h.sum(-1))[..., None] + inputs["bias"][:, None, None]
-    )
-    fooled = ((logits > 0) != connected(answer.float())).flatten(1).any(1)
+    numbers = zip(*(inputs[name] for name in ("local", "degree", "read_local", "read_degree", "bias")), strict=True)
+    said = torch.stack([one_layer(graph, *each) > 0 for graph, each in zip(answer.double(), numbers, strict=True)])
+    fooled = (said != connected(answer.float())).flatten(1).any(1)
     if fooled.all():
         return None
+    if not fooled.any():
+        return (
+            "no model is wrong on its graph; try every model on each of your graphs, keep the one with most wrong "
+            "pairs, and take as the truth whether there is a path, not whether there is an edge"
+        )
+    kinds = inputs["_kind"][fooled].unique()
     first = int(fooled.long().argmin())
+    missed = f"model {first} answers every pair of its graph rightly: {KINDS[inputs['_kind'][first]]}"
+    if len(answer.unique(dim=0)) == 1:
+        return (
+            f"one graph for all fools {len(kinds)} of the {len(KINDS)} kinds of counting; {missed}; a second graph "
+            "may stand beside it, and each model is to get the one that fools it"
+        )
     return (
-        f"{int(fooled.sum())} of {len(fooled)} models are fooled, all can be; model {first} answers every pair of its "
-        f"graph rightly: {KINDS[inputs['_kind'][first]]}; if you search, compare your logits with those of one_layer"
+        f"{int(fooled.sum())} of {len(fooled)} models are fooled, all can be; {missed}; if you choose by trying, "
+        "compare your logits with those of one_layer"
+    )
+
+
+def _are_few(_: dict, answer: Tensor) -> str | None:
+    """The stage at which all models must share two graphs."""
+    different = len(answer.unique(dim=0))
+    if different <= 2:
+        return None
+    return (
+        f"every model is fooled, but with {different} different graphs, and two are asked for at most; two can be "
+        f"enough, because there are {len(KINDS)} kinds of counting, and one graph can fool two of them"
     )
 
 
 @summit(
     draw=_draw_suspects,
     shape=lambda inputs: (len(inputs["bias"]), inputs["n"], inputs["n"]),
-    stages=(_are_graphs, _are_within_capacity, _are_mistaken),
+    stages=(_are_graphs, _are_within_capacity, _are_mistaken, _are_few),
     seconds=4,
-    now="you find, for each model, a graph on which its heuristic gives itself away",
+    now="you give three heuristics away with two graphs",
 )
 def fool(local: Tensor, degree: Tensor, read_local: Tensor, read_degree: Tensor, bias: Tensor, n: int) -> Tensor:
-    many, start = 1500, torch.eye(n, dtype=local.dtype)
-    sides = torch.rand(many, n) < torch.rand(many, 1)
-    together = sides[:, :, None] == sides[:, None, :]
-    edges = ((torch.rand(many, n, n) < torch.rand(many, 1, 1)) & together).to(local.dtype).triu(1)
-    graphs = edges + edges.mT + start
+    half, graphs = n // 2, torch.eye(n, dtype=local.dtype).repeat(2, 1, 1)
+    joined, alone = graphs
+    joined[:half, :half] = joined[half:, half:] = 1
+    joined[0, half] = joined[half, 0] = 1  # two cliques, joined by an edge
+    alone[1:, 1:] = 1  # a clique beside a lone node
     truth = torch.linalg.matrix_power(graphs, n - 1) > 0
-    within = ((torch.linalg.matrix_power(graphs, 3) > 0) == truth).all(2).all(1)
-    graphs, truth = graphs[within], truth[within]
     found = []
-    for L, D, r, q, b in zip(local, degree, read_local, read_degree, bias, strict=True):
-        h = torch.stack([start.expand_as(graphs), graphs], 1)
-        sums = h.sum(-1)
-        scores = torch.einsum("ab,gaij,gbkj->gik", L, h, h) + sums.mT @ D @ sums
-        h = torch.cat([h, scores.relu()[:, None] @ h / n], 1)
-        logits = torch.einsum("k,gkij->gij", r, h) + (q @ h.sum(-1))[:, :, None] + b
-        wrong = ((logits > 0) != truth).sum((1, 2))
+    for model in zip(local, degree, read_local, read_degree, bias, strict=True):
+        said = torch.stack([one_layer(graph, *model) > 0 for graph in graphs])
+        wrong = (said != truth).sum((1, 2))
         found.append(graphs[wrong.argmax()])
     return torch.stack(found)
