@@ -280,9 +280,9 @@ def _listens(inputs: dict, table: Tensor) -> str | None:
     if reaches("what the second lookup adds", last - first, ADDED):
         return None
     return (
-        f"the second lookup adds {last - first:.0%} to the {first:.0%} of the queries that the first one answers; one "
-        f"that uses what was read adds at least {ADDED:.0%}, unless the optimizer's step is too small for so few sets "
-        "(try 0.01, and seed 0)"
+        f"the second lookup adds {last - first:.1%} to the {first:.0%} of the queries that the first one answers; one "
+        f"that uses what was read adds at least {ADDED:.0%} in most settings. If yours does, take those of the task: "
+        "seed 0, the optimizer's step 0.01, and scores divided by torch's std"
     )
 
 
