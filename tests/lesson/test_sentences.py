@@ -157,26 +157,6 @@ return (1 - share) * fit + share * (noisy - logits).square().mean()""",
         None,
     ),
     (
-        "rule_scores",
-        """
-degrees = graphs.sum(-1)
-said = (degrees[:, :, None] * degrees[:, None, :] > threshold) | (graphs > 0)
-right = (said == answers).to(graphs.dtype)
-return torch.stack([right.mean(), right.amax((1, 2)).mean()])""",
-        "where its mean belongs",
-        "is taken where its smallest entry belongs",
-    ),
-    (
-        "rule_scores",
-        """
-degrees = graphs.sum(-1).sum(0)
-said = (degrees[:, None] * degrees[None, :] > threshold) | (graphs > 0)
-right = (said == answers).to(graphs.dtype)
-return torch.stack([right.mean(), right.amin((1, 2)).mean()])""",
-        "does not use",
-        "the answer does not change with threshold",
-    ),
-    (
         "in_steps",
         """
 from companion.topics.limits.exercises import prefix_doubling

@@ -154,13 +154,15 @@ EQUAL = {
         ),
         ("diagonal of edges|identity is added", "edges have no self-loops, and a second one changes nothing"),
     ],
-    "rule_scores": [
-        ("counted from the wrong place|differs from 0 count", "whole numbers, and graphs holds 0 and 1"),
-        ("diagonal of|0.5 stands where 0", "graphs are 0 and 1, with self-loops that connect every node with itself"),
-        ("transpose|symmetric|last but one axis|second axis|first axis", "graphs have no direction"),
+    "masked_loss": [
+        ("transposed", "edges have no direction, so pairs ij and ji are kept alike, and the mean is over both"),
         (
-            f"{SIGN}|rounded|squared|root|compared|signs|minus",
-            "graphs are 0 and 1, degrees whole; an axis has two names",
+            "compared without its sign|0.5 stands where 0|(differs from|at most) 0 count|up to 0 count",
+            "numbers of walks are whole and not negative, answers are 0 and 1",
+        ),
+        (
+            f"{SIGN}|rounded|squared|root|brought to length|divided by its",
+            "graphs and answers are 0 and 1, losses are positive, and of walks only where they are positive counts",
         ),
     ],
     "push": [

@@ -1,6 +1,7 @@
 """The exercises of lesson 11, graph connectivity."""
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from companion.lesson.exercise import draw_normal, draw_size, exercise
@@ -86,31 +87,6 @@ def rounds_needed(distances: Tensor, factors: int) -> Tensor:
     return rounds
 
 
-def _draw_graphs(generator: Generator) -> dict:
-    """Random graphs, and five others: on some the rule is right everywhere, on a star or on pairs of neighbours it is
-    mostly wrong. At two of the thresholds it errs on one pair alone of the chain of three: 254 of 256 are not all.
-    """
-    n, many = 16, draw_size(generator, 10, 14)
-    start = torch.eye(n, dtype=torch.float64)
-    edges = (torch.rand(many, n, n, generator=generator, dtype=torch.float64) < 0.08).double().triu(1)
-    graphs = edges + edges.mT + start
-    graphs[0], graphs[1], graphs[2:5] = start, 1, start
-    graphs[2, [0, 1, 1, 2], [1, 0, 2, 1]] = 1
-    graphs[3, 0] = graphs[3, :, 0] = 1
-    graphs[4] = torch.block_diag(*torch.ones(n // 2, 2, 2, dtype=torch.float64))
-    answers = torch.linalg.matrix_power(graphs, n) > 0
-    return {"graphs": graphs, "answers": answers, "threshold": float((3, 4, 6)[draw_size(generator, 0, 2)])}
-
-
-@exercise(draw=_draw_graphs, now="you can tell a rule that scores well from one that is right")
-def rule_scores(graphs: Tensor, answers: Tensor, threshold: float) -> Tensor:
-    degrees = graphs.sum(-1)
-    products = degrees[:, :, None] * degrees[:, None, :]
-    said = (products > threshold) | (graphs > 0)
-    right = (said == answers).to(graphs.dtype)
-    return torch.stack([right.mean(), right.amin((1, 2)).mean()])
-
-
 def _draw_channels(generator: Generator) -> dict:
     k, n = draw_size(generator, 2, 3), draw_size(generator, 4, 6)
     return {
@@ -126,6 +102,34 @@ def channel_scores(h: Tensor, local: Tensor, degree: Tensor) -> Tensor:
     sums = h.sum(-1)
     broadcast = sums.mT @ degree @ sums
     return torch.stack([compared, broadcast])
+
+
+def _draw_pairs(generator: Generator) -> dict:
+    """Chains, names shuffled: pairs just within reach of one layer or of two, just beyond it, and without a path."""
+    n, graphs = draw_size(generator, 13, 14), []
+    for sizes in ((n,), (n - 2, 2), (n - 6, 6), (5, 4, n - 9)):
+        order = torch.randperm(n, generator=generator)
+        graphs.append(torch.block_diag(*(_chain(generator, size) for size in sizes))[order][:, order])
+    start = torch.eye(n, dtype=torch.float64)
+    whole = (torch.stack(graphs) + start).view(2, 2, n, n)
+    return {
+        "logits": 2 * draw_normal(generator, 2, 2, n, n),
+        "graphs": whole,
+        "answers": (torch.linalg.matrix_power(whole, n) > 0).double(),
+        "layers": draw_size(generator, 1, 2),
+    }
+
+
+@exercise(
+    draw=_draw_pairs,
+    gradient=("logits",),
+    now="you can ask a model for what its layers can answer, and for nothing else",
+)
+def masked_loss(logits: Tensor, graphs: Tensor, answers: Tensor, layers: int) -> Tensor:
+    in_reach = torch.linalg.matrix_power(graphs, 3**layers) > 0
+    kept = in_reach | (answers == 0)
+    losses = F.binary_cross_entropy_with_logits(logits, answers, reduction="none")
+    return (kept * losses).mean()
 
 
 def _draw_push(generator: Generator) -> dict:
