@@ -218,11 +218,27 @@ def one_layer(
     return torch.einsum("a,aij->ij", read_local, h) + (read_degree @ h.sum(-1))[:, None] + bias
 
 
+def _is_wrong(inputs: dict, model: int, graph: Tensor) -> bool:
+    """Whether a model errs on some pair of a graph."""
+    numbers = (inputs[name][model] for name in ("local", "degree", "read_local", "read_degree", "bias"))
+    said = one_layer(graph.double(), *numbers) > 0
+    return bool((said != connected(graph[None].float())[0]).any())
+
+
+def _lacks(kind: int, graphs: Tensor) -> str:
+    """Say what graphs lack of which none fools a kind of counting: such pairs as it errs on, or neighbours."""
+    paths = connected(graphs.float())
+    if kind == 1:
+        asked, found = "connected nodes that are not neighbours", paths & (graphs == 0)
+        more = "take such nodes with more neighbours and with fewer walks of three steps between them"
+    else:
+        asked, found, more = "unconnected nodes", ~paths, "take nodes of more neighbours"
+    return f"it errs on {asked}, " + (f"but on none of yours; {more}" if found.any() else "and you have none")
+
+
 def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
     """The stage at which every model must be wrong on its graph."""
-    numbers = zip(*(inputs[name] for name in ("local", "degree", "read_local", "read_degree", "bias")), strict=True)
-    said = torch.stack([one_layer(graph, *each) > 0 for graph, each in zip(answer.double(), numbers, strict=True)])
-    fooled = (said != connected(answer.float())).flatten(1).any(1)
+    fooled = torch.tensor([_is_wrong(inputs, model, graph) for model, graph in enumerate(answer)])
     if fooled.all():
         return None
     if not fooled.any():
@@ -230,18 +246,25 @@ def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
             "no model is wrong on its graph; try every model on each of your graphs, keep the one with most wrong "
             "pairs, and take as the truth whether there is a path, not whether there is an edge"
         )
-    kinds = inputs["_kind"][fooled].unique()
-    first = int(fooled.long().argmin())
-    missed = f"model {first} answers every pair of its graph rightly: {KINDS[inputs['_kind'][first]]}"
-    if len(answer.unique(dim=0)) == 1:
-        return (
-            f"one graph for all fools {len(kinds)} of the {len(KINDS)} kinds of counting; {missed}; a second graph "
-            "may stand beside it, and each model is to get the one that fools it"
+    different, first = answer.unique(dim=0), int(fooled.long().argmin())
+    kind = int(inputs["_kind"][first])
+    missed = f"model {first} answers every pair of its graph rightly: {KINDS[kind]}"
+    if len(different) == 1:
+        kinds = inputs["_kind"][fooled].unique()
+        told = (
+            f"one graph for all fools {len(kinds)} of the {len(KINDS)} kinds of counting; {missed}; "
+            f"{_lacks(kind, different)}; put a second graph beside it, and give each model the one that fools it"
         )
-    return (
-        f"{int(fooled.sum())} of {len(fooled)} models are fooled, all can be; {missed}; if you choose by trying, "
-        "compare your logits with those of one_layer"
-    )
+        edges = "; if you chose by trying, the truth is whether there is a path, not whether there is an edge"
+        return told + (edges if (connected(different.float()) != (different > 0)).any() else "")
+    if any(_is_wrong(inputs, first, graph) for graph in different):
+        why = (
+            "another of your graphs fools it, so the choice is wrong; compare your logits with those of one_layer, and "
+            "what they say with whether there is a path"
+        )
+    else:
+        why = f"none of your graphs fools it; {_lacks(kind, different)}"
+    return f"{int(fooled.sum())} of {len(fooled)} models are fooled, all can be; {missed}; {why}"
 
 
 def _are_few(_: dict, answer: Tensor) -> str | None:
