@@ -107,7 +107,7 @@ def channel_scores(h: Tensor, local: Tensor, degree: Tensor) -> Tensor:
 def _draw_pairs(generator: Generator) -> dict:
     """Chains, names shuffled: pairs just within reach of one layer or of two, just beyond it, and without a path."""
     n, graphs = draw_size(generator, 13, 14), []
-    for sizes in ((n,), (n - 2, 2), (n - 6, 6), (5, 4, n - 9)):
+    for sizes in ((n,), (n - 2, 2), (5, 4, n - 9), (4, 4, 3, n - 11)):
         order = torch.randperm(n, generator=generator)
         graphs.append(torch.block_diag(*(_chain(generator, size) for size in sizes))[order][:, order])
     start = torch.eye(n, dtype=torch.float64)
