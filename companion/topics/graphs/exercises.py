@@ -161,7 +161,7 @@ def _draw_suspects(generator: Generator) -> dict:
     local, degree = torch.zeros(2, m, 2, 2, dtype=torch.float64)
     read_local, read_degree = torch.zeros(2, m, 4, dtype=torch.float64)
     local[:, 1, 1], read_local[:, 3], bias = 1, n, torch.full((m,), -0.5, dtype=torch.float64)
-    counted = torch.tensor([0.011, -0.036, 0.0], dtype=torch.float64)[kind]
+    counted = torch.tensor([0.011, -0.045, 0.0], dtype=torch.float64)[kind]
     degree[:, 1, 1] = counted * strength
     read_degree[:, 1] = torch.where(kind == 2, 0.09 * strength, 0)
     numbers = {"local": local, "degree": degree, "read_local": size[:, None] * read_local}
