@@ -233,7 +233,9 @@ def _lacks(kind: int, graphs: Tensor) -> str:
         more = "take such nodes with more neighbours and with fewer walks of three steps between them"
     else:
         asked, found, more = "unconnected nodes", ~paths, "take nodes of more neighbours"
-    return f"it errs on {asked}, " + (f"but on none of yours; {more}" if found.any() else "and you have none")
+    return f"it errs on {asked}, " + (
+        f"but on none of yours; {more}" if found.any() else "and none is in a graph that you return"
+    )
 
 
 def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
@@ -253,7 +255,7 @@ def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
         kinds = inputs["_kind"][fooled].unique()
         told = (
             f"one graph for all fools {len(kinds)} of the {len(KINDS)} kinds of counting; {missed}; "
-            f"{_lacks(kind, different)}; put a second graph beside it, and give each model the one that fools it"
+            f"{_lacks(kind, different)}; return a second graph for the models that it fools"
         )
         edges = "; if you chose by trying, the truth is whether there is a path, not whether there is an edge"
         return told + (edges if (connected(different.float()) != (different > 0)).any() else "")
