@@ -243,14 +243,16 @@ def _are_mistaken(inputs: dict, answer: Tensor) -> str | None:
     fooled = torch.tensor([_is_wrong(inputs, model, graph) for model, graph in enumerate(answer)])
     if fooled.all():
         return None
-    if not fooled.any():
+    different, first = answer.unique(dim=0), int(fooled.long().argmin())
+    kind = int(inputs["_kind"][first])
+    missed = f"model {first} answers every pair of its graph rightly: {KINDS[kind]}"
+    if not fooled.any() and any(_is_wrong(inputs, model, graph) for model in range(len(answer)) for graph in different):
         return (
             "no model is wrong on its graph; try every model on each of your graphs, keep the one with most wrong "
             "pairs, and take as the truth whether there is a path, not whether there is an edge"
         )
-    different, first = answer.unique(dim=0), int(fooled.long().argmin())
-    kind = int(inputs["_kind"][first])
-    missed = f"model {first} answers every pair of its graph rightly: {KINDS[kind]}"
+    if not fooled.any():
+        return f"no model is wrong on its graph, nor on another of yours; {missed}; {_lacks(kind, different)}"
     if len(different) == 1:
         kinds = inputs["_kind"][fooled].unique()
         told = (
